@@ -177,6 +177,9 @@ impl<'a> Answer<'a> {
         match said {
             Some(value) if Some(value) == newest => Some(RIGHT),
             Some(_) => Some(wrong(Outcome::Stale)),
+            None if newest.is_some_and(|value| around.holds_amount(answer, &value.join(" "))) => {
+                Some(RIGHT)
+            }
             None => self
                 .is_anothers(around, answer)
                 .then_some(wrong(Outcome::Misbound)),

@@ -48,11 +48,12 @@ mod words;
 
 use beside::{Keys, goes_on};
 use bound::{around, is_bound, line_around, object_around};
+use lists::{Class, LISTS};
 use order::ItemState;
 pub(crate) use quantity::is_same_quantity;
 use quantity::{Quantity, quantities};
 use rules::Rule;
-pub(crate) use rules::{Marks, is_order, marks};
+pub(crate) use rules::{Marks, heads_rules, is_order, marks};
 use sentence::is_alike;
 pub use words::content_word_recall;
 
@@ -374,6 +375,9 @@ impl Survival {
                 if own.is_said_by(said) {
                     hits.retain(|(other, hit)| other != target || !is_part(hit, place));
                     hits.push((*target, place.clone()));
+                } else if !own.is_plain() {
+                    // `$1,500 million` is not `$1,500`.
+                    hits.retain(|(other, hit)| other != target || !is_part(hit, place));
                 }
             }
         }
@@ -502,7 +506,7 @@ pub(crate) fn says_rule(statement: &str, topic: &str, text: &str) -> bool {
         && matches!(found[..], [Some((Match::Kept | Match::Stated, _))])
 }
 
-/// The texts by which a part is found: a path with the separators of its recording too, and all of it as in a JSON string.
+/// The texts by which a part is found: a path with either separator, and all of it as in a JSON string.
 /// A value that only ends the one before it keeps its slot, and is never found.
 fn spellings(part: &Part<'_>) -> Vec<String> {
     if part.unasked && part.search != Search::Event {
@@ -513,8 +517,17 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
         Search::Rule | Search::Request | Search::Item => sentence(part.text).to_owned(),
         Search::Value | Search::Event | Search::Version | Search::Count => part.text.to_owned(),
     }];
-    if part.search == Search::Path && part.text.contains('\\') {
+    if part.search == Search::Path && all[0].contains('/') {
         all.push(all[0].replace('/', "\\"));
+    }
+    if let Some((file, line)) = part.text.rsplit_once(':')
+        && part.search == Search::Value
+        && line.parse::<u32>().is_ok()
+        && file.contains('.')
+    {
+        let forms = LISTS.of(Class::Places).flatten();
+        let lines = forms.map(|form| form.replace('_', " ").replace('N', line));
+        all.extend(lines.map(|form| form.replace('F', file)));
     }
     for at in 0..all.len() {
         let json = serde_json::to_string(&all[at]).unwrap_or_default();

@@ -232,6 +232,54 @@ fn what_is_exact_is_held_to_its_value_and_what_is_strong_to_its_force() {
             "Keys: keep in the vault, never in the image.",
             "kept",
         ),
+        (
+            "Never push to main.",
+            "Never push to main on Fridays.",
+            "unsure",
+        ),
+        (
+            "Never push to main.",
+            "If CI is red, never push to main.",
+            "unsure",
+        ),
+        (
+            "Never push to main.",
+            "Never push to main under any circumstances.",
+            "kept",
+        ),
+        (
+            "Never push to main.",
+            "Never push to main? Not decided yet.",
+            "unsure",
+        ),
+        ("Reply in German.", "Reply in German or English.", "unsure"),
+        (
+            "Start the nightly job at 18:30.",
+            "Nightly job starts at 6:30 pm.",
+            "kept",
+        ),
+        (
+            "Start the nightly job at 18:30.",
+            "Start the nightly job at 6:30 am.",
+            "changed",
+        ),
+        ("Pin React to 18.2.0.", "Pin React to >=18.2.0.", "unsure"),
+        ("Use at most 3 retries.", "Retries ≤ 3", "kept"),
+        (
+            "The freeze starts on 2026-03-04.",
+            "Freeze start: 4th of March 2026",
+            "kept",
+        ),
+        (
+            "Import at most 10k rows.",
+            "Import at most 10 rows.",
+            "changed",
+        ),
+        (
+            "Keep the response time below 200 ms.",
+            "Response time must stay under 0.2 s.",
+            "kept",
+        ),
     ] {
         let found = state(rule, "", text);
         if found != expected {

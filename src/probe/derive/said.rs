@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::own::typed;
 use super::proposal;
-use crate::probe::survival::{Marks, content_word_recall, is_order, marks};
+use crate::probe::survival::{Marks, content_word_recall, heads_rules, is_order, marks};
 use crate::script::{ends_sentence, word_count};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision, RuleForm};
 use crate::session::{ContentBlock, Role, Session};
@@ -36,6 +36,8 @@ struct Rule<'s> {
     marks: Marks,
     is_typed: bool,
     is_listed: bool,
+    /// Whether its heading says that it is one.
+    is_headed: bool,
 }
 
 impl Rule<'_> {
@@ -93,13 +95,16 @@ pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
     facts.collect()
 }
 
-/// The user's own instructions: the rules that begin with a word of force, each once, used again or not.
+/// The user's own instructions: the rules that begin with a word of force, and what a file lists under a heading of rules;
+/// each once, used again or not.
 pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
     let mut known = BTreeSet::new();
     let mut rules = all_rules(session);
     rules.retain(|rule| {
         let is_named = rule.is_exact() || rule.sentence.contains('`') || !rule.is_typed;
-        is_order(rule.sentence) && is_named && known.insert(rule.key())
+        let is_own =
+            is_order(rule.sentence) || (rule.is_headed && rule.is_listed && !rule.is_typed);
+        is_own && is_named && known.insert(rule.key())
     });
     let asked = rules.iter().filter_map(|rule| asked(rule, None));
     let numbered = asked.enumerate().map(|(at, fact)| PlantedFact {
@@ -153,19 +158,30 @@ fn asked(rule: &Rule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     })
 }
 
-/// The sentences of a text without the marks of a list before them, and whether a mark was there. Lines that are neither
-/// items nor end as sentences do are output, code or headings.
-fn sentences(text: &str) -> impl Iterator<Item = (&str, bool)> {
+/// A sentence, whether it is of a list, and whether the heading above it is one of rules.
+type Said<'t> = (&'t str, bool, bool);
+
+/// The sentences of a text without the marks of a list before them. Lines that are neither items nor end as sentences do
+/// are output, code or headings.
+fn sentences(text: &str) -> impl Iterator<Item = Said<'_>> {
+    let mut headed = false;
     let lines = text.lines().filter(|line| line.len() <= RULE_BYTES);
-    lines.flat_map(|line| {
+    lines.flat_map(move |line| {
         let body = line.trim_start_matches(|c: char| c.is_ascii_digit() || " \t→|".contains(c));
         let item = body.trim_start_matches(['-', '*', '•', '.', ')', ' ']);
         let listed = item.len() < body.len();
-        let sentences = item.split_inclusive(". ").map(str::trim);
-        let whole = sentences.filter(move |sentence| {
-            sentence.starts_with(char::is_alphanumeric) && (listed || sentence.ends_with(ends))
+        let ends_label = body.trim_end_matches('*').ends_with([':', '：']);
+        if body.starts_with('#') || (ends_label && (!listed || body.starts_with("**"))) {
+            headed = heads_rules(body);
+        }
+        let under = headed;
+        let parts = item.split_inclusive(". ");
+        let sentences = parts.flat_map(|part| part.split_inclusive(ends_sentence));
+        let whole = sentences.map(str::trim).filter(move |sentence| {
+            let begins = sentence.starts_with(|c: char| c.is_alphanumeric() || c == '`');
+            begins && (listed || sentence.ends_with(ends))
         });
-        whole.map(move |sentence| (sentence, listed))
+        whole.map(move |sentence| (sentence, listed, under))
     })
 }
 
@@ -175,13 +191,14 @@ fn ends(c: char) -> bool {
 
 /// The sentences that may set a rule.
 fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = Rule<'_>> {
-    let whole = sentences(text).filter(|(sentence, _)| word_count(sentence) >= RULE_WORDS);
-    whole.map(move |(sentence, is_listed)| Rule {
+    let whole = sentences(text).filter(|(sentence, ..)| word_count(sentence) >= RULE_WORDS);
+    whole.map(move |(sentence, is_listed, is_headed)| Rule {
         message,
         sentence,
         marks: marks(sentence),
         is_typed,
         is_listed,
+        is_headed,
     })
 }
 

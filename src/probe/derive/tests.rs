@@ -177,6 +177,26 @@ fn a_rule_of_a_file_is_one_once_the_user_repeats_it() {
 }
 
 #[test]
+fn what_a_file_lists_under_a_heading_of_rules_is_an_instruction() {
+    for (heading, item, count) in [
+        ("## Rules", "Keep messages below 72 characters", 1),
+        ("Regeln:", "Tabs mit 4 Leerzeichen Breite verwenden", 1),
+        ("## Règles de style", "Garder 4 espaces par niveau", 1),
+        ("## Reglas", "Usar 4 espacios por nivel", 1),
+        ("## 规则", "提交标题 72 个字符以内", 1),
+        ("## Layout", "The shop is in 4 folders", 0),
+    ] {
+        let text = format!("# Shop\n{heading}\n- {item}\n");
+        let read = call("read", r#"{"file_path":"AGENTS.md"}"#, &text);
+        assert_eq!(
+            said::instructions(&session(vec![read])).len(),
+            count,
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn a_value_is_asked_for_that_had_to_be_fetched_again() {
     let twice =
         |command: &str, one: &str, two: &str| vec![bash(command, one), vec![], bash(command, two)];

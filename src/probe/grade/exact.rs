@@ -4,7 +4,11 @@ use std::collections::BTreeSet;
 
 use super::words::WORDS;
 use super::{spaced, trim_punctuation};
+use crate::probe::survival::is_same_quantity;
 use crate::script::is_unspaced;
+
+/// Words of an amount or a date.
+const AMOUNT_WORDS: usize = 4;
 
 /// Signs that change what the value beside them claims.
 const SIGNS: &[&str] = &[
@@ -72,6 +76,19 @@ impl Around {
             && answer.windows(known.len()).enumerate().any(|(at, window)| {
                 let rest = answer[..at].iter().chain(&answer[at + known.len()..]);
                 window == known && rest.clone().all(|word| self.allows(word))
+            })
+    }
+
+    /// Whether the answer is this amount or date in another form, and nothing else.
+    pub(crate) fn holds_amount(&self, answer: &[String], known: &str) -> bool {
+        let is_measured = known.parse::<u64>().is_err();
+        is_measured
+            && (1..=AMOUNT_WORDS).any(|length| {
+                answer.windows(length).enumerate().any(|(at, window)| {
+                    let rest = answer[..at].iter().chain(&answer[at + length..]);
+                    rest.clone().all(|word| self.allows(word))
+                        && is_same_quantity(known, &window.join(" "))
+                })
             })
     }
 

@@ -40,8 +40,13 @@ fn peeled_half(answer: &str) -> String {
 fn unwrapped(text: &str) -> Option<String> {
     if let Ok(object) = serde_json::from_str::<Map<String, Value>>(text) {
         let mut fields = object.iter();
-        let (Some((key, Value::String(value))), None) = (fields.next(), fields.next()) else {
+        let (Some((key, value)), None) = (fields.next(), fields.next()) else {
             return None;
+        };
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(number) => number.to_string(),
+            _ => return None,
         };
         // The key claims something: `{"old_port": "48213"}`.
         return Some(format!("{}: {value}", key.replace('_', " ")));

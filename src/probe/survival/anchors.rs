@@ -6,6 +6,7 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::lists::{Class, LISTS};
 use super::order::{Standing, standing};
+use super::quantity::{CLOCK, decimal, moments, scale_of};
 use crate::script::is_unspaced;
 
 /// Characters that join the parts of an id, a path or a number.
@@ -13,15 +14,20 @@ const JOINING: &[char] = &[
     '-', '_', '.', '/', '\\', ':', ',', '@', '#', '\'', '\u{2019}',
 ];
 
+/// Before a number they make it another.
+const SIGNS: &[char] = &['^', '~', '≈', '±'];
+
 /// Something that must stand as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Anchor {
     pub(super) kind: AnchorKind,
-    /// Lower-cased, a number without the commas of its thousands.
+    /// As it is written, in lower case.
+    pub(super) written: String,
+    /// The same as it is compared: numbers without the commas of their thousands, in the base of their unit.
     pub(super) text: String,
-    /// Of a number in thousands (`1k`) or percent, its value.
-    scaled: Option<f64>,
     unit: Option<String>,
+    /// Whether signs before it make it the most, or the least: `<= 5`.
+    pub(super) bound: Option<Class>,
     /// Whether another number beside it is said to hold in its place.
     pub(super) is_former: bool,
 }
@@ -37,16 +43,19 @@ impl Anchor {
     fn new(kind: AnchorKind, text: String) -> Self {
         Self {
             kind,
+            written: text.clone(),
             text,
-            scaled: None,
             unit: None,
+            bound: None,
             is_former: false,
         }
     }
 
     /// Whether it is a number of this unit.
     pub(super) fn counts(&self, word: &str) -> bool {
-        self.unit.is_some() && self.unit.as_deref() == LISTS.stands_for(Class::Units, word)
+        let unit = LISTS.stands_for(Class::Units, word);
+        let base = unit.map(|unit| scale_of(unit).map_or(unit, |(base, _)| base));
+        self.unit.is_some() && self.unit.as_deref() == base
     }
 
     /// Whether both are of one kind, numbers of one unit.
@@ -54,22 +63,29 @@ impl Anchor {
         self.kind == other.kind && self.unit == other.unit
     }
 
-    /// Whether both are the same number of another unit.
+    /// Whether both are the same number of another unit, or behind another sign.
     pub(super) fn is_in_other_unit(&self, other: &Self) -> bool {
-        self.text == other.text && !self.is_same(other)
+        let [own, others] = [self, other].map(|anchor| {
+            let written = &anchor.written;
+            written.trim_start_matches(|c: char| !c.is_alphanumeric())
+        });
+        own == others && !self.is_same(other)
     }
 
     /// Whether it is of one kind with another, and not perhaps the same amount in another unit.
     pub(super) fn differs_from(&self, other: &Self) -> bool {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
-        let is_converted =
-            units.is_some_and(|(own, other)| own != other) && self.text != other.text;
+        let is_converted = units.is_some_and(|(own, others)| {
+            let is_clock = own == CLOCK || others == CLOCK;
+            own != others && is_clock == (self.text == other.text)
+        });
         self.kind == other.kind && !is_converted
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
-        (self.text == other.text || self.is_same_amount(other) || self.is_same_name(other))
+        let is_written = units.is_none() && self.written == other.written;
+        (self.text == other.text || is_written || self.is_same_name(other))
             && units.is_none_or(|(own, others)| own == others)
     }
 
@@ -79,38 +95,43 @@ impl Anchor {
         self.kind == AnchorKind::Name && other.kind == AnchorKind::Name && own == others
     }
 
-    /// Whether two numbers, one of them in thousands or percent, have the same value.
-    fn is_same_amount(&self, other: &Self) -> bool {
-        let values = self.value().zip(other.value());
-        (self.scaled.is_some() || other.scaled.is_some())
-            && values.is_some_and(|(own, others)| (own - others).abs() < 1e-9)
-    }
-
-    fn value(&self) -> Option<f64> {
-        self.scaled.or_else(|| self.text.parse().ok())
+    /// Makes it so many times as much, and so much in the base of its unit.
+    fn multiply(&mut self, power: f64, factor: f64) {
+        if let Ok(value) = self.text.parse::<f64>()
+            && (power, factor) != (1.0, 1.0)
+        {
+            self.written = decimal(value * power);
+            self.text = decimal(value * power * factor);
+        }
     }
 
     /// The anchor that the token at this place is, if it is one; the token behind it may be its unit.
     fn read(text: &str, place: &Range<usize>, next: Option<&str>) -> Option<Self> {
         let token = &text[place.clone()];
         let (before, behind) = (&text[..place.start], &text[place.end..]);
-        let lower = canonical(token);
-        if lower.contains(|c: char| c.is_ascii_digit()) {
-            let Some(mut number) = number(&lower) else {
+        let lower = rooted(text, place);
+        let digits = LISTS.stands_for(Class::Numbers, &lower);
+        if digits.is_some() || lower.contains(|c: char| c.is_ascii_digit()) {
+            let Some(mut number) = number(digits.unwrap_or(&lower)) else {
                 return Some(Self::new(AnchorKind::Id, lower));
             };
-            if behind.trim_start().starts_with('%') {
-                number.scaled = number.value().map(|value| value / 100.0);
-            } else if number.unit.is_none() {
+            let is_percent = behind.trim_start().starts_with('%');
+            if number.unit.is_none() && !is_percent {
                 number.unit = currency(before.chars().next_back())
                     .or_else(|| currency(behind.trim_start().chars().next()))
                     .or_else(|| unit(next));
             }
-            return Some(number);
-        }
-        if let Some(digits) = LISTS.stands_for(Class::Numbers, &lower) {
-            let mut number = Self::new(AnchorKind::Number, digits.to_owned());
-            number.unit = unit(next);
+            let (base, factor) = match &number.unit {
+                Some(unit) => scale_of(unit).unwrap_or((unit, 1.0)),
+                None => ("", if is_percent { 0.01 } else { 1.0 }),
+            };
+            number.unit = Some(base.to_owned()).filter(|base| !base.is_empty());
+            number.multiply(power(next).unwrap_or(1.0), factor);
+            if let Some(sign) = before.chars().next_back().filter(|c| SIGNS.contains(c)) {
+                number.text.insert(0, sign);
+                number.written.insert(0, sign);
+            }
+            number.bound = bound(before.trim_end());
             return Some(number);
         }
         if is_joined(&lower) || before.ends_with(['/', '\\']) || behind.starts_with(['/', '\\']) {
@@ -122,7 +143,13 @@ impl Anchor {
 
 /// The numbers, ids, paths and names of a text.
 pub(super) fn anchors(text: &str) -> Vec<Anchor> {
-    let places = tokens(text);
+    let moments = moments(text);
+    let mut places = tokens(text);
+    places.retain(|place| {
+        !moments
+            .iter()
+            .any(|(whole, _)| whole.contains(&place.start))
+    });
     let nexts = places
         .iter()
         .skip(1)
@@ -144,6 +171,13 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
         }
         found.extend(read.clone());
         number = read;
+    }
+    for (place, moment) in moments {
+        found.push(Anchor {
+            written: text[place].to_lowercase(),
+            unit: Some(moment.unit),
+            ..Anchor::new(AnchorKind::Number, moment.amount)
+        });
     }
     for (own, place) in &numbers {
         let like = numbers
@@ -176,10 +210,39 @@ fn unit(next: Option<&str>) -> Option<String> {
     LISTS.stands_for(Class::Units, &word).map(str::to_owned)
 }
 
+/// The power that a word behind a number is.
+fn power(word: Option<&str>) -> Option<f64> {
+    let power = LISTS.stands_for(Class::Powers, &word?.to_lowercase())?;
+    power.parse().ok()
+}
+
+/// How signs before a number limit it. An arrow points, and what ends a tag or begins a quotation says nothing.
+fn bound(before: &str) -> Option<Class> {
+    let signs = before.trim_end_matches('=');
+    let sign = signs.chars().next_back()?;
+    let front = signs.strip_suffix(sign)?;
+    match sign {
+        '<' | '≤' => Some(Class::Upper),
+        '≥' => Some(Class::Lower),
+        '>' if front.ends_with([' ', '`', '(']) => Some(Class::Lower),
+        _ => None,
+    }
+}
+
 /// What must stand as it is, each as one: lower-cased, paths with `/`, names without what makes them a genitive.
 pub(super) fn exact(text: &str, tokens: &[Range<usize>]) -> Vec<String> {
-    let tokens = tokens.iter().map(|place| &text[place.clone()]);
-    tokens.map(canonical).collect()
+    let tokens = tokens.iter().map(|place| rooted(text, place));
+    tokens.collect()
+}
+
+/// A token in the folder of a user, which is no other folder.
+fn rooted(text: &str, place: &Range<usize>) -> String {
+    let root = if text[..place.start].ends_with("~/") {
+        "~/"
+    } else {
+        ""
+    };
+    format!("{root}{}", canonical(&text[place.clone()]))
 }
 
 fn canonical(token: &str) -> String {
@@ -212,7 +275,7 @@ fn is_name(token: &str, before: &str, behind: &str) -> bool {
 
 /// `1,500`, `5000`, `1.10`, `5mb`, `1k`; `None` of an id that begins with digits.
 fn number(text: &str) -> Option<Anchor> {
-    let digits = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',')));
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || ".,'_".contains(c)));
     let (digits, suffix) = text.split_at(digits.unwrap_or(text.len()));
     if !digits.starts_with(|c: char| c.is_ascii_digit())
         || suffix.len() > 3
@@ -220,10 +283,10 @@ fn number(text: &str) -> Option<Anchor> {
     {
         return None;
     }
-    let mut number = Anchor::new(AnchorKind::Number, digits.replace(',', ""));
+    let mut number = Anchor::new(AnchorKind::Number, digits.replace([',', '\'', '_'], ""));
     match suffix {
         "" => {}
-        "k" => number.scaled = number.value().map(|value| value * 1_000.0),
+        own if power(Some(own)).is_some() => number.multiply(power(Some(own))?, 1.0),
         own => number.unit = unit(Some(own)).or_else(|| Some(own.to_owned())),
     }
     Some(number)

@@ -7,8 +7,8 @@ use super::anchors::tokens;
 use super::lists::{Class, LISTS};
 use super::order::{Standing, standing};
 use super::quantity::{is_same_quantity, quantities};
-use super::sentence::is_alike;
-use super::words::{each_word, sentences};
+use super::sentence::{Sentence, is_alike};
+use super::words::{Position, each_word, sentences};
 use super::{BINDING_BYTES, Match, Search, Survival, Target, around};
 
 /// The keys of what is searched for, by their words.
@@ -71,35 +71,40 @@ struct Values<'t> {
 
 impl<'t> Values<'t> {
     /// In a sentence that begins with words, they name the value behind them; in one that begins with a value, that before
-    /// them.
+    /// them. The value of a word's own clause comes first.
     fn read(text: &'t str, mut places: Vec<Range<usize>>) -> Self {
         places.sort_by_key(|place| place.start);
-        let mut said: Vec<(usize, usize, String)> = Vec::new();
+        let mut said: Vec<(Position, String)> = Vec::new();
         let mut own: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut clauses: BTreeSet<(usize, usize)> = BTreeSet::new();
         each_word(text, |word, at| {
             match places.iter().position(|place| place.contains(&at.start)) {
-                Some(value) => own.entry(at.sentence).or_default().push(value),
-                None => said.push((at.sentence, at.start, word.to_owned())),
+                Some(value) => {
+                    own.entry(at.sentence).or_default().push(value);
+                    clauses.insert((value, at.clause));
+                }
+                None => said.push((at, word.to_owned())),
             }
         });
         let leading: BTreeSet<usize> = said
             .iter()
-            .filter(|(sentence, at, word)| {
-                let first = own.get(sentence).map(|own| places[own[0]].start);
-                first.is_some_and(|first| *at < first) && !LISTS.has(&[Class::Stop], word)
+            .filter(|(at, word)| {
+                let first = own.get(&at.sentence).map(|own| places[own[0]].start);
+                first.is_some_and(|first| at.start < first) && !LISTS.has(&[Class::Stop], word)
             })
-            .map(|(sentence, ..)| *sentence)
+            .map(|(at, _)| at.sentence)
             .collect();
-        let words = said.into_iter().map(|(sentence, at, word)| {
-            let own = own.get(&sentence).map_or(&[][..], Vec::as_slice);
-            let split = own.partition_point(|value| places[*value].start < at);
-            let (before, behind) = (own[..split].last(), own[split..].first());
-            let owner = if leading.contains(&sentence) {
-                behind.or(before)
-            } else {
-                before.or(behind)
-            };
-            (word, owner.copied())
+        let words = said.into_iter().map(|(at, word)| {
+            let own = own.get(&at.sentence).map_or(&[][..], Vec::as_slice);
+            let split = own.partition_point(|value| places[*value].start < at.start);
+            let mut sides = [own[..split].last(), own[split..].first()];
+            if leading.contains(&at.sentence) {
+                sides.reverse();
+            }
+            let mut sides = sides.into_iter().flatten();
+            let mut beside = sides.clone();
+            let owner = beside.find(|value| clauses.contains(&(**value, at.clause)));
+            (word, owner.or_else(|| sides.next()).copied())
         });
         let words = words.collect();
         Self {
@@ -138,6 +143,15 @@ impl<'t> Values<'t> {
                 && LISTS.has(&[Class::FormerKey], front)
                 && key.iter().any(|known| is_alike(word, known))
         })
+    }
+
+    /// Whether its sentence has another word in the place of one of the key: `the production port` for `the staging port`.
+    fn is_of_other(&self, at: usize, key: &[String]) -> bool {
+        let sentence = Sentence::read(&self.text[self.sentence(at)]);
+        let known = Sentence::read(&key.join(" "));
+        let mut gone = (1..key.len())
+            .filter(|next| sentence.has_word(&key[*next]) && !sentence.has_word(&key[next - 1]));
+        gone.any(|next| sentence.replaces_word(&known, next - 1))
     }
 
     fn standing(&self, at: usize, is_one_of: bool) -> Standing {
@@ -204,7 +218,7 @@ impl Survival {
         match () {
             () if others.iter().any(|other| values.is_named(*other, key)) => Match::Changed,
             () if standing == Standing::Current => Match::Bound,
-            () if beside.next().is_some() => Match::Unbound,
+            () if beside.next().is_some() || values.is_of_other(at, key) => Match::Unbound,
             () => Match::Bound,
         }
     }
@@ -315,6 +329,11 @@ pub(super) fn goes_on(text: &str, place: &Range<usize>) -> bool {
         )
 }
 
+/// Whether a value is a number and a unit, and so an amount of another thing in front of `/s`.
+fn is_amount(value: &str) -> bool {
+    value.starts_with(|c: char| c.is_ascii_digit()) && value.ends_with(char::is_alphabetic)
+}
+
 /// Whether a value goes on beyond its end, in front or behind, over the two characters there.
 fn joins(value: &str, end: Option<char>, beyond: [Option<char>; 2], is_front: bool) -> bool {
     let ([Some(joint), beyond], Some(end)) = (beyond, end) else {
@@ -325,7 +344,7 @@ fn joins(value: &str, end: Option<char>, beyond: [Option<char>; 2], is_front: bo
         && match joint {
             '-' | '.' if is_on => true,
             // A folder, where the value is a path itself.
-            '/' => is_on && value.contains('/'),
+            '/' => is_on && (value.contains('/') || (!is_front && is_amount(value))),
             '@' => is_on && !is_front,
             ',' => end.is_ascii_digit() && beyond.is_some_and(|c| c.is_ascii_digit()),
             // A sign; behind a blank or a line's begin it may be that of an item.

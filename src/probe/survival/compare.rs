@@ -96,11 +96,13 @@ impl Sentence {
     /// Whether its amounts are the most that is allowed, or the least; `None` where it has neither, or both.
     pub(super) fn bound(&self) -> Option<Class> {
         let bounds = self.cues.iter().filter(|cue| cue.class.is_bound());
-        let mut bounds = bounds.map(|cue| match cue.class {
+        let bounds = bounds.map(|cue| match cue.class {
             Class::Upper if self.denies(cue) => Class::Lower,
             Class::Lower if self.denies(cue) => Class::Upper,
             class => class,
         });
+        let signs = self.anchors.iter().filter_map(|anchor| anchor.bound);
+        let mut bounds = bounds.chain(signs);
         let first = bounds.next()?;
         bounds.all(|bound| bound == first).then_some(first)
     }
@@ -216,7 +218,7 @@ impl Sentence {
         })
     }
 
-    fn has_word(&self, word: &str) -> bool {
+    pub(super) fn has_word(&self, word: &str) -> bool {
         self.words.iter().any(|own| is_alike(own, word))
     }
 

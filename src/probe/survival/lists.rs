@@ -29,8 +29,13 @@ pub(super) enum Class {
     Weak,
     Except,
     Restrict,
+    Narrow,
+    Along,
+    /// Of a heading whose list is one of rules.
+    RuleHeading,
     Whole,
     Doubt,
+    Guess,
     Inactive,
     Refers,
     Revoke,
@@ -66,6 +71,8 @@ pub(super) enum Class {
     Scales,
     /// Between two parts of an amount.
     And,
+    /// How a file and its line are written.
+    Places,
     /// By their number.
     Months,
     /// Numbers in words.
@@ -95,9 +102,11 @@ impl Class {
                 | Self::Scales
                 | Self::And
                 | Self::Months
+                | Self::Places
                 | Self::Numbers
                 | Self::Opposites
                 | Self::Ticked
+                | Self::RuleHeading
         )
     }
 }
@@ -260,7 +269,7 @@ impl Lists {
             let is_foreign = self.has(&[Class::Foreign], word);
             let is_known = classes.any(|(class, _)| *class == Class::Stop || class.is_cue());
             counts[0] += usize::from(is_foreign);
-            counts[1] += usize::from(is_known);
+            counts[1] += usize::from(is_known && !is_foreign);
         }
         match counts {
             [0 | 1, 0] => words.len() < 3 || !letters.into_iter().any(is_accented),

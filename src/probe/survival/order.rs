@@ -140,9 +140,16 @@ fn marked(
         () if is_said && has(&cues, Class::Revoke) => Standing::Former,
         () if is_one_of && has(&cues, Class::FormerBehind) => Standing::Former,
         () if is_one_of && has(&cues, Class::CurrentBehind) => Standing::Current,
-        () if says(clause, Class::DeniedBehind) => Standing::Unclear,
+        () if says(clause, Class::DeniedBehind) || is_doubted(before, behind) => Standing::Unclear,
         () => Standing::Plain,
     }
+}
+
+/// Whether a value between these is only guessed, or asked.
+fn is_doubted(before: &str, behind: &str) -> bool {
+    let clause = before.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
+    let asked = behind.strip_prefix('?');
+    says(clause, Class::Guess) || asked.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 fn has_arrow(text: &str) -> bool {
@@ -160,9 +167,13 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
     let is_front = words
         .last()
         .is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let is_aside = text
+        .strip_suffix(clause)
+        .is_some_and(|text| text.ends_with('('));
     let within = |class| match class {
         Class::Denied => 1 + usize::from(is_front),
         Class::FormerBefore if is_one_of => MARKED_WITHIN,
+        Class::FormerBefore if is_aside => 1,
         Class::CurrentBefore if is_one_of => MARKED_WITHIN - 1,
         Class::Either if is_one_of => 1,
         _ => 0,

@@ -16,7 +16,15 @@ use crate::probe::Pattern;
 const TELLING_DIGITS: usize = 4;
 
 static DATE: Pattern = Pattern::new(
-    r"\b(?:(?P<y>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)|(?P<d2>\d{1,2})\.? (?P<m2>\p{L}+)\.?,? (?P<y2>\d{4})|(?P<m3>\p{L}+)\.? (?P<d3>\d{1,2}),? (?P<y3>\d{4}))\b",
+    r"\b(?:(?P<y>\d{4})[-/](?P<m>\d\d)[-/](?P<d>\d\d)|(?P<d2>\d{1,2})(?:\p{L}{2})?\.? (?:\p{L}{2} )?(?P<m2>\p{L}+)\.?,? (?:\p{L}{2} )?(?P<y2>\d{4})|(?P<m3>\p{L}+)\.? (?P<d3>\d{1,2})(?:\p{L}{2})?,? (?P<y3>\d{4})|(?P<d4>\d{1,2})\.(?P<m4>\d{1,2})\.(?P<y4>\d{4}))\b",
+);
+
+/// The unit of what may be a time of the other half of the day, or a ratio: `9:15`.
+pub(super) const CLOCK: &str = "clock";
+
+/// A time of day, or what looks like it.
+static TIME: Pattern = Pattern::new(
+    r"\b(?P<hour>\d{1,2})(?:(?P<sign>[:.])(?P<minute>[0-5]\d))?(?: ?(?P<half>[AaPp])\.?[Mm]\b\.?)?",
 );
 
 /// With the code of a country.
@@ -35,9 +43,9 @@ static SMALLER: Pattern =
 /// A number and its unit, in the base of this unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Quantity {
-    amount: String,
+    pub(super) amount: String,
     /// Empty of a plain number.
-    unit: String,
+    pub(super) unit: String,
     /// The number as it is written, without signs between its thousands.
     number: String,
 }
@@ -52,6 +60,9 @@ impl Quantity {
 
     /// Whether a text that gives the other one says this.
     pub(super) fn is_said_by(&self, other: &Self) -> bool {
+        if self.is_time() && other.is_time() {
+            return self.amount == other.amount;
+        }
         if self.is_plain() || (other.is_plain() && self.number.len() >= TELLING_DIGITS) {
             return self.number == other.number;
         }
@@ -62,6 +73,10 @@ impl Quantity {
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let is_money = |own: &Self| LISTS.has(&[Class::Signs], &own.unit);
         self.unit == other.unit || (is_money(self) && is_money(other))
+    }
+
+    fn is_time(&self) -> bool {
+        matches!(&*self.unit, "time" | CLOCK)
     }
 
     pub(super) fn is_plain(&self) -> bool {
@@ -77,13 +92,13 @@ pub(crate) fn is_same_quantity(one: &str, other: &str) -> bool {
 
 /// The quantities of a text, each with its place.
 pub(super) fn quantities(text: &str) -> Vec<(Range<usize>, Quantity)> {
-    let dates = DATE.matches(text).filter_map(|found| date(&found));
+    let mut found = moments(text);
     let numbers = TELEPHONE.matches(text).filter_map(|found| {
         let place = found.get(0)?;
         let digits = place.as_str().chars().filter(char::is_ascii_digit);
         Some((place.range(), exact(digits.collect(), "+")))
     });
-    let mut found: Vec<(Range<usize>, Quantity)> = dates.chain(numbers).collect();
+    found.extend(numbers);
     let mut at = 0;
     while let Some(captures) = AMOUNT.at(text, at) {
         let Some(number) = captures.name("number") else {
@@ -100,6 +115,32 @@ pub(super) fn quantities(text: &str) -> Vec<(Range<usize>, Quantity)> {
     found
 }
 
+/// The dates and times of a text.
+pub(super) fn moments(text: &str) -> Vec<(Range<usize>, Quantity)> {
+    let dates = DATE.matches(text).filter_map(|found| date(&found));
+    let times = TIME.matches(text).filter_map(|found| time(text, &found));
+    dates.chain(times).collect()
+}
+
+/// From one to twelve o'clock only what has its half, or a zero in front, is known to be a time.
+fn time(text: &str, found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
+    let (place, hour) = (found.get(0)?.range(), found.name("hour")?.as_str());
+    let number: u8 = hour.parse().ok()?;
+    let sign = found.name("sign").map_or("", |sign| sign.as_str());
+    let (hours, unit) = match found.name("half").map(|half| half.as_str()) {
+        Some("p" | "P") if number <= 12 => (number % 12 + 12, "time"),
+        Some("a" | "A") if number <= 12 => (number % 12, "time"),
+        None if sign == ":" && (13..24).contains(&number) => (number, "time"),
+        None if sign == ":" && hour.starts_with('0') => (number, "time"),
+        None if sign == ":" && number < 24 => (number, CLOCK),
+        _ => return None,
+    };
+    let is_cut = text[..place.start].ends_with(['-', '.', ':', ',', '/'])
+        || text[place.end..].starts_with(':');
+    let minute = found.name("minute").map_or("00", |minute| minute.as_str());
+    (!is_cut).then(|| (place, exact(format!("{hours:02}:{minute}"), unit)))
+}
+
 fn exact(amount: String, unit: &str) -> Quantity {
     Quantity {
         number: amount.clone(),
@@ -109,16 +150,16 @@ fn exact(amount: String, unit: &str) -> Quantity {
 }
 
 fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
-    let named = |names: [&str; 3]| names.iter().find_map(|name| found.name(name));
+    let named = |names: [&str; 4]| names.iter().find_map(|name| found.name(name));
     let part = |names| named(names).map(|part: Match<'_>| part.as_str().to_lowercase());
-    let month = part(["m", "m2", "m3"])?;
+    let month = part(["m", "m2", "m3", "m4"])?;
     let month = LISTS.stands_for(Class::Months, &month).unwrap_or(&month);
     let (month, day) = (
         month.parse::<u8>().ok()?,
-        part(["d", "d2", "d3"])?.parse::<u8>().ok()?,
+        part(["d", "d2", "d3", "d4"])?.parse::<u8>().ok()?,
     );
     let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
-    let amount = format!("{}-{month:02}-{day:02}", part(["y", "y2", "y3"])?);
+    let amount = format!("{}-{month:02}-{day:02}", part(["y", "y2", "y3", "y4"])?);
     is_date.then_some((found.get(0)?.range(), exact(amount, "date")))
 }
 
@@ -207,7 +248,7 @@ fn smaller(text: &str, base: &str) -> Option<(usize, f64)> {
 }
 
 /// The base of a unit, and how many of it the unit is.
-fn scale_of(unit: &str) -> Option<(&'static str, f64)> {
+pub(super) fn scale_of(unit: &str) -> Option<(&'static str, f64)> {
     let mut scales = LISTS.of(Class::Scales);
     scales.find_map(|scale| match scale {
         [base, own, factor] if own == unit => Some((base.as_str(), factor.parse().ok()?)),
@@ -216,7 +257,7 @@ fn scale_of(unit: &str) -> Option<(&'static str, f64)> {
 }
 
 /// A number in digits, without zeros at its end.
-fn decimal(value: f64) -> String {
+pub(super) fn decimal(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -241,6 +282,10 @@ mod tests {
             ("31 December 2027", "2027-12-31"),
             ("March 4, 2026", "4. März 2026"),
             ("+49 30 5557 0192", "+49-30-55570192"),
+            ("4th of March 2026", "04.03.2026"),
+            ("4 de marzo de 2026", "2026/03/04"),
+            ("18:30", "6:30 p.m."),
+            ("09:15", "9:15 AM"),
         ] {
             assert!(is_same_quantity(one, other), "{one} | {other}");
         }
@@ -251,6 +296,8 @@ mod tests {
             ("2027-12-31", "2027-12-30"),
             ("1.10", "1.1"),
             ("rq-4417", "4417"),
+            ("18:30", "6:30 am"),
+            ("9:15", "9:15 pm"),
         ] {
             assert!(!is_same_quantity(one, other), "{one} | {other}");
         }

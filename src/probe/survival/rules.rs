@@ -94,6 +94,17 @@ pub(crate) fn is_order(sentence: &str) -> bool {
     first.is_some_and(|at| at <= 1 && read.words[..at].iter().all(is_front))
 }
 
+/// Whether a heading says that what is listed below it are rules.
+pub(crate) fn heads_rules(heading: &str) -> bool {
+    let words = words_of(heading);
+    let mut words = words.iter();
+    words.any(|word| LISTS.has(&[Class::RuleHeading], word))
+        || LISTS.ends(
+            Class::RuleHeading,
+            heading.trim_end_matches([':', '：', '*']),
+        )
+}
+
 /// A sentence of a rule.
 #[derive(Debug)]
 struct Part {
@@ -198,7 +209,7 @@ impl Part {
             key.clone_from(&content);
         }
         let anchors = sentence.anchors.iter();
-        let begins = anchors.filter_map(|anchor| words_of(&anchor.text).into_iter().next());
+        let begins = anchors.filter_map(|anchor| words_of(&anchor.written).into_iter().next());
         Self {
             begins: begins.collect(),
             sentence,
@@ -225,7 +236,7 @@ impl Part {
     /// Whether the words of one of its anchors are there in a row.
     fn is_named_in(&self, words: &[String]) -> bool {
         let mut anchors = self.sentence.anchors.iter();
-        anchors.any(|anchor| holds(words, &words_of(&anchor.text)))
+        anchors.any(|anchor| holds(words, &words_of(&anchor.written)))
     }
 
     /// Whether two thirds of what it is about are among these words.
@@ -277,7 +288,9 @@ impl Part {
         let is_excepted_else = own.has(Class::Except) != sentence.has(Class::Except);
         let is_same = missing.is_empty()
             && polarity == Polarity::Same
-            && !(is_loose || is_excepted_else || is_another || sentence.reorders(own));
+            && !(is_loose || is_excepted_else || is_another || sentence.reorders(own))
+            && !(sentence.adds(Class::Doubt, own) || sentence.is_narrowed(own, &self.content))
+            && !(own.bound().is_none() && !own.anchors.is_empty() && sentence.bound().is_some());
         if topical && forceful && enough && is_same {
             return Match::Kept;
         }
@@ -389,7 +402,13 @@ impl Sentence {
                 _ => None,
             }
         });
-        taken.max().unwrap_or(Match::Stated)
+        let is_narrowed = self.goes_on(end) || self.is_narrowed(rule, &content);
+        let otherwise = if is_narrowed {
+            Match::Unsure
+        } else {
+            Match::Stated
+        };
+        taken.max().unwrap_or(otherwise)
     }
 
     /// Whether a cue of this class that nothing denies is there, and not in the rule.

@@ -34,6 +34,9 @@ pub(super) struct Sentence {
     exact: Vec<String>,
     /// The number of that of each word.
     tokens: Vec<Option<usize>>,
+    /// The sign that parts each word from the one before.
+    signs: Vec<Option<char>>,
+    is_question: bool,
     /// Whether its language has lists.
     pub(super) is_known: bool,
 }
@@ -41,8 +44,11 @@ pub(super) struct Sentence {
 impl Sentence {
     pub(super) fn read(text: &str) -> Self {
         let (mut words, mut clauses, mut owners) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut signs, mut last) = (Vec::new(), 0);
         let places = tokens(text);
         each_word(text, |word, place| {
+            signs.push(sign(&text[last..place.start]));
+            last = place.start;
             words.push(word.to_owned());
             clauses.push(place.clause);
             let token = places.partition_point(|token| token.end <= place.start);
@@ -59,23 +65,22 @@ impl Sentence {
             anchors: anchors(text),
             exact: exact(text, &places),
             tokens: owners,
+            is_question: sign(&text[last..]).is_some_and(|sign| matches!(sign, '?' | '？')),
+            signs,
             is_known,
         }
     }
 
     /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
     pub(super) fn content(&self, anchors: &[Anchor]) -> Vec<String> {
-        let exact: BTreeSet<String> = anchors
-            .iter()
-            .flat_map(|anchor| words_of(&anchor.text))
-            .collect();
+        let exact = exact_words(anchors.iter());
         let mut content: Vec<String> = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
             if !self.is_cue(at)
                 && !self.is_of_cue(word)
                 && !has_digit(word)
                 && !exact.contains(word)
-                && !LISTS.has(&[Class::Stop, Class::Numbers], word)
+                && !LISTS.has(&[Class::Stop, Class::Numbers, Class::Powers], word)
                 && !anchors.iter().any(|anchor| anchor.counts(word))
                 && !content.contains(word)
             {
@@ -84,6 +89,68 @@ impl Sentence {
         }
         content.truncate(MOST_WORDS);
         content
+    }
+
+    /// Whether what it says of a rule with this content may hold less far than that: it asks, or says when or where.
+    pub(super) fn is_narrowed(&self, rule: &Self, content: &[String]) -> bool {
+        let mut begins = self.new_cues(Class::Narrow, rule);
+        let mut conditions = self.new_cues(Class::Restrict, rule);
+        (self.is_question && !rule.is_question)
+            || (!rule.has(Class::Forbid) && self.widens(rule))
+            || begins.any(|cue| cue.at == Some(0) && self.is_before(0, content))
+            || conditions.any(|cue| cue.at.is_none_or(|at| self.bears_on(at, content)))
+    }
+
+    /// Whether it has something else beside what is exact in a rule: `German or English`.
+    fn widens(&self, rule: &Self) -> bool {
+        let exact = exact_words(rule.anchors.iter());
+        let others = exact_words(self.others(rule));
+        self.words.windows(3).any(|words| {
+            let [one, between, other] = [0, 1, 2].map(|at| &words[at]);
+            let is_either = LISTS.has(&[Class::Either], between);
+            let is_and = LISTS.has(&[Class::And], between);
+            let is_other = others.contains(one) || others.contains(other);
+            exact.contains(one) != exact.contains(other)
+                && (is_either || (is_and && is_other))
+                && !holds(&rule.words, words)
+        })
+    }
+
+    /// Whether the clause of the word at this place has words of this content, or a comma parts it from one that has.
+    fn bears_on(&self, at: usize, content: &[String]) -> bool {
+        let start = self
+            .clauses
+            .partition_point(|other| *other < self.clauses[at]);
+        self.concerns(self.clauses[at], content)
+            || self.is_before(at, content)
+            || (start > 0
+                && self.is_joined(start)
+                && self.concerns(self.clauses[start - 1], content))
+    }
+
+    /// Whether it has none, and a comma parts it from the next one, which has.
+    fn is_before(&self, at: usize, content: &[String]) -> bool {
+        let next = self
+            .clauses
+            .partition_point(|other| *other <= self.clauses[at]);
+        !self.concerns(self.clauses[at], content)
+            && self.is_joined(next)
+            && self.concerns(self.clauses[next], content)
+    }
+
+    fn is_joined(&self, at: usize) -> bool {
+        matches!(self.signs.get(at), Some(Some(',' | '，' | '(' | '—')))
+    }
+
+    /// Whether what is said before the word at this place goes on there: no sign parts them, and no word that begins
+    /// something else; or behind a comma it says where.
+    pub(super) fn goes_on(&self, at: usize) -> bool {
+        let mut cues = self.cues.iter().filter(|cue| cue.at == Some(at));
+        match self.signs.get(at) {
+            Some(None) => !cues.any(|cue| matches!(cue.class, Class::Along | Class::Whole)),
+            Some(Some(',')) => cues.any(|cue| cue.class == Class::Narrow),
+            _ => false,
+        }
     }
 
     pub(super) fn has(&self, class: Class) -> bool {
@@ -166,7 +233,9 @@ impl Sentence {
         let mut missing = rule.anchors.iter().filter(|own| !self.names(own));
         let is_other =
             missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
-        (!is_cut && !is_other).then_some(at)
+        let mut signed = self.anchors.iter().filter(|own| own.bound.is_some());
+        let is_signed = signed.any(|own| !rule.anchors.contains(own));
+        (!is_cut && !is_other && !is_signed).then_some(at)
     }
 
     /// Whether an id goes on from the word before this one.
@@ -174,6 +243,19 @@ impl Sentence {
         let token = self.tokens.get(at).copied().flatten();
         at > 0 && token.is_some() && token == self.tokens[at - 1]
     }
+}
+
+fn exact_words<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> BTreeSet<String> {
+    anchors
+        .flat_map(|anchor| words_of(&anchor.written))
+        .collect()
+}
+
+/// The first sign in a text that parts words: marks of emphasis and what joins words do not.
+fn sign(text: &str) -> Option<char> {
+    let signs = |c: &char| !c.is_alphanumeric() && !c.is_whitespace() && !"'’*_`/-".contains(*c);
+    let dash = text.contains(" -").then_some('-');
+    text.chars().find(signs).or(dash)
 }
 
 pub(super) fn has_digit(word: &str) -> bool {

@@ -63,14 +63,22 @@ pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         next += usize::from(matches!(escaped, Some('n' | 'r' | 't')));
         let goes_on = char_at(text, next)
             .is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\' | '='));
+        let is_cut = c == '.' && is_short_for(&word, &text[next..]);
         let ends = matches!(escaped, Some('n' | 'r'))
             || c == '\n'
             || ends_sentence(c)
-            || (matches!(c, '.' | '!' | '?') && !goes_on);
+            || (matches!(c, '.' | '!' | '?') && !goes_on && !is_cut);
         let parts = ends_clause(c) || (matches!(c, ',' | ';' | ':' | '(' | ')' | '—') && !goes_on);
         at.sentence += usize::from(ends);
         at.clause += usize::from(ends || parts);
     }
+}
+
+/// Whether the full stop between a word and the rest of its text ends a short word and no sentence: `max. 5`.
+fn is_short_for(word: &str, rest: &str) -> bool {
+    let number = rest.trim_start_matches(' ');
+    number.starts_with(|c: char| c.is_ascii_digit())
+        && LISTS.has(&[Class::Upper, Class::Lower], word)
 }
 
 fn char_at(text: &str, at: usize) -> Option<char> {
