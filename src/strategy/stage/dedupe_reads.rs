@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn results(trial: &Trial) -> Vec<&str> {
-        let results = trial.context.results().iter();
+        let results = trial.context.results();
         results
             .map(|at| &*trial.context.entries()[at.entry].message.model_text()[at.block])
             .collect()
