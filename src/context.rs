@@ -93,6 +93,16 @@ impl Entry {
         Self::sized(origin, message, self.size() - old + new)
     }
 
+    /// Whether a user typed the message.
+    pub fn is_typed(&self) -> bool {
+        self.message.has_tag(Tag::TypedUser)
+    }
+
+    /// Who speaks.
+    pub fn role(&self) -> Role {
+        self.message.role()
+    }
+
     /// Whether the block still says what the session said.
     pub fn is_verbatim(&self, block: usize) -> bool {
         self.origin.is_verbatim(block)
@@ -280,8 +290,8 @@ impl Context {
 
     /// Entries before this one were there when the model spoke last.
     pub(crate) fn answered(&self) -> usize {
-        let is_response = |entry: &Entry| entry.message.role() == Role::Assistant;
-        let last = self.entries.iter().rposition(is_response);
+        let mut entries = self.entries.iter();
+        let last = entries.rposition(|entry| entry.role() == Role::Assistant);
         last.map_or(0, |at| at + 1)
     }
 

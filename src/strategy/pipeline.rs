@@ -11,7 +11,6 @@ use super::trigger::{Condition, Fired, Trigger};
 use super::{Compaction, Stage, StageError, StageFailure, Strategy, StrategyError};
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::model::Purpose;
-use crate::session::Tag;
 use crate::step::Step;
 use crate::units::Tokens;
 use crate::window::Window;
@@ -227,7 +226,7 @@ impl Pipeline {
 
 impl Strategy for Pipeline {
     fn on_load(&mut self, loaded: &[Entry]) {
-        if loaded.iter().any(is_typed) {
+        if loaded.iter().any(Entry::is_typed) {
             self.in_turn = 0;
         }
         if let Some(history) = &mut self.history {
@@ -241,7 +240,7 @@ impl Strategy for Pipeline {
     }
 
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
-        if context.entries().iter().any(is_typed) {
+        if context.entries().iter().any(Entry::is_typed) {
             self.in_turn = 0;
         }
         if let (Some(history), [entry]) = (&mut self.history, context.entries()) {
@@ -341,10 +340,6 @@ impl Strategy for Pipeline {
             })
         })
     }
-}
-
-fn is_typed(entry: &Entry) -> bool {
-    entry.message.has_tag(Tag::TypedUser)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -282,8 +282,7 @@ impl Checker {
             self.find(mark, Rule::ThinkingLast, own());
         }
         // A message's own results are sent before the rest of it.
-        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-        self.turn.results_may_follow &= content.iter().all(is_result);
+        self.turn.results_may_follow &= content.iter().all(ContentBlock::is_result);
     }
 
     /// Only the user answers, and only what the assistant asked: a misplaced block never pairs.

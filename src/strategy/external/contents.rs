@@ -114,7 +114,8 @@ struct Beginning {
 
 impl Beginning {
     fn of(message: &Message) -> Self {
-        let ids: Vec<Arc<str>> = ids(message).collect();
+        let ids = message.content().iter().filter_map(ContentBlock::call_id);
+        let ids: Vec<Arc<str>> = ids.cloned().collect();
         let text = ids
             .is_empty()
             .then(|| message.model_text().first().cloned());
@@ -124,15 +125,6 @@ impl Beginning {
             ids,
         }
     }
-}
-
-fn ids(message: &Message) -> impl Iterator<Item = Arc<str>> {
-    let ids = message.content().iter().filter_map(|block| match block {
-        ContentBlock::ToolUse(tool) => Some(&tool.id),
-        ContentBlock::ToolResult(result) => Some(&result.tool_use_id),
-        _ => None,
-    });
-    ids.cloned()
 }
 
 /// An entry of an answer, or a message that is made of none.

@@ -115,8 +115,9 @@ impl ClearResults {
         cx: &Situation,
     ) {
         let entries = context.entries();
-        let is_typed = |at: &usize| entries[*at].message.has_tag(Tag::TypedUser);
-        progress.typed.extend(new.filter(is_typed));
+        progress
+            .typed
+            .extend(new.filter(|at| entries[*at].is_typed()));
         let end = match self.protect_turns {
             0 => entries.len(),
             turns => {
@@ -124,8 +125,10 @@ impl ClearResults {
                 first.map_or(0, |first| progress.typed[first])
             }
         };
-        let seen = progress.seen;
-        for at in context.results_from(seen).take_while(|at| at.entry < end) {
+        for at in context
+            .results_from(progress.seen)
+            .take_while(|at| at.entry < end)
+        {
             progress.seen += 1;
             self.count_typed(progress, at.entry);
             // Finding the tool of a result takes a search.

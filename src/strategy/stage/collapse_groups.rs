@@ -112,8 +112,7 @@ impl CollapseGroups {
                 return groups;
             }
             // The user's words follow the results that answer the model, and stay.
-            let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
-            let typed = entries[round.clone()].iter().position(typed);
+            let typed = entries[round.clone()].iter().position(Entry::is_typed);
             // If their message is between call and results, or holds results, the round is cut before
             // the call.
             let end = typed.map_or(round.end, |typed| {
@@ -165,8 +164,8 @@ impl CollapseGroups {
                 Ok(account) => {
                     let prefix = self.prefix.replace("{n}", &entries.len().to_string());
                     let text = format!("{prefix}{account}");
-                    let with = vec![Entry::written(origin, text, Tag::Meta, &cx.counts)];
-                    edits.push(Edit::Replace { entries, with });
+                    let account = Entry::written(origin, text, Tag::Meta, &cx.counts);
+                    edits.push(Edit::replacing(entries, [account]));
                 }
             }
         }

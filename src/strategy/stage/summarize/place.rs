@@ -29,7 +29,7 @@ pub(super) struct Placement {
 impl Placement {
     /// Remembers what the user typed, where it is said again behind a summary.
     pub(super) fn take_note_of(&mut self, entry: &Entry) {
-        if !self.continue_with.contains("_request}") || !entry.message.has_tag(Tag::TypedUser) {
+        if !self.continue_with.contains("_request}") || !entry.is_typed() {
             return;
         }
         let mut texts = entry.message.texts();
@@ -44,8 +44,7 @@ impl Placement {
     fn continuation(&self, kept: &[Entry]) -> Option<String> {
         let text = &self.continue_with;
         let says_last = text.contains("{last_request}");
-        let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
-        if text.is_empty() || says_last && kept.iter().any(is_typed) {
+        if text.is_empty() || says_last && kept.iter().any(Entry::is_typed) {
             return None;
         }
         let Some([first, last]) = &self.requests else {
