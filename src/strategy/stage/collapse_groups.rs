@@ -7,18 +7,17 @@ use super::prelude::*;
 use crate::model::Task;
 use crate::step::Answer;
 use crate::strategy::model_text;
-use crate::strategy::own_prompt::PromptValues;
 use crate::strategy::stage::json_of;
 
 const INSTRUCTIONS: &str = include_str!("../template/group.md");
 
 /// Variables of a prompt of the user's own that have no value here.
-const UNFIT: [(Variable, &str); 2] = [
+const UNFIT: [(&str, &str); 2] = [
     (
-        Variable::PreviousSummary,
+        own_prompt::PREVIOUS_SUMMARY,
         "and a group has no earlier summary",
     ),
-    (Variable::Focus, "and an account of a group has no focus"),
+    (own_prompt::FOCUS, "and an account of a group has no focus"),
 ];
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {

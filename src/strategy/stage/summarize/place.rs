@@ -50,14 +50,11 @@ impl Placement {
         let Some([first, last]) = &self.requests else {
             return (!text.contains("_request}")).then(|| text.clone());
         };
-        let mut said = String::new();
-        let mut rest = text.as_str();
-        while let Some((before, name, behind)) = next_request(rest) {
-            said.push_str(before);
-            said.push_str(if name == FIRST { first } else { last });
-            rest = behind;
-        }
-        Some(said + rest)
+        Some(own_prompt::filled(text, ["{", "}"], |name, _| match name {
+            "first_request" => Some(first),
+            "last_request" => Some(last),
+            _ => None,
+        }))
     }
 
     /// Everything but the summary: boundary, the user's messages; acknowledgement, protected
@@ -108,17 +105,6 @@ impl Placement {
             }
         }
     }
-}
-
-const FIRST: &str = "{first_request}";
-const LAST: &str = "{last_request}";
-
-/// The first place in a text where a request is to stand: what is before it, its name, what is behind it.
-fn next_request(text: &str) -> Option<(&str, &'static str, &str)> {
-    let found = [FIRST, LAST].into_iter();
-    let found = found.filter_map(|name| Some((text.find(name)?, name)));
-    let (at, name) = found.min()?;
-    Some((&text[..at], name, &text[at + name.len()..]))
 }
 
 /// All messages as JSON lines, under a name made of their content.

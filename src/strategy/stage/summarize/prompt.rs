@@ -6,7 +6,7 @@ use crate::model::Task;
 use crate::script::first_chars;
 use crate::session::wire;
 use crate::strategy::Trigger;
-use crate::strategy::own_prompt::{PromptValues, add};
+use crate::strategy::own_prompt::add;
 use crate::strategy::stage::prelude::*;
 use crate::strategy::template::{self, Span, Template, UPDATE};
 
