@@ -345,10 +345,9 @@ impl StrategySpec {
         };
         if matches!(head, "guards" | "overflow") {
             self.table.overlay(path, setting)?;
-            let mut entries = self.table.entries_mut();
+            let overflow = self.table.get_mut(OVERFLOW);
             if path == "overflow.prompt"
-                && let Some((_, overflow)) = entries.find(|(key, _)| *key == OVERFLOW)
-                && let Some(overflow) = table_of(&mut overflow.value)
+                && let Some(overflow) = overflow.and_then(Setting::as_table_mut)
             {
                 overflow.remove("prompt_text");
             }
@@ -418,8 +417,7 @@ impl StrategySpec {
         let commands = self.stages_set().filter_map(|stage| {
             let command = stage.get("command")?;
             let texts = |key: &str| {
-                let list = stage.get(key).and_then(Setting::as_list);
-                let list = list.unwrap_or_default().iter();
+                let list = stage.list(key).unwrap_or_default().iter();
                 list.filter_map(Setting::as_text).collect()
             };
             Some((texts("command"), texts("env"), &command.place))
@@ -439,11 +437,13 @@ impl StrategySpec {
 
     /// The tables of a list.
     fn tables(&self, list: &str) -> impl Iterator<Item = &Table> + use<'_> {
-        let tables = self.table.get(list).and_then(Setting::as_list);
-        tables
-            .unwrap_or_default()
-            .iter()
-            .filter_map(Setting::as_table)
+        let tables = self.table.list(list).unwrap_or_default().iter();
+        tables.filter_map(Setting::as_table)
+    }
+
+    /// The table of the stage of this name.
+    fn stage(&self, name: &str) -> Option<&Table> {
+        self.stages_set().find(|stage| name_of(stage) == Some(name))
     }
 
     /// The stages that have a knob of this name.
@@ -467,8 +467,7 @@ impl StrategySpec {
     /// `sweep_with` in `keys.toml`.
     pub fn swept_with(&self, path: &str) -> Option<(String, &'static str)> {
         let (head, knob) = path.split_once('.')?;
-        let stage = self.stages_set().find(|it| name_of(it) == Some(head))?;
-        let (other, values) = tune::decides_with(stage.text("kind")?, knob)?;
+        let (other, values) = tune::decides_with(self.stage(head)?.text("kind")?, knob)?;
         Some((format!("{head}.{other}"), values))
     }
 
@@ -538,8 +537,7 @@ fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
     for (key, setting) in table.entries_mut() {
         match (key, &mut setting.value) {
             ("stage", Value::List(stages)) => {
-                let stages = stages.iter_mut();
-                tables.extend(stages.filter_map(|stage| table_of(&mut stage.value)));
+                tables.extend(stages.iter_mut().filter_map(Setting::as_table_mut));
             }
             (OVERFLOW, Value::Table(overflow)) => tables.push(overflow),
             _ => {}
@@ -550,13 +548,6 @@ fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
 
 fn name_of(stage: &Table) -> Option<&str> {
     stage.text("name").or_else(|| stage.text("kind"))
-}
-
-fn table_of(value: &mut Value) -> Option<&mut Table> {
-    match value {
-        Value::Table(table) => Some(table),
-        _ => None,
-    }
 }
 
 /// The prompt that a stage names without having its text.

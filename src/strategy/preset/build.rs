@@ -76,9 +76,9 @@ impl StrategySpec {
             let Some((reserve, part)) = trigger.condition.too_large_reserve(window, least) else {
                 continue;
             };
-            let mut tables = self.stages_set();
-            let table = tables.find(|table| name_of(table) == Some(stage));
-            let place = table.and_then(|table| Some(&table.get(key)?.place));
+            let place = self
+                .stage(stage)
+                .and_then(|table| Some(&table.get(key)?.place));
             let problem = format!(
                 "`{stage}.{key}` of `{}` reserves {reserve} tokens of {part}, which has {}{}: it would hold before every call",
                 self.name,
@@ -170,7 +170,7 @@ impl StrategySpec {
                 return Err(SettingError::new(&setting.place, problem).with_hint(hint));
             }
         }
-        let answer = self.table.get(OVERFLOW).and_then(Setting::as_table);
+        let answer = self.table.table(OVERFLOW);
         let answer = answer.and_then(|overflow| overflow.text("stage"));
         let kept =
             kept.or(answer.filter(|name| stage::kind(name).is_some_and(|it| !it.is_stateless())));
@@ -195,7 +195,7 @@ impl StrategySpec {
             let Some(named) = stages.iter().find(|named| !earlier.contains(named)) else {
                 continue;
             };
-            let place = table.get("when").map_or(table.place(), |when| &when.place);
+            let place = table.place_of("when");
             let wrong = |why| {
                 let problem = format!("`{}.when` names `{named}`, {why}", slot.notes.name);
                 SettingError::new(place, problem)
@@ -221,8 +221,10 @@ impl StrategySpec {
             return Err(SettingError::new(table.place(), "the stage has no `kind`"));
         };
         let Some(kind) = stage::kind(kind_name) else {
-            let place = table.get("kind").map_or(table.place(), |kind| &kind.place);
-            let error = SettingError::new(place, format!("unknown stage kind `{kind_name}`"));
+            let error = SettingError::new(
+                table.place_of("kind"),
+                format!("unknown stage kind `{kind_name}`"),
+            );
             let kinds = STAGES.iter().map(|kind| kind.name);
             return Err(with_suggestion(error, kind_name, kinds));
         };
@@ -278,7 +280,7 @@ impl StrategySpec {
             table.put("kind", wanted, &place);
             table
         };
-        let Some(overrides) = self.table.get("overflow").and_then(Setting::as_table) else {
+        let Some(overrides) = self.table.table(OVERFLOW) else {
             return Ok(Retries::default());
         };
         for (key, setting) in overrides.entries() {
@@ -287,8 +289,7 @@ impl StrategySpec {
             }
         }
         // Shares of the stage are of the same part of the window.
-        let when = table.get("when").and_then(Setting::as_table);
-        let of = when.and_then(|when| when.get("of").cloned());
+        let of = table.table("when").and_then(|when| when.get("of").cloned());
         for key in ["name", "enabled", "when", "prepare_at", "history"] {
             table.remove(key);
         }
