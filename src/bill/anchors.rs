@@ -41,30 +41,7 @@ pub(super) struct Walk<'a> {
     pub(super) removals: Vec<Predicted>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(
-        session: &'a Session,
-        counts: &'a CountedTexts,
-        points: &'a Points,
-        rates: Rates,
-    ) -> Self {
-        Self {
-            session,
-            counts,
-            points,
-            rates,
-            texts: TextSizes::default(),
-            pool: Vec::new(),
-            head: 0,
-            first_head: 0,
-            ratio: Factor::ONE,
-            owed: 0,
-            is_head_known: true,
-            warnings: Vec::new(),
-            removals: Vec::new(),
-        }
-    }
-
+impl Walk<'_> {
     /// Tokens of this call as they are kept: in those of the first one.
     fn kept(&self, billed: i64) -> Tokens {
         self.ratio.count(tokens(billed))
@@ -348,7 +325,21 @@ pub(super) fn walk<'a>(
     anchors: &[Anchor],
     mut each: impl FnMut(&Walk<'_>, &Point),
 ) -> Walk<'a> {
-    let mut walk = Walk::new(session, counts, points, rates);
+    let mut walk = Walk {
+        session,
+        counts,
+        points,
+        rates,
+        texts: TextSizes::default(),
+        pool: Vec::new(),
+        head: 0,
+        first_head: 0,
+        ratio: Factor::ONE,
+        owed: 0,
+        is_head_known: true,
+        warnings: Vec::new(),
+        removals: Vec::new(),
+    };
     let mut last: Option<Point> = None;
     for Anchor { point, .. } in anchors {
         if let Some(last) = last.filter(|last| last.segment == point.segment) {
