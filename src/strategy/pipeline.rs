@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::external::{Hello, LoadedFiles, ProgramError};
-use super::guard::{Breaker, Guards, OnInflation, PostCheck};
+use super::guard::{Guards, OnInflation, PostCheck};
 use super::history::History;
 use super::situation::Situation;
 use super::trigger::{Condition, Fired, Trigger};
@@ -91,7 +91,8 @@ pub(super) struct Notes {
     prepare_at: Option<Trigger>,
     prepared: Option<Prepared>,
     guards: Guards,
-    breaker: Breaker,
+    /// Attempts that failed in a row: at so many its circuit breaker is open.
+    failures: u32,
     last_fired: Option<Fired>,
     /// How often it changed something since the user last typed.
     in_turn: u32,
@@ -106,7 +107,7 @@ impl Slot {
             prepare_at: None,
             prepared: None,
             guards,
-            breaker: Breaker::new(guards.max_consecutive_failures),
+            failures: 0,
             last_fired: None,
             in_turn: 0,
         };
@@ -175,7 +176,8 @@ impl Notes {
     }
 
     fn is_closed(&self) -> bool {
-        !self.breaker.is_open()
+        let most = self.guards.max_consecutive_failures;
+        most == 0 || self.failures < most
     }
 
     /// Whether the stage works beside the calls: one that only answers refusals does not.
@@ -203,10 +205,10 @@ impl Pipeline {
         self
     }
 
-    /// The stages' names and circuit breakers, in order.
-    pub fn breakers(&self) -> impl Iterator<Item = (&str, Breaker)> {
+    /// The stages' names in order, each with its failures in a row and whether its circuit breaker is open.
+    pub fn breakers(&self) -> impl Iterator<Item = (&str, u32, bool)> {
         let notes = self.slots.iter().map(|slot| &slot.notes);
-        notes.map(|notes| (&*notes.name, notes.breaker))
+        notes.map(|notes| (&*notes.name, notes.failures, !notes.is_closed()))
     }
 
     /// The files that the programs of its stages consist of now, each with a hash.
@@ -436,7 +438,7 @@ fn prepare<'a>(
             None
         }
         Err(error) => {
-            notes.breaker.failed();
+            notes.failures += 1;
             let stage = notes.name.clone();
             Some(StageFailure { stage, error })
         }
@@ -465,7 +467,7 @@ fn settle(
         Ok(patch) if patch.edits.is_empty() => {
             // A model answered, and what it said was of use: notes, for one.
             if source == PatchSource::Model {
-                notes.breaker.succeeded();
+                notes.failures = 0;
             }
             return;
         }
@@ -501,7 +503,7 @@ fn settle(
         state.context.revert(&change);
         return fail(state, StageError::StillOver { after }, notes);
     }
-    notes.breaker.succeeded();
+    notes.failures = 0;
     let (call, turn) = (cx.call, cx.turn);
     let is_same = notes.last_fired.is_some_and(|last| last.turn == turn);
     notes.in_turn = if is_same { notes.in_turn + 1 } else { 1 };
@@ -523,7 +525,7 @@ fn settle(
 }
 
 fn fail(state: &mut Compaction, error: StageError, notes: &mut Notes) {
-    notes.breaker.failed();
+    notes.failures += 1;
     state.failures.push(StageFailure {
         stage: notes.name.clone(),
         error,
