@@ -266,10 +266,11 @@ impl Measure {
     /// The scenario's counter sizes prompts as billed. Counters of a product's own count texts as the
     /// product does; the head, of which no text is known, counts as billed.
     fn of(self, scope: Scope, context: &Context, cx: &Situation) -> Tokens {
-        let (texts, head) = match scope {
-            Scope::Prompt => (cx.fixed + context.size(), cx.scale.head),
-            Scope::Messages => (context.size(), Tokens::ZERO),
+        let (fixed, head) = match scope {
+            Scope::Prompt => (cx.fixed, cx.scale.head),
+            Scope::Messages => (Size::default(), Tokens::ZERO),
         };
+        let texts = fixed + context.size();
         let own = match self {
             Self::Scenario => match scope {
                 Scope::Prompt => return cx.prompt(context),
@@ -283,11 +284,7 @@ impl Measure {
                 Tokens((texts.chars + 8_000 * context.attachments().count()).div_ceil(3))
             }
             Self::LangChain => {
-                let fixed = match scope {
-                    Scope::Prompt => Tokens(cx.fixed.chars.div_ceil(4)),
-                    Scope::Messages => Tokens::ZERO,
-                };
-                fixed + Tokens(langchain::tokens(context.entries()))
+                Tokens(fixed.chars.div_ceil(4)) + Tokens(langchain::tokens(context.entries()))
             }
             Self::UsageAndReasoning => {
                 return Self::Usage.of(scope, context, cx) + cx.past_reasoning;
