@@ -287,15 +287,3 @@ fn without_some_results(shown: &[Entry], less: RequestReduction) -> Vec<Arc<Mess
     }
     messages
 }
-
-/// The characters of the longest text.
-pub(super) fn longest_text(shown: &[Entry]) -> Option<usize> {
-    let texts = shown.iter().flat_map(|entry| entry.message.model_text());
-    texts.map(|text| text.chars().count()).max()
-}
-
-/// Whether there are results that could be left out.
-pub(super) fn has_results(shown: &[Entry]) -> bool {
-    let mut blocks = shown.iter().flat_map(|entry| entry.message.content());
-    blocks.any(ContentBlock::is_result)
-}
