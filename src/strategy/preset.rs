@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::control::{self, Control};
+use super::control::Control;
 use super::external::{Host, Programs};
 use super::knob::KEYS;
 use super::law::Law;
@@ -157,22 +157,22 @@ impl StrategySpec {
         trigger: &Trigger,
         place: &Place,
     ) -> Result<Self, SettingError> {
-        let (method, follows) = match control {
-            Control::Budget(method, budget) => {
-                return Self::of(name, control::of_budget(name, method, budget)?, trigger);
-            }
-            Control::Follow(method, follows) => (method, follows),
+        let Control::Follow(method, follows) = control else {
+            return Self::of(name, control.table(name)?, trigger);
         };
         let follows = match Self::parse(follows, trigger, place) {
             Ok(spec) => spec.name,
             Err(error) if follows.contains(['[', '@']) => return Err(error),
+            // It may be a strategy of the scenario's own.
+            Err(_) if is_valid_id(follows) => follows.to_owned(),
             Err(_) => {
-                control::may_be_followed(name, follows, place)?;
-                follows.to_owned()
+                let problem = format!("`{name}` names neither a budget in tokens nor a strategy");
+                return Err(SettingError::new(place, problem)
+                    .with_hint("write `tail@20000`, or `tail@observation-masking`"));
             }
         };
         let name = format!("{method}@{follows}");
-        let mut table = control::following(&name, method, &follows)?;
+        let mut table = Control::Follow(method, &follows).table(&name)?;
         table.put("follows", follows, place);
         Self::of(&name, table, trigger)
     }
@@ -197,7 +197,7 @@ impl StrategySpec {
         if is_control || !has_stage {
             return None;
         }
-        let table = control::following(&self.name, "tail", &self.name).ok()?;
+        let table = Control::Follow("tail", &self.name).table(&self.name).ok()?;
         let mut spec = Self::of(&format!("tail@{}", self.name), table, &self.trigger).ok()?;
         spec.is_added = true;
         spec.is_matched = self.is_matched;
