@@ -158,21 +158,11 @@ impl Notes {
             && trigger.holds(&state.context, cx, self.last_fired, &state.applied)
     }
 
-    /// What was planned ahead, where it still fits.
-    fn take_prepared(&mut self, context: &Context) -> Option<Prepared> {
-        let ahead = self.prepared.take();
-        ahead.filter(|ahead| ahead.fits(context))
-    }
-
+    /// Whether it may be tried, and has not changed something as often as it may since the user last typed.
     fn may_fire(&self, cx: &Situation) -> bool {
-        self.is_closed() && !self.is_used_up(cx)
-    }
-
-    /// Whether it has changed something as often as it may since the user last typed.
-    fn is_used_up(&self, cx: &Situation) -> bool {
         let is_this_turn = self.last_fired.is_some_and(|last| last.turn == cx.turn);
         let most = self.guards.max_per_turn;
-        most > 0 && is_this_turn && self.in_turn >= most
+        self.is_closed() && !(most > 0 && is_this_turn && self.in_turn >= most)
     }
 
     fn is_closed(&self) -> bool {
@@ -374,29 +364,42 @@ fn run<'a>(
             Moment::AfterCall => notes.works_beside(),
         };
         let ahead = match moment {
-            Moment::BeforeCall | Moment::Overflow if wanted => notes.take_prepared(&state.context),
+            Moment::BeforeCall | Moment::Overflow if wanted => {
+                let ahead = notes.prepared.take();
+                ahead.filter(|ahead| ahead.fits(&state.context))
+            }
             Moment::BeforeCall if notes.prepares(&state, cx) => {
-                return prepare(notes, stage, &state.context, cx).then(move |failure| {
-                    state.failures.extend(failure);
+                let entries = state.context.entries().to_vec();
+                let planned = stage.plan(&state.context, cx);
+                let planned = planned.asking(|request| request.purpose = Purpose::Background);
+                return planned.then(move |planned| {
+                    match planned {
+                        Err(error) => fail(&mut state, error, notes),
+                        Ok(patch) if patch.edits.is_empty() => {}
+                        Ok(patch) => {
+                            let call = cx.call;
+                            notes.prepared = Some(Prepared {
+                                patch,
+                                call,
+                                entries,
+                            });
+                        }
+                    }
                     run(slots, moment, state, fired, cx)
                 });
             }
             _ => None,
         };
-        if let Some(Prepared { patch, call, .. }) = ahead {
-            settle(&mut state, Ok(patch), PatchSource::Ahead(call), notes, cx);
-            fired.resize_with(state.applied.len(), || notes.when.clone());
-            continue;
-        }
-        if !wanted {
-            continue;
-        }
-        let step = match moment {
-            Moment::BeforeCall | Moment::Overflow => stage.plan(&state.context, cx),
-            Moment::AfterCall => stage.after_call(&state.context, cx),
+        let (step, source) = match (ahead, moment) {
+            (Some(Prepared { patch, call, .. }), _) => {
+                (Step::Done(Ok(patch)), PatchSource::Ahead(call))
+            }
+            _ if !wanted => continue,
+            (None, Moment::AfterCall) => (stage.after_call(&state.context, cx), PatchSource::Rules),
+            (None, _) => (stage.plan(&state.context, cx), PatchSource::Rules),
         };
         match step {
-            Step::Done(planned) => settle(&mut state, planned, PatchSource::Rules, notes, cx),
+            Step::Done(planned) => settle(&mut state, planned, source, notes, cx),
             asking @ Step::Ask(_) => {
                 return asking.then(move |planned| {
                     settle(&mut state, planned, PatchSource::Model, notes, cx);
@@ -415,34 +418,6 @@ fn run<'a>(
         }
     }
     Step::Done(state)
-}
-
-/// Asks a stage for what it will do later, and keeps it.
-fn prepare<'a>(
-    notes: &'a mut Notes,
-    stage: &'a mut Box<dyn Stage>,
-    context: &Context,
-    cx: &'a Situation,
-) -> Step<'a, Option<StageFailure>> {
-    let entries = context.entries().to_vec();
-    let planned = stage.plan(context, cx);
-    let planned = planned.asking(|request| request.purpose = Purpose::Background);
-    planned.map(move |planned| match planned {
-        Ok(patch) => {
-            let call = cx.call;
-            notes.prepared = (!patch.edits.is_empty()).then_some(Prepared {
-                patch,
-                call,
-                entries,
-            });
-            None
-        }
-        Err(error) => {
-            notes.failures += 1;
-            let stage = notes.name.clone();
-            Some(StageFailure { stage, error })
-        }
-    })
 }
 
 /// Whether a model was asked for a patch. One that was paid for and is not applied is a failed
