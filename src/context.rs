@@ -5,6 +5,7 @@
 //! prompt represents. A strategy never edits a context: it returns a [`Patch`], which is checked
 //! and applied in one place, and every application is logged as an [`Applied`].
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -72,24 +73,7 @@ impl Entry {
         let old = measure_block(&self.message, block, counts);
         let message = Arc::new(self.message.with_block_text(block, text));
         let new = measure_block(&message, block, counts);
-        let index = u32::try_from(block).unwrap_or(u32::MAX);
-        let origin = match &self.origin {
-            Origin::Verbatim(message) => Origin::Edited {
-                message: *message,
-                blocks: Arc::new(vec![index]),
-            },
-            Origin::Edited { message, blocks } => {
-                let mut blocks = blocks.to_vec();
-                if let Err(at) = blocks.binary_search(&index) {
-                    blocks.insert(at, index);
-                }
-                Origin::Edited {
-                    message: *message,
-                    blocks: Arc::new(blocks),
-                }
-            }
-            Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => self.origin.clone(),
-        };
+        let origin = self.origin.edited([block]);
         Self::sized(origin, message, self.size() - old + new)
     }
 
@@ -154,6 +138,21 @@ impl Origin {
             }
             Self::Derived(_) | Self::Restored(_) | Self::Authored => false,
         }
+    }
+
+    /// The origin once these blocks are changed: a message of the session that was verbatim becomes [`Origin::Edited`].
+    pub(crate) fn edited(&self, changed: impl IntoIterator<Item = usize>) -> Self {
+        let (message, earlier) = match self {
+            Self::Verbatim(message) => (*message, &[][..]),
+            Self::Edited { message, blocks } => (*message, &blocks[..]),
+            Self::Derived(_) | Self::Restored(_) | Self::Authored => return self.clone(),
+        };
+        let changed = changed
+            .into_iter()
+            .map(|block| u32::try_from(block).unwrap_or(u32::MAX));
+        let blocks: BTreeSet<u32> = earlier.iter().copied().chain(changed).collect();
+        let blocks = Arc::new(blocks.into_iter().collect());
+        Self::Edited { message, blocks }
     }
 
     /// The session's message that the entry is, changed or not.
