@@ -323,10 +323,7 @@ impl Checker {
             self.find(mark, Rule::DuplicateResult, subject());
         }
         if role == Role::User {
-            let finding = Finding {
-                rule: Rule::UnansweredUse,
-                subject: subject(),
-            };
+            let finding = Rule::UnansweredUse.broken_by(subject());
             for mark in self.turn.unanswered.remove(id).into_iter().flatten() {
                 self.drop_found(mark, |found| *found == finding);
             }
