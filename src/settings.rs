@@ -332,10 +332,7 @@ pub fn parse_value(text: &str, place: &Place) -> Setting {
         .ok()
         .and_then(|value| convert(value.get_ref(), place, &|_| place.clone()).ok());
     let value = parsed.unwrap_or_else(|| Value::Text(text.to_owned()));
-    Setting {
-        value,
-        place: place.clone(),
-    }
+    Setting::new(value, place)
 }
 
 fn convert_entries(

@@ -87,9 +87,8 @@ impl Keys {
 
     /// The words that a key takes.
     pub fn words_of(&self, section: &str, name: &str) -> Vec<&str> {
-        let mut section = self.section(section);
-        let key = section.find(|(key, _)| *key == name);
-        key.and_then(|(_, key)| self.words(key)).unwrap_or_default()
+        let key = self.table(section).table(name);
+        key.and_then(|key| self.words(key)).unwrap_or_default()
     }
 
     /// The names of the keys of a section that take this.
@@ -284,8 +283,7 @@ impl<'a> CheckedTable<'a> {
     }
 
     fn key(&self, name: &str) -> Option<&'static Table> {
-        let mut section = self.keys.section(self.section);
-        section.find(|(key, _)| *key == name).map(|(_, key)| key)
+        self.keys.table(self.section).table(name)
     }
 
     /// The names of the keys that a table of this kind may have: those that list it in `kinds`, or

@@ -392,9 +392,8 @@ impl StrategySpec {
 
     /// The first prompt that a stage names and that was not read.
     pub fn unread_prompt(&self) -> Option<(String, Place)> {
-        let mut copy = self.table.clone();
-        let tables = stage_tables(&mut copy).into_iter();
-        tables.map(|table| &*table).find_map(unread_prompt)
+        let mut tables = self.stages_set().chain(self.table.table(OVERFLOW));
+        tables.find_map(unread_prompt)
     }
 
     /// The same strategy with its programs started so.

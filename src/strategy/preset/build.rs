@@ -56,7 +56,7 @@ impl StrategySpec {
         // One that is switched off is read and checked all the same, and may be waited for in vain.
         slots.retain(|slot| !off.contains(&slot.notes.name));
         let retries = match reader.table("overflow")? {
-            Some(overflow) => self.overflow(overflow, &tables, guards, &mut slots)?,
+            Some(overflow) => self.overflow(overflow, guards, &mut slots)?,
             None => Retries {
                 most: 1,
                 per: RetriesPer::Call,
@@ -259,7 +259,6 @@ impl StrategySpec {
     fn overflow(
         &self,
         mut reader: Reader<'_>,
-        stages: &[&Table],
         guards: Guards,
         slots: &mut Vec<Slot>,
     ) -> Result<Retries, SettingError> {
@@ -272,18 +271,13 @@ impl StrategySpec {
         let Some(wanted) = reader.text("stage")? else {
             return Err(SettingError::new(&place, "`overflow` names no `stage`"));
         };
-        let at = self.stage_names().iter().position(|name| name == wanted);
-        let mut table = if let Some(stage) = at.and_then(|at| stages.get(at)) {
-            (*stage).clone()
-        } else {
-            let mut table = Table::new(place.clone());
-            table.put("kind", wanted, &place);
-            table
-        };
-        let Some(overrides) = self.table.table(OVERFLOW) else {
-            return Ok(Retries::default());
-        };
-        for (key, setting) in overrides.entries() {
+        let mut table = Table::new(place.clone());
+        match self.stage(wanted) {
+            Some(stage) => table.clone_from(stage),
+            None => table.put("kind", wanted, &place),
+        }
+        let overrides = self.table.table(OVERFLOW).map(Table::entries);
+        for (key, setting) in overrides.unwrap_or_default() {
             if !matches!(key.as_str(), "stage" | "max_retries" | "max_retries_per") {
                 table.set(key, setting.clone());
             }
