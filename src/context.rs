@@ -5,10 +5,11 @@
 //! prompt represents. A strategy never edits a context: it returns a [`Patch`], which is checked
 //! and applied in one place, and every application is logged as an [`Applied`].
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::session::{ContentBlock, Message, Role, Tag, ToolUse};
+use crate::session::{Message, Role, Tag, ToolUse};
 use crate::tokens::{CountedTexts, PackedSize, Size};
 use crate::units::Tokens;
 
@@ -72,25 +73,18 @@ impl Entry {
         let old = measure_block(&self.message, block, counts);
         let message = Arc::new(self.message.with_block_text(block, text));
         let new = measure_block(&message, block, counts);
-        let index = u32::try_from(block).unwrap_or(u32::MAX);
-        let origin = match &self.origin {
-            Origin::Verbatim(message) => Origin::Edited {
-                message: *message,
-                blocks: Arc::new(vec![index]),
-            },
-            Origin::Edited { message, blocks } => {
-                let mut blocks = blocks.to_vec();
-                if let Err(at) = blocks.binary_search(&index) {
-                    blocks.insert(at, index);
-                }
-                Origin::Edited {
-                    message: *message,
-                    blocks: Arc::new(blocks),
-                }
-            }
-            Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => self.origin.clone(),
-        };
+        let origin = self.origin.edited([block]);
         Self::sized(origin, message, self.size() - old + new)
+    }
+
+    /// Whether a user typed the message.
+    pub fn is_typed(&self) -> bool {
+        self.message.has_tag(Tag::TypedUser)
+    }
+
+    /// Who speaks.
+    pub fn role(&self) -> Role {
+        self.message.role()
     }
 
     /// Whether the block still says what the session said.
@@ -144,6 +138,21 @@ impl Origin {
             }
             Self::Derived(_) | Self::Restored(_) | Self::Authored => false,
         }
+    }
+
+    /// The origin once these blocks are changed: a message of the session that was verbatim becomes [`Origin::Edited`].
+    pub(crate) fn edited(&self, changed: impl IntoIterator<Item = usize>) -> Self {
+        let (message, earlier) = match self {
+            Self::Verbatim(message) => (*message, &[][..]),
+            Self::Edited { message, blocks } => (*message, &blocks[..]),
+            Self::Derived(_) | Self::Restored(_) | Self::Authored => return self.clone(),
+        };
+        let changed = changed
+            .into_iter()
+            .map(|block| u32::try_from(block).unwrap_or(u32::MAX));
+        let blocks: BTreeSet<u32> = earlier.iter().copied().chain(changed).collect();
+        let blocks = Arc::new(blocks.into_iter().collect());
+        Self::Edited { message, blocks }
     }
 
     /// The session's message that the entry is, changed or not.
@@ -215,49 +224,6 @@ pub struct BlockAt {
     pub block: usize,
 }
 
-/// The tool results of a context, oldest first.
-#[derive(Debug, Clone, Copy)]
-pub struct Results<'c> {
-    marked: &'c [BlockAt],
-    /// The mark of the context's first entry.
-    first_mark: usize,
-}
-
-impl<'c> Results<'c> {
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.marked.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.marked.is_empty()
-    }
-
-    /// The result of this number, from 0.
-    pub fn get(&self, number: usize) -> Option<BlockAt> {
-        self.behind(number).next()
-    }
-
-    /// All of them.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'c> {
-        self.behind(0)
-    }
-
-    /// Those from this number on.
-    pub fn behind(
-        &self,
-        number: usize,
-    ) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'c> {
-        let first_mark = self.first_mark;
-        let marked = self.marked.get(number..).unwrap_or_default().iter();
-        marked.map(move |at| BlockAt {
-            entry: at.entry - first_mark,
-            ..*at
-        })
-    }
-}
-
 impl Context {
     /// An empty context with room for so many entries: growing would take up to twice the memory.
     pub(crate) fn with_capacity(entries: usize) -> Self {
@@ -278,11 +244,23 @@ impl Context {
     }
 
     /// All tool results, oldest first, cleared ones included.
-    pub fn results(&self) -> Results<'_> {
-        Results {
-            marked: &self.results,
-            first_mark: self.entries.first_mark(),
-        }
+    pub fn results(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'_> {
+        self.results_from(0)
+    }
+
+    /// The tool results from this number on, counted from 0.
+    pub fn results_from(
+        &self,
+        number: usize,
+    ) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'_> {
+        let first_mark = self.entries.first_mark();
+        let marked = self.results.get(number..).unwrap_or_default().iter();
+        marked.map(move |at| BlockAt {
+            entry: at.entry - first_mark,
+            ..*at
+        })
     }
 
     /// Images and documents in all messages together.
@@ -293,9 +271,7 @@ impl Context {
     /// The tool use that the result at `at` answers: the nearest one before it with its id.
     pub fn tool_use_of(&self, at: BlockAt) -> Option<&ToolUse> {
         let message = &self.entries.get(at.entry)?.message;
-        let ContentBlock::ToolResult(result) = message.content().get(at.block)? else {
-            return None;
-        };
+        let result = message.content().get(at.block)?.as_result()?;
         self.entries[..at.entry].iter().rev().find_map(|entry| {
             let mut tools = entry.message.tool_uses().map(|(_, tool)| tool);
             tools.find(|tool| tool.id == result.tool_use_id)
@@ -313,8 +289,8 @@ impl Context {
 
     /// Entries before this one were there when the model spoke last.
     pub(crate) fn answered(&self) -> usize {
-        let is_response = |entry: &Entry| entry.message.role() == Role::Assistant;
-        let last = self.entries.iter().rposition(is_response);
+        let mut entries = self.entries.iter();
+        let last = entries.rposition(|entry| entry.role() == Role::Assistant);
         last.map_or(0, |at| at + 1)
     }
 
@@ -382,7 +358,7 @@ impl Context {
             before,
             after: before,
         };
-        let mut is_replaced = false;
+        let mut is_in_place = true;
         let mut shift = 0_isize;
         for edit in edits {
             match edit {
@@ -393,22 +369,19 @@ impl Context {
                     cache,
                 } => {
                     let at = entry.saturating_add_signed(shift);
-                    let new = self.entries[at].with_block_text(block, &text, counts);
-                    let old = std::mem::replace(&mut self.entries[at], new.clone());
-                    self.size = self.size - old.size() + new.size();
-                    self.attachments.remove(&old);
-                    self.attachments.add(&new);
+                    let with = vec![self.entries[at].with_block_text(block, &text, counts)];
+                    let (old, _) = self.replace(at..at + 1, &with);
                     match change.edits.last_mut() {
                         // A second block of the same entry: one change of that entry.
                         Some(last) if last.entries == (entry..entry + 1) => {
-                            last.with = vec![new];
+                            last.with = with;
                             last.cache = last.cache.max(cache);
                         }
                         _ => {
-                            change.removed.push(old);
+                            change.removed.extend(old);
                             change.edits.push(AppliedEdit {
                                 entries: entry..entry + 1,
-                                with: vec![new],
+                                with,
                                 cache,
                             });
                         }
@@ -416,20 +389,9 @@ impl Context {
                 }
                 Edit::Replace { entries, with } => {
                     let start = entries.start.saturating_add_signed(shift);
-                    let end = entries.end.saturating_add_signed(shift);
-                    shift += signed(with.len()) - signed(entries.len());
-                    self.size += with.iter().map(Entry::size).sum();
-                    let (old, moved) = self.entries.splice(start..end, &with);
-                    self.size = self.size - old.iter().map(Entry::size).sum();
-                    for entry in &with {
-                        self.attachments.add(entry);
-                    }
-                    for entry in &old {
-                        self.attachments.remove(entry);
-                    }
-                    // A move changes marks, even where nothing else has to be noted.
-                    is_replaced |= !is_in_place(&old, &with);
-                    self.index_replaced(start, &old, &with, moved);
+                    let (old, is_same_shape) = self.replace(start..start + entries.len(), &with);
+                    shift += signed(with.len()) - signed(old.len());
+                    is_in_place &= is_same_shape;
                     change.removed.extend(old);
                     change.edits.push(AppliedEdit {
                         entries,
@@ -439,7 +401,7 @@ impl Context {
                 }
             }
         }
-        self.replacements += u64::from(is_replaced);
+        self.replacements += u64::from(!is_in_place);
         change.after = self.size;
         Ok(change)
     }
@@ -447,37 +409,35 @@ impl Context {
     /// Takes back the change that was made last. Where it moved nothing, this costs what it
     /// changed.
     pub fn revert(&mut self, change: &Change) {
-        let mut removed = change.removed.iter().cloned();
-        let one_for_one = |edit: &AppliedEdit| edit.entries.len() == edit.with.len();
-        let pairs = || change.edits.iter().flat_map(|edit| &edit.with);
-        if change.edits.iter().all(one_for_one) && is_in_place(&change.removed, pairs()) {
-            for edit in &change.edits {
-                for at in edit.entries.clone() {
-                    if let (Some(old), Some(slot)) = (removed.next(), self.entries.get_mut(at)) {
-                        self.attachments.remove(slot);
-                        self.attachments.add(&old);
-                        *slot = old;
-                    }
-                }
-            }
-            self.size = change.before;
-            return;
-        }
+        let mut removed = &change.removed[..];
+        let mut is_in_place = true;
         // Once all earlier edits are taken back, an edit starts where it was planned to.
         for edit in &change.edits {
+            let (old, later) = removed.split_at(edit.entries.len());
+            removed = later;
             let start = edit.entries.start;
-            let old: Vec<Entry> = removed.by_ref().take(edit.entries.len()).collect();
-            let (new, moved) = self.entries.splice(start..start + edit.with.len(), &old);
-            for entry in &new {
-                self.attachments.remove(entry);
-            }
-            for entry in &old {
-                self.attachments.add(entry);
-            }
-            self.index_replaced(start, &new, &old, moved);
+            is_in_place &= self.replace(start..start + edit.with.len(), old).1;
         }
-        self.size = change.before;
-        self.replacements += 1;
+        self.replacements += u64::from(!is_in_place);
+    }
+
+    /// These entries make way for others. Returns them, and whether [positions](Self::replacements) keep their meaning.
+    fn replace(&mut self, entries: Range<usize>, with: &[Entry]) -> (Vec<Entry>, bool) {
+        let start = entries.start;
+        let (old, moved) = self.entries.splice(entries, with);
+        for entry in with {
+            self.size += entry.size();
+            self.attachments.add(entry);
+        }
+        for entry in &old {
+            self.size = self.size - entry.size();
+            self.attachments.remove(entry);
+        }
+        let is_in_place = is_in_place(&old, with);
+        if !is_in_place {
+            self.index_replaced(start, &old, with, moved);
+        }
+        (old, is_in_place)
     }
 
     /// Brings the index of results up to date: the entries `new`, which begin at `start`, took the
@@ -556,7 +516,7 @@ fn signed(length: usize) -> isize {
 
 /// Whether entries may replace others with nothing else to note: as many, and each asks for the
 /// same tools and holds the same results at the same places.
-fn is_in_place<'a>(old: &'a [Entry], new: impl IntoIterator<Item = &'a Entry>) -> bool {
+fn is_in_place(old: &[Entry], new: &[Entry]) -> bool {
     fn shape(entry: &Entry) -> impl PartialEq + '_ {
         let message = &entry.message;
         let asks: Vec<&Arc<str>> = message.tool_uses().map(|(_, tool)| &tool.id).collect();
@@ -566,12 +526,11 @@ fn is_in_place<'a>(old: &'a [Entry], new: impl IntoIterator<Item = &'a Entry>) -
             .collect();
         (message.role(), asks, answers)
     }
-    old.iter().map(shape).eq(new.into_iter().map(shape))
+    old.iter().map(shape).eq(new.iter().map(shape))
 }
 
 /// The tool results of an entry with this mark.
 fn results_of(mark: usize, entry: &Entry) -> impl Iterator<Item = BlockAt> + '_ {
-    let content = entry.message.content().iter().enumerate();
-    let results = content.filter(|(_, block)| matches!(block, ContentBlock::ToolResult(_)));
+    let results = entry.message.tool_results();
     results.map(move |(block, _)| BlockAt { entry: mark, block })
 }

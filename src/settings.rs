@@ -59,6 +59,14 @@ impl Setting {
             _ => None,
         }
     }
+
+    /// The table to be changed, where it is one.
+    pub fn as_table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
 }
 
 /// A value of TOML.
@@ -249,15 +257,31 @@ impl Table {
         entries.find(|(name, _)| name == key).map(|(_, it)| it)
     }
 
+    /// One setting, to be changed.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Setting> {
+        let mut entries = self.entries.iter_mut();
+        entries.find(|(name, _)| name == key).map(|(_, it)| it)
+    }
+
     /// One setting, if it is text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.get(key)?.as_text()
     }
 
+    /// One setting, if it is a list.
+    pub fn list(&self, key: &str) -> Option<&[Setting]> {
+        self.get(key)?.as_list()
+    }
+
+    /// One setting, if it is a table.
+    pub fn table(&self, key: &str) -> Option<&Self> {
+        self.get(key)?.as_table()
+    }
+
     /// Adds or replaces one setting.
     pub fn set(&mut self, key: &str, setting: Setting) {
-        match self.entries.iter_mut().find(|(name, _)| name == key) {
-            Some((_, old)) => *old = setting,
+        match self.get_mut(key) {
+            Some(old) => *old = setting,
             None => self.entries.push((key.to_owned(), setting)),
         }
     }
@@ -283,16 +307,9 @@ impl Table {
             let place = &setting.place;
             self.put(head, Self::new(place.clone()), place);
         }
-        let mut entries = self.entries_mut();
-        match entries.find(|(name, _)| *name == head) {
-            Some((
-                _,
-                Setting {
-                    value: Value::Table(table),
-                    ..
-                },
-            )) => table.overlay(rest, setting),
-            _ => Err(SettingError::new(
+        match self.get_mut(head).and_then(Setting::as_table_mut) {
+            Some(table) => table.overlay(rest, setting),
+            None => Err(SettingError::new(
                 &setting.place,
                 format!("`{head}` is not a table"),
             )),
@@ -315,10 +332,7 @@ pub fn parse_value(text: &str, place: &Place) -> Setting {
         .ok()
         .and_then(|value| convert(value.get_ref(), place, &|_| place.clone()).ok());
     let value = parsed.unwrap_or_else(|| Value::Text(text.to_owned()));
-    Setting {
-        value,
-        place: place.clone(),
-    }
+    Setting::new(value, place)
 }
 
 fn convert_entries(

@@ -92,17 +92,6 @@ pub enum WindowPart {
     Effective,
 }
 
-impl WindowPart {
-    /// The word that settings use.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Window => "window",
-            Self::Input => "input",
-            Self::Effective => "effective",
-        }
-    }
-}
-
 impl fmt::Display for WindowPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -41,30 +41,7 @@ pub(super) struct Walk<'a> {
     pub(super) removals: Vec<Predicted>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(
-        session: &'a Session,
-        counts: &'a CountedTexts,
-        points: &'a Points,
-        rates: Rates,
-    ) -> Self {
-        Self {
-            session,
-            counts,
-            points,
-            rates,
-            texts: TextSizes::default(),
-            pool: Vec::new(),
-            head: 0,
-            first_head: 0,
-            ratio: Factor::ONE,
-            owed: 0,
-            is_head_known: true,
-            warnings: Vec::new(),
-            removals: Vec::new(),
-        }
-    }
-
+impl Walk<'_> {
     /// Tokens of this call as they are kept: in those of the first one.
     fn kept(&self, billed: i64) -> Tokens {
         self.ratio.count(tokens(billed))
@@ -211,35 +188,31 @@ impl<'a> Walk<'a> {
     fn go_on(&mut self, one: &Point, two: &Point) {
         let pending = one.message..two.message;
         let factor = self.rates.factor(one.model);
+        let added = self.points.added(pending.clone());
+        let text = bill(factor, added.text);
+        let expected = text + added.images;
         if one.model != two.model {
             // All that is there is counted otherwise from now on.
-            let added = self.points.added(pending.clone());
-            self.sizes(pending.clone(), bill(factor, added.text));
-            let expected = self
-                .points
-                .expected(pending.clone(), factor, self.rates.thinking);
-            let hidden = expected - bill(factor, added.text) - added.images;
+            self.sizes(pending.clone(), text);
+            let thinking = self.rates.thinking;
+            let hidden = self.points.thought(pending.clone(), factor, thinking);
             if let Some(answer) = self.answer(pending) {
                 self.thinks(answer, hidden);
             }
-            let old = tokens(one.billed + expected);
+            let old = tokens(one.billed + expected + hidden);
             return self.recount(tokens(two.billed).0, old.0);
         }
-        let added = self.points.added(pending.clone());
-        let expected = bill(factor, added.text) + added.images;
         let grown = two.billed - one.billed;
         if grown >= expected {
             let rest = self.rises(&pending, factor, grown - expected);
-            let more = rest.min(bill(factor, added.text));
-            let hidden = self.answer(pending.clone()).filter(|_| rest > more);
-            match hidden {
+            let more = rest.min(text);
+            match self.answer(pending.clone()).filter(|_| rest > more) {
                 Some(answer) => _ = self.hides(answer, rest - more),
                 None => self.head += rest - more,
             }
-            return self.sizes(pending, bill(factor, added.text) + more);
+            return self.sizes(pending, text + more);
         }
         let missing = self.left_out(&pending, two, expected - grown);
-        let text = bill(factor, added.text);
         // What is there may be a half less than expected, and not nothing.
         if missing <= expected / 2 {
             return self.sizes(pending, text - missing.min(text));
@@ -287,16 +260,11 @@ impl<'a> Walk<'a> {
             if rest == 0 || !hides_thinking(session.message(at), &session.source().format) {
                 continue;
             }
-            let thought = self
-                .points
-                .expected(at..at + 1, factor, self.rates.thinking)
-                - self
-                    .points
-                    .expected(at..at + 1, factor, HiddenThinking::Dropped);
             let thought = if self.points.is_output_partial {
                 rest
             } else {
-                thought.min(rest)
+                let thinking = self.rates.thinking;
+                self.points.thought(at..at + 1, factor, thinking).min(rest)
             };
             self.thinks(at, thought);
             rest -= thought;
@@ -348,7 +316,21 @@ pub(super) fn walk<'a>(
     anchors: &[Anchor],
     mut each: impl FnMut(&Walk<'_>, &Point),
 ) -> Walk<'a> {
-    let mut walk = Walk::new(session, counts, points, rates);
+    let mut walk = Walk {
+        session,
+        counts,
+        points,
+        rates,
+        texts: TextSizes::default(),
+        pool: Vec::new(),
+        head: 0,
+        first_head: 0,
+        ratio: Factor::ONE,
+        owed: 0,
+        is_head_known: true,
+        warnings: Vec::new(),
+        removals: Vec::new(),
+    };
     let mut last: Option<Point> = None;
     for Anchor { point, .. } in anchors {
         if let Some(last) = last.filter(|last| last.segment == point.segment) {

@@ -73,10 +73,9 @@ fn second_half(whole: &Walk<'_>, anchors: &[Anchor]) -> Option<Vec<Predicted>> {
         // What is hidden in the turn under way leaves the prompt when the user types.
         let turn = match half.rates.thinking {
             HiddenThinking::KeptForTurn => {
-                let kept = points.expected(0..from.message, factor, HiddenThinking::KeptForTurn);
-                let none = points.expected(0..from.message, factor, HiddenThinking::Dropped);
-                let is_over = points.typed(from.message..point.message).is_some();
-                if is_over { kept - none } else { 0 }
+                let kept = points.thought(0..from.message, factor, HiddenThinking::KeptForTurn);
+                let typed = points.typed(from.message..point.message);
+                typed.map_or(0, |_| kept)
             }
             HiddenThinking::Dropped | HiddenThinking::Kept => 0,
         };

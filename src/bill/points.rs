@@ -201,6 +201,16 @@ impl Points {
         thinking: HiddenThinking,
     ) -> i64 {
         let added = self.added(messages.clone());
+        bill(factor, added.text) + added.images + self.thought(messages, factor, thinking)
+    }
+
+    /// The part of it that was billed as written and does not show.
+    pub(super) fn thought(
+        &self,
+        messages: Range<usize>,
+        factor: Factor,
+        thinking: HiddenThinking,
+    ) -> i64 {
         let start = match thinking {
             HiddenThinking::Dropped => messages.end,
             HiddenThinking::KeptForTurn => {
@@ -210,7 +220,7 @@ impl Points {
             }
             HiddenThinking::Kept => messages.start,
         };
-        bill(factor, added.text) + added.images + self.hidden(start..messages.end, factor)
+        self.hidden(start..messages.end, factor)
     }
 
     /// The part of the answers among these messages that was billed as written and does not show.

@@ -30,6 +30,12 @@ pub enum Edit {
 }
 
 impl Edit {
+    /// These entries make way for others.
+    pub(crate) fn replacing(entries: Range<usize>, with: impl IntoIterator<Item = Entry>) -> Self {
+        let with = with.into_iter().collect();
+        Self::Replace { entries, with }
+    }
+
     /// The block gets another text.
     pub(crate) fn block(at: BlockAt, text: Arc<str>, cache: CacheEffect) -> Self {
         Self::EditBlock {
@@ -75,7 +81,7 @@ impl Patch {
 
     /// One range of entries makes way for others.
     pub(crate) fn replacing(reason: String, entries: Range<usize>, with: Vec<Entry>) -> Self {
-        Self::new(reason, vec![Edit::Replace { entries, with }])
+        Self::new(reason, vec![Edit::replacing(entries, with)])
     }
 }
 

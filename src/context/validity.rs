@@ -37,6 +37,13 @@ pub struct Finding {
     pub subject: Subject,
 }
 
+impl Rule {
+    fn broken_by(self, subject: Subject) -> Finding {
+        let rule = self;
+        Finding { rule, subject }
+    }
+}
+
 /// The thing that breaks a rule. A subject names the origin of a thing, not its place now, so that
 /// the same finding is recognised at the next call and in the full history.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,17 +129,11 @@ fn check_ends(
     broken
         .into_iter()
         .filter(move |(is_broken, rule)| *is_broken && rule.level(rules).is_some())
-        .map(|(_, rule)| Finding {
-            rule,
-            subject: Subject::Prompt,
-        })
+        .map(|(_, rule)| rule.broken_by(Subject::Prompt))
 }
 
 fn duplicate_use(id: &Arc<str>) -> Finding {
-    Finding {
-        rule: Rule::DuplicateUse,
-        subject: Subject::ToolUse(id.clone()),
-    }
+    Rule::DuplicateUse.broken_by(Subject::ToolUse(id.clone()))
 }
 
 /// The ranges of messages that a summary represents; none for other entries.
@@ -148,10 +149,7 @@ fn overlap(ranges: impl IntoIterator<Item = (usize, usize)>) -> Option<Finding> 
     let mut reached = 0;
     for (start, end) in ranges {
         if start < reached {
-            return Some(Finding {
-                rule: Rule::OverlappingSummaries,
-                subject: Subject::Message(start),
-            });
+            return Some(Rule::OverlappingSummaries.broken_by(Subject::Message(start)));
         }
         reached = reached.max(end);
     }

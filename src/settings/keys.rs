@@ -35,16 +35,8 @@ static EMPTY: Table = Table {
     place: Place::BuiltIn,
 };
 
-fn text<'t>(key: &'t Table, name: &str) -> Option<&'t str> {
-    key.get(name)?.as_text()
-}
-
-fn list<'t>(key: &'t Table, name: &str) -> Option<&'t [Setting]> {
-    key.get(name)?.as_list()
-}
-
 fn range(key: &Table) -> Option<(u64, u64)> {
-    let mut ends = list(key, "whole")?.iter().map(|end| match end.value {
+    let mut ends = key.list("whole")?.iter().map(|end| match end.value {
         Value::Integer(end) => u64::try_from(end).unwrap_or(0),
         _ => 0,
     });
@@ -64,7 +56,7 @@ fn whole_schema(low: u64, high: u64) -> Json {
 fn taken(key: &Table) -> &'static Table {
     static TAKES: LazyLock<Keys> =
         LazyLock::new(|| Keys::parse(include_str!("takes.toml"), |_| Vec::new()));
-    TAKES.table(text(key, "takes").unwrap_or("text"))
+    TAKES.table(key.text("takes").unwrap_or("text"))
 }
 
 impl Keys {
@@ -77,9 +69,7 @@ impl Keys {
 
     /// A section as it is written.
     pub fn table(&self, section: &str) -> &Table {
-        let section = self.sections.get(section);
-        let section = section.and_then(|section| section.as_table());
-        section.unwrap_or(&EMPTY)
+        self.sections.table(section).unwrap_or(&EMPTY)
     }
 
     fn section(&self, name: &str) -> impl Iterator<Item = (&str, &Table)> {
@@ -88,24 +78,23 @@ impl Keys {
     }
 
     fn words<'k>(&self, key: &'k Table) -> Option<Vec<&'k str>> {
-        if let Some(names) = text(key, "names") {
+        if let Some(names) = key.text("names") {
             return Some((self.names)(names));
         }
-        let words = list(key, "words")?.iter();
+        let words = key.list("words")?.iter();
         Some(words.filter_map(|word| word.as_text()).collect())
     }
 
     /// The words that a key takes.
     pub fn words_of(&self, section: &str, name: &str) -> Vec<&str> {
-        let mut section = self.section(section);
-        let key = section.find(|(key, _)| *key == name);
-        key.and_then(|(_, key)| self.words(key)).unwrap_or_default()
+        let key = self.table(section).table(name);
+        key.and_then(|key| self.words(key)).unwrap_or_default()
     }
 
     /// The names of the keys of a section that take this.
     pub fn names_of(&self, section: &str, takes: &str) -> Vec<&str> {
         let taking = self.section(section);
-        let taking = taking.filter(|(_, key)| text(key, "takes") == Some(takes));
+        let taking = taking.filter(|(_, key)| key.text("takes") == Some(takes));
         taking.map(|(name, _)| name).collect()
     }
 
@@ -149,13 +138,13 @@ impl Keys {
             } else if let Some(words) = self.words(key) {
                 reader.choice(name, &words)?;
             } else {
-                match text(key, "takes") {
+                match key.text("takes") {
                     Some("fraction") => drop(reader.fraction(name)?),
                     Some("factor") => drop(reader.factor(name)?),
                     Some("amount") => drop(reader.amount(name)?),
                     Some("flag" | "word") => drop(reader.flag(name)?),
                     Some("text") => drop(reader.text(name)?),
-                    Some("texts") => reader.texts_of(name, list(key, "of"))?,
+                    Some("texts") => reader.texts_of(name, key.list("of"))?,
                     _ => drop(reader.setting(name)),
                 }
             }
@@ -178,14 +167,14 @@ impl Keys {
 
     fn schema(&self, key: &Table) -> Json {
         let mut schema = Map::new();
-        if let Some(doc) = text(key, "doc") {
+        if let Some(doc) = key.text("doc") {
             schema.insert("description".to_owned(), json!(doc));
         }
         let takes = if let Some((low, high)) = range(key) {
             whole_schema(low, high)
         } else if let Some(words) = self.words(key) {
             json!({ "enum": words })
-        } else if let Some(section) = text(key, "table") {
+        } else if let Some(section) = key.text("table") {
             self.object(section)
         } else {
             let schema = key.get("schema").or_else(|| taken(key).get("schema"));
@@ -214,7 +203,7 @@ impl Keys {
 
     /// The dotted paths of all keys of a section that have a default, with the default as TOML.
     pub fn defaults(&self, section: &str, path: &str) -> Vec<(String, String)> {
-        let of = |(name, key): (&str, &Table)| match (text(key, "table"), key.get("default")) {
+        let of = |(name, key): (&str, &Table)| match (key.text("table"), key.get("default")) {
             (Some(inner), _) if key.get("is_optional").is_none() => {
                 self.defaults(inner, &format!("{path}{name}."))
             }
@@ -294,8 +283,7 @@ impl<'a> CheckedTable<'a> {
     }
 
     fn key(&self, name: &str) -> Option<&'static Table> {
-        let mut section = self.keys.section(self.section);
-        section.find(|(key, _)| *key == name).map(|(_, key)| key)
+        self.keys.table(self.section).table(name)
     }
 
     /// The names of the keys that a table of this kind may have: those that list it in `kinds`, or
@@ -303,7 +291,7 @@ impl<'a> CheckedTable<'a> {
     pub fn of_kind(&self, kind: &str) -> Vec<&'static str> {
         let keys = self.keys.section(self.section);
         let is_of_kind = |key: &Table| {
-            let mut kinds = list(key, "kinds")?.iter();
+            let mut kinds = key.list("kinds")?.iter();
             Some(kinds.any(|it| it.as_text() == Some(kind)))
         };
         let keys = keys.filter(|(_, key)| is_of_kind(key) != Some(false));
@@ -312,7 +300,7 @@ impl<'a> CheckedTable<'a> {
 
     /// A table in this one, with the keys that it has there; without settings if it is not there.
     pub fn table(&self, name: &str) -> Result<Self, SettingError> {
-        let section = self.key(name).and_then(|key| text(key, "table"));
+        let section = self.key(name).and_then(|key| key.text("table"));
         let mut reader = self.reader();
         let table = reader.table(name)?.map_or(&EMPTY, |reader| reader.table);
         let section = (self.keys, section.unwrap_or_default());

@@ -6,8 +6,7 @@
 //! same budget buys without any thought.
 
 use super::knob::KEYS;
-use crate::settings::{Place, SettingError, Table, Value};
-use crate::units::is_valid_id;
+use crate::settings::{SettingError, Table, Value};
 
 /// The controls, with one line each.
 pub static CONTROLS: &[(&str, &str)] = &[
@@ -77,42 +76,30 @@ impl<'a> Control<'a> {
             _ => Some(Self::Follow(method, rest)),
         }
     }
-}
 
-/// The strategy `name`, which cuts to `budget` tokens.
-pub(super) fn of_budget(name: &str, method: &str, budget: u32) -> Result<Table, SettingError> {
-    let what = what(method);
-    let text = format!(
-        "description = \"Control: {what} within {budget} tokens\"\n\
-         [[stage]]\nkind = \"select\"\nmethod = \"{method}\"\nbudget_tokens = {budget}\n\
-         when = \"scenario\"\n"
-    );
-    Table::parse(name, &text)
-}
-
-/// The strategy `name`, which cuts to the sizes of the one called `follows`.
-pub(super) fn following(name: &str, method: &str, follows: &str) -> Result<Table, SettingError> {
-    let what = what(method);
-    let follows = Value::Text(follows.to_owned());
-    let text = format!(
-        "description = \"Control: {what} within the size of the strategy it follows\"\n\
-         follows = {follows}\nmethod = \"{method}\"\n"
-    );
-    Table::parse(name, &text)
-}
-
-/// A name that may be followed although no preset has it: a strategy of the scenario's own.
-pub(super) fn may_be_followed(
-    name: &str,
-    follows: &str,
-    place: &Place,
-) -> Result<(), SettingError> {
-    if is_valid_id(follows) {
-        return Ok(());
+    /// The strategy `name` that it is.
+    pub(super) fn table(self, name: &str) -> Result<Table, SettingError> {
+        let (Self::Budget(method, _) | Self::Follow(method, _)) = self;
+        let (within, settings) = match self {
+            Self::Budget(method, budget) => (
+                format!("{budget} tokens"),
+                format!(
+                    "[[stage]]\nkind = \"select\"\nmethod = \"{method}\"\nbudget_tokens = {budget}\n\
+                     when = \"scenario\"\n"
+                ),
+            ),
+            Self::Follow(method, follows) => {
+                let follows = Value::Text(follows.to_owned());
+                (
+                    "the size of the strategy it follows".to_owned(),
+                    format!("follows = {follows}\nmethod = \"{method}\"\n"),
+                )
+            }
+        };
+        let what = what(method);
+        let text = format!("description = \"Control: {what} within {within}\"\n{settings}");
+        Table::parse(name, &text)
     }
-    let problem = format!("`{name}` names neither a budget in tokens nor a strategy");
-    Err(SettingError::new(place, problem)
-        .with_hint("write `tail@20000`, or `tail@observation-masking`"))
 }
 
 fn what(method: &str) -> &'static str {

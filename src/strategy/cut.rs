@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Deserialize;
 
 use crate::context::{Entry, visit};
-use crate::session::{Role, Tag};
+use crate::session::Role;
 use crate::units::Tokens;
 
 /// How careful a cut is. Each is stricter than the one before: what it allows, all before it
@@ -34,13 +34,13 @@ impl Cut {
         if self == Self::None || at == 0 || at >= entries.len() {
             return true;
         }
-        let typed = entries[at].message.has_tag(Tag::TypedUser);
+        let typed = entries[at].is_typed();
         !separates_pair(entries, at)
             && match self {
                 Self::None | Self::Pair => true,
                 Self::Batch => !splits_response(entries, at),
                 Self::Round => {
-                    typed || role(&entries[at]) == Role::Assistant && !splits_response(entries, at)
+                    typed || entries[at].role() == Role::Assistant && !splits_response(entries, at)
                 }
                 Self::Turn => typed,
             }
@@ -64,15 +64,11 @@ impl Cut {
     }
 }
 
-fn role(entry: &Entry) -> Role {
-    entry.message.role()
-}
-
 /// Whether the assistant messages on both sides of `at` are parts of one response: they name the
 /// same API call, or neither names one.
 fn splits_response(entries: &[Entry], at: usize) -> bool {
     let (before, after) = (&entries[at - 1], &entries[at]);
-    (role(before), role(after)) == (Role::Assistant, Role::Assistant)
+    (before.role(), after.role()) == (Role::Assistant, Role::Assistant)
         && before.message.details.api_call == after.message.details.api_call
 }
 
@@ -80,14 +76,14 @@ fn splits_response(entries: &[Entry], at: usize) -> bool {
 /// that follows its own.
 fn separates_pair(entries: &[Entry], at: usize) -> bool {
     let (front, behind) = entries.split_at(at);
-    let is = |wanted: Role| move |entry: &&Entry| role(entry) == wanted;
+    let is = |wanted: Role| move |entry: &&Entry| entry.role() == wanted;
     // In front: the answers so far, then the turn that asked.
     let asked = front
         .iter()
         .rev()
         .skip_while(is(Role::User))
         .take_while(is(Role::Assistant));
-    let is_users = |entry: Option<&Entry>| entry.is_some_and(|entry| role(entry) == Role::User);
+    let is_users = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.role() == Role::User);
     if !is_users(behind.first()) && is_users(front.last()) {
         return false;
     }
@@ -136,10 +132,10 @@ pub fn rounds(entries: &[Entry]) -> (Range<usize>, Vec<Range<usize>>) {
 pub(super) fn round_starts(entries: &[Entry]) -> impl Iterator<Item = usize> + '_ {
     (0..entries.len()).filter(|at| {
         visit(1);
-        role(&entries[*at]) == Role::Assistant
+        entries[*at].role() == Role::Assistant
             && (*at == 0
                 // An entry after a user's message starts a response, and separates no pair.
-                || role(&entries[at - 1]) == Role::User
+                || entries[at - 1].role() == Role::User
                 || !splits_response(entries, *at) && !separates_pair(entries, *at))
     })
 }
@@ -150,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::context::Origin;
-    use crate::session::{ContentBlock, JsonText, Message, ToolClass, ToolResult, ToolUse};
+    use crate::session::{ContentBlock, JsonText, Message, Tag, ToolClass, ToolResult, ToolUse};
     use crate::tokens::{CharsPer4, CountedTexts};
     use crate::units::ApiCallId;
 

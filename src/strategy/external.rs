@@ -9,7 +9,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+
+use serde::Deserialize;
 
 pub mod protocol;
 
@@ -47,21 +48,21 @@ pub struct Host {
     pub caller: Option<Caller>,
 }
 
-/// A command with its limits.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A command with its limits, as the knobs of its stage set them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub(super) struct Launch {
     /// The program and its arguments, as written.
     pub(super) command: Vec<String>,
     /// Names of variables that it gets beside those of every program.
     pub(super) env: Vec<String>,
     /// For the answer to `hello`.
-    pub(super) start: Duration,
+    pub(super) start_seconds: u64,
     /// For each other answer.
-    pub(super) timeout: Duration,
-    /// Bytes of memory of its own.
-    pub(super) memory: u64,
-    /// Bytes of the longest line that is read.
-    pub(super) line: usize,
+    pub(super) timeout_seconds: u64,
+    /// Memory of its own.
+    pub(super) memory_mb: u64,
+    /// The longest line that is read.
+    pub(super) line_mb: usize,
 }
 
 /// The processes of one strategy that wait for a cell; clones share them.

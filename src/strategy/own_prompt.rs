@@ -16,42 +16,33 @@ use crate::units::Tokens;
 /// The knob that names the file.
 const PROMPT: &str = "prompt";
 
-/// The variables of a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Variable {
-    /// The messages that are summarised, as JSON.
-    Conversation,
-    /// The summary that is continued; empty at the first compaction.
-    PreviousSummary,
-    /// The focus of the summary: `instructions`, and the words of a person who asked for the
-    /// compaction.
-    Focus,
-    /// How long the summary may be.
-    MaxOutputTokens,
-    /// The effective window of the agent's model.
-    WindowTokens,
-}
+/// The messages that are summarised, as JSON.
+pub(super) const CONVERSATION: &str = "conversation";
+/// The summary that is continued; empty at the first compaction.
+pub(super) const PREVIOUS_SUMMARY: &str = "previous_summary";
+/// The focus of the summary: `instructions`, and the words of a person who asked for the
+/// compaction.
+pub(super) const FOCUS: &str = "focus";
 
-const VARIABLES: [(&str, Variable); 5] = [
-    ("conversation", Variable::Conversation),
-    ("previous_summary", Variable::PreviousSummary),
-    ("focus", Variable::Focus),
-    ("max_output_tokens", Variable::MaxOutputTokens),
-    ("window_tokens", Variable::WindowTokens),
+type ValueOf = for<'v> fn(&'v PromptValues<'_>) -> &'v str;
+
+/// The variables of a prompt.
+const VARIABLES: [(&str, ValueOf); 5] = [
+    (CONVERSATION, |given| given.conversation),
+    (PREVIOUS_SUMMARY, |given| given.previous),
+    (FOCUS, |given| given.focus),
+    ("max_output_tokens", |given| &given.max_output),
+    ("window_tokens", |given| &given.window),
 ];
 
-/// A piece of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
-    Text(String),
-    Variable(Variable),
-}
+/// The signs around the name of a variable.
+const BRACES: [&str; 2] = ["{{", "}}"];
 
 /// A prompt, read once.
 #[derive(Debug)]
 pub(super) struct OwnPrompt {
-    pieces: Vec<Piece>,
-    used: BTreeSet<Variable>,
+    text: String,
+    used: BTreeSet<&'static str>,
     sections: Vec<String>,
     /// How the summary is read out of the answer: as the built-in template is that asks for the same
     /// element.
@@ -63,7 +54,7 @@ impl OwnPrompt {
     /// Variables that the stage cannot fill are refused with the reason.
     pub(super) fn read(
         knobs: &Knobs<'_>,
-        unfits: &[(Variable, &str)],
+        unfits: &[(&str, &str)],
     ) -> Result<Option<Self>, SettingError> {
         let (name, text) = (knobs.text(PROMPT), knobs.text("prompt_text"));
         if text.is_empty() {
@@ -77,20 +68,25 @@ impl OwnPrompt {
         if text.trim().is_empty() {
             return Err(knobs.wrong(PROMPT, &format!("is blank: {shown} says nothing")));
         }
-        let pieces = pieces(text).map_err(|(unknown, line)| {
+        let (mut used, mut unknown) = (BTreeSet::new(), None);
+        filled(text, BRACES, |name, at| -> Option<&str> {
+            match VARIABLES.iter().find(|(known, _)| *known == name) {
+                Some((known, _)) => _ = used.insert(*known),
+                None => _ = unknown.get_or_insert((name, at)),
+            }
+            None
+        });
+        if let Some((unknown, at)) = unknown {
+            let line = 1 + text[..at].matches('\n').count();
             let mut error = knobs.wrong(PROMPT, "names an unknown variable");
             error.problem = format!("{shown}, line {line}: unknown variable `{unknown}`");
-            with_suggestion(error, unknown, VARIABLES.map(|(name, _)| name))
-        })?;
-        let used = pieces.iter().filter_map(|piece| match piece {
-            Piece::Variable(variable) => Some(*variable),
-            Piece::Text(_) => None,
-        });
-        let used: BTreeSet<Variable> = used.collect();
-        let unfit = |(variable, _): &&(Variable, &str)| used.contains(variable);
-        if let Some((variable, why)) = unfits.iter().find(unfit) {
-            let mut named = VARIABLES.iter().filter(|(_, one)| one == variable);
-            let name = named.next().map_or("", |(name, _)| name);
+            return Err(with_suggestion(
+                error,
+                unknown,
+                VARIABLES.map(|(name, _)| name),
+            ));
+        }
+        if let Some((name, why)) = unfits.iter().find(|(name, _)| used.contains(name)) {
             let mut error = knobs.wrong(PROMPT, "names a variable that has no value here");
             error.problem = format!("{shown} names `{{{{{name}}}}}`, {why}");
             return Err(error);
@@ -98,7 +94,7 @@ impl OwnPrompt {
         Ok(Some(Self {
             sections: sections(text),
             reads: template::asking_for(text),
-            pieces,
+            text: text.to_owned(),
             used,
         }))
     }
@@ -112,29 +108,19 @@ impl OwnPrompt {
     /// its headings, which summaries are expected to have. Values are never read for variables
     /// themselves.
     pub(super) fn request(&self, given: &PromptValues<'_>) -> (String, Vec<String>) {
-        let uses = |variable| self.used.contains(&variable);
-        let mut text = String::new();
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(words) => text.push_str(words),
-                Piece::Variable(variable) => match variable {
-                    Variable::Conversation => text.push_str(given.conversation),
-                    Variable::PreviousSummary => text.push_str(given.previous),
-                    Variable::Focus => text.push_str(given.focus),
-                    Variable::MaxOutputTokens => text.push_str(&given.max_output.0.to_string()),
-                    Variable::WindowTokens => text.push_str(&given.window.0.to_string()),
-                },
-            }
-        }
+        let text = filled(&self.text, BRACES, |name, _| {
+            let (_, value) = VARIABLES.iter().find(|(known, _)| *known == name)?;
+            Some(value(given))
+        });
         let mut text = text.trim_end().to_owned();
-        if !uses(Variable::Focus) {
+        if !self.used.contains(FOCUS) {
             add(&mut text, given.focus);
         }
-        if !uses(Variable::PreviousSummary) && !given.previous.is_empty() {
+        if !self.used.contains(PREVIOUS_SUMMARY) && !given.previous.is_empty() {
             add(&mut text, template::UPDATE);
             add(&mut text, given.previous);
         }
-        if !uses(Variable::Conversation) {
+        if !self.used.contains(CONVERSATION) {
             add(&mut text, given.conversation);
         }
         (text, self.sections.clone())
@@ -142,7 +128,7 @@ impl OwnPrompt {
 }
 
 /// The values of a prompt's variables; empty if there is none.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct PromptValues<'a> {
     /// The messages as JSON; empty if they are in the request themselves.
     pub(super) conversation: &'a str,
@@ -151,9 +137,9 @@ pub(super) struct PromptValues<'a> {
     /// The focus of the summary.
     pub(super) focus: &'a str,
     /// How long the summary may be.
-    pub(super) max_output: Tokens,
+    pub(super) max_output: String,
     /// The effective window.
-    pub(super) window: Tokens,
+    pub(super) window: String,
 }
 
 impl<'a> PromptValues<'a> {
@@ -163,8 +149,8 @@ impl<'a> PromptValues<'a> {
             conversation,
             previous: "",
             focus: "",
-            max_output,
-            window: cx.window.effective(),
+            max_output: max_output.0.to_string(),
+            window: cx.window.effective().0.to_string(),
         }
     }
 }
@@ -178,34 +164,35 @@ pub(super) fn add(text: &mut String, paragraph: &str) {
     text.push_str(paragraph);
 }
 
-/// The text cut at its variables; an unknown one with its line.
-fn pieces(text: &str) -> Result<Vec<Piece>, (&str, usize)> {
-    let mut pieces = Vec::new();
+/// The text with the names that stand in `braces` replaced by their values. One that has none stays, and values are not
+/// read for names.
+pub(super) fn filled<'t, V: AsRef<str>>(
+    text: &'t str,
+    [open, close]: [&str; 2],
+    mut value_at: impl FnMut(&'t str, usize) -> Option<V>,
+) -> String {
+    let mut filled = String::new();
     let (mut from, mut next) = (0, 0);
-    while let Some(found) = text[next..].find("{{") {
+    while let Some(found) = text[next..].find(open) {
         let start = next + found;
-        next = start + 2;
-        let Some(length) = text[next..].find("}}") else {
+        next = start + open.len();
+        let Some(length) = text[next..].find(close) else {
             break;
         };
         let name = text[next..next + length].trim();
-        let is_name = !name.is_empty()
-            && name
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if !is_name {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        if name.is_empty() || !name.bytes().all(is_part) {
             continue;
         }
-        let Some((_, variable)) = VARIABLES.into_iter().find(|(it, _)| *it == name) else {
-            return Err((name, 1 + text[..start].matches('\n').count()));
-        };
-        pieces.push(Piece::Text(text[from..start].to_owned()));
-        pieces.push(Piece::Variable(variable));
-        next += length + 2;
-        from = next;
+        if let Some(value) = value_at(name, start) {
+            filled.push_str(&text[from..start]);
+            filled.push_str(value.as_ref());
+            next += length + close.len();
+            from = next;
+        }
     }
-    pieces.push(Piece::Text(text[from..].to_owned()));
-    Ok(pieces)
+    filled.push_str(&text[from..]);
+    filled
 }
 
 /// The Markdown headings of a text.
@@ -223,30 +210,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_filled_once_and_unknown_ones_have_a_line() {
-        let shown = |text: &str| match pieces(text) {
-            Err((name, line)) => format!("{name}@{line}"),
-            Ok(pieces) => pieces
-                .iter()
-                .map(|piece| match piece {
-                    Piece::Text(text) => text.clone(),
-                    Piece::Variable(variable) => {
-                        let named = VARIABLES.iter().find(|(_, one)| one == variable);
-                        format!("<{}>", named.unwrap().0)
-                    }
-                })
-                .collect(),
-        };
+    fn variables_are_filled_once_and_other_braces_stay() {
         for (text, expected) in [
             ("Sum it up.", "Sum it up."),
             (
                 "a {{focus}} b {{ window_tokens }}",
                 "a <focus> b <window_tokens>",
             ),
-            ("one\ntwo {{fokus}}", "fokus@2"),
             ("`{{ a b }}` and {{ stay", "`{{ a b }}` and {{ stay"),
+            ("{{twice}}", "<twice>"),
         ] {
-            assert_eq!(shown(text), expected, "{text}");
+            let named = |name: &str, _| Some(format!("<{name}>").replace("twice", "{{twice}}"));
+            let expected = expected.replace("twice", "{{twice}}");
+            assert_eq!(filled(text, BRACES, named), expected, "{text}");
         }
         assert_eq!(
             sections("# Goal\ntext\n## Next steps\n#no\n"),

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::external::{Hello, LoadedFiles, ProgramError};
-use super::guard::{Breaker, Guards, OnInflation, PostCheck};
+use super::guard::{Guards, OnInflation, PostCheck};
 use super::history::History;
 use super::situation::Situation;
 use super::trigger::{Condition, Fired, Trigger};
 use super::{Compaction, Stage, StageError, StageFailure, Strategy, StrategyError};
 use crate::context::{Applied, Context, Entry, Patch, PatchError};
 use crate::model::Purpose;
-use crate::session::Tag;
 use crate::step::Step;
 use crate::units::Tokens;
 use crate::window::Window;
@@ -92,7 +91,8 @@ pub(super) struct Notes {
     prepare_at: Option<Trigger>,
     prepared: Option<Prepared>,
     guards: Guards,
-    breaker: Breaker,
+    /// Attempts that failed in a row: at so many its circuit breaker is open.
+    failures: u32,
     last_fired: Option<Fired>,
     /// How often it changed something since the user last typed.
     in_turn: u32,
@@ -107,7 +107,7 @@ impl Slot {
             prepare_at: None,
             prepared: None,
             guards,
-            breaker: Breaker::new(guards.max_consecutive_failures),
+            failures: 0,
             last_fired: None,
             in_turn: 0,
         };
@@ -158,25 +158,16 @@ impl Notes {
             && trigger.holds(&state.context, cx, self.last_fired, &state.applied)
     }
 
-    /// What was planned ahead, where it still fits.
-    fn take_prepared(&mut self, context: &Context) -> Option<Prepared> {
-        let ahead = self.prepared.take();
-        ahead.filter(|ahead| ahead.fits(context))
-    }
-
+    /// Whether it may be tried, and has not changed something as often as it may since the user last typed.
     fn may_fire(&self, cx: &Situation) -> bool {
-        self.is_closed() && !self.is_used_up(cx)
-    }
-
-    /// Whether it has changed something as often as it may since the user last typed.
-    fn is_used_up(&self, cx: &Situation) -> bool {
         let is_this_turn = self.last_fired.is_some_and(|last| last.turn == cx.turn);
         let most = self.guards.max_per_turn;
-        most > 0 && is_this_turn && self.in_turn >= most
+        self.is_closed() && !(most > 0 && is_this_turn && self.in_turn >= most)
     }
 
     fn is_closed(&self) -> bool {
-        !self.breaker.is_open()
+        let most = self.guards.max_consecutive_failures;
+        most == 0 || self.failures < most
     }
 
     /// Whether the stage works beside the calls: one that only answers refusals does not.
@@ -204,10 +195,10 @@ impl Pipeline {
         self
     }
 
-    /// The stages' names and circuit breakers, in order.
-    pub fn breakers(&self) -> impl Iterator<Item = (&str, Breaker)> {
+    /// The stages' names in order, each with its failures in a row and whether its circuit breaker is open.
+    pub fn breakers(&self) -> impl Iterator<Item = (&str, u32, bool)> {
         let notes = self.slots.iter().map(|slot| &slot.notes);
-        notes.map(|notes| (&*notes.name, notes.breaker))
+        notes.map(|notes| (&*notes.name, notes.failures, !notes.is_closed()))
     }
 
     /// The files that the programs of its stages consist of now, each with a hash.
@@ -227,7 +218,7 @@ impl Pipeline {
 
 impl Strategy for Pipeline {
     fn on_load(&mut self, loaded: &[Entry]) {
-        if loaded.iter().any(is_typed) {
+        if loaded.iter().any(Entry::is_typed) {
             self.in_turn = 0;
         }
         if let Some(history) = &mut self.history {
@@ -241,7 +232,7 @@ impl Strategy for Pipeline {
     }
 
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
-        if context.entries().iter().any(is_typed) {
+        if context.entries().iter().any(Entry::is_typed) {
             self.in_turn = 0;
         }
         if let (Some(history), [entry]) = (&mut self.history, context.entries()) {
@@ -343,10 +334,6 @@ impl Strategy for Pipeline {
     }
 }
 
-fn is_typed(entry: &Entry) -> bool {
-    entry.message.has_tag(Tag::TypedUser)
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
     BeforeCall,
@@ -377,29 +364,42 @@ fn run<'a>(
             Moment::AfterCall => notes.works_beside(),
         };
         let ahead = match moment {
-            Moment::BeforeCall | Moment::Overflow if wanted => notes.take_prepared(&state.context),
+            Moment::BeforeCall | Moment::Overflow if wanted => {
+                let ahead = notes.prepared.take();
+                ahead.filter(|ahead| ahead.fits(&state.context))
+            }
             Moment::BeforeCall if notes.prepares(&state, cx) => {
-                return prepare(notes, stage, &state.context, cx).then(move |failure| {
-                    state.failures.extend(failure);
+                let entries = state.context.entries().to_vec();
+                let planned = stage.plan(&state.context, cx);
+                let planned = planned.asking(|request| request.purpose = Purpose::Background);
+                return planned.then(move |planned| {
+                    match planned {
+                        Err(error) => fail(&mut state, error, notes),
+                        Ok(patch) if patch.edits.is_empty() => {}
+                        Ok(patch) => {
+                            let call = cx.call;
+                            notes.prepared = Some(Prepared {
+                                patch,
+                                call,
+                                entries,
+                            });
+                        }
+                    }
                     run(slots, moment, state, fired, cx)
                 });
             }
             _ => None,
         };
-        if let Some(Prepared { patch, call, .. }) = ahead {
-            settle(&mut state, Ok(patch), PatchSource::Ahead(call), notes, cx);
-            fired.resize_with(state.applied.len(), || notes.when.clone());
-            continue;
-        }
-        if !wanted {
-            continue;
-        }
-        let step = match moment {
-            Moment::BeforeCall | Moment::Overflow => stage.plan(&state.context, cx),
-            Moment::AfterCall => stage.after_call(&state.context, cx),
+        let (step, source) = match (ahead, moment) {
+            (Some(Prepared { patch, call, .. }), _) => {
+                (Step::Done(Ok(patch)), PatchSource::Ahead(call))
+            }
+            _ if !wanted => continue,
+            (None, Moment::AfterCall) => (stage.after_call(&state.context, cx), PatchSource::Rules),
+            (None, _) => (stage.plan(&state.context, cx), PatchSource::Rules),
         };
         match step {
-            Step::Done(planned) => settle(&mut state, planned, PatchSource::Rules, notes, cx),
+            Step::Done(planned) => settle(&mut state, planned, source, notes, cx),
             asking @ Step::Ask(_) => {
                 return asking.then(move |planned| {
                     settle(&mut state, planned, PatchSource::Model, notes, cx);
@@ -418,34 +418,6 @@ fn run<'a>(
         }
     }
     Step::Done(state)
-}
-
-/// Asks a stage for what it will do later, and keeps it.
-fn prepare<'a>(
-    notes: &'a mut Notes,
-    stage: &'a mut Box<dyn Stage>,
-    context: &Context,
-    cx: &'a Situation,
-) -> Step<'a, Option<StageFailure>> {
-    let entries = context.entries().to_vec();
-    let planned = stage.plan(context, cx);
-    let planned = planned.asking(|request| request.purpose = Purpose::Background);
-    planned.map(move |planned| match planned {
-        Ok(patch) => {
-            let call = cx.call;
-            notes.prepared = (!patch.edits.is_empty()).then_some(Prepared {
-                patch,
-                call,
-                entries,
-            });
-            None
-        }
-        Err(error) => {
-            notes.breaker.failed();
-            let stage = notes.name.clone();
-            Some(StageFailure { stage, error })
-        }
-    })
 }
 
 /// Whether a model was asked for a patch. One that was paid for and is not applied is a failed
@@ -470,7 +442,7 @@ fn settle(
         Ok(patch) if patch.edits.is_empty() => {
             // A model answered, and what it said was of use: notes, for one.
             if source == PatchSource::Model {
-                notes.breaker.succeeded();
+                notes.failures = 0;
             }
             return;
         }
@@ -506,7 +478,7 @@ fn settle(
         state.context.revert(&change);
         return fail(state, StageError::StillOver { after }, notes);
     }
-    notes.breaker.succeeded();
+    notes.failures = 0;
     let (call, turn) = (cx.call, cx.turn);
     let is_same = notes.last_fired.is_some_and(|last| last.turn == turn);
     notes.in_turn = if is_same { notes.in_turn + 1 } else { 1 };
@@ -528,7 +500,7 @@ fn settle(
 }
 
 fn fail(state: &mut Compaction, error: StageError, notes: &mut Notes) {
-    notes.breaker.failed();
+    notes.failures += 1;
     state.failures.push(StageFailure {
         stage: notes.name.clone(),
         error,

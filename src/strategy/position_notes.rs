@@ -37,9 +37,9 @@ impl<T: Default> PositionNotes<T> {
         impl ExactSizeIterator<Item = BlockAt> + use<'c, T>,
     ) {
         self.up_to_date(context);
-        let (entries, results) = (context.entries().len(), context.results());
-        let (read, seen) = std::mem::replace(&mut self.read, (entries, results.len()));
-        (&mut self.notes, read..entries, results.behind(seen))
+        let (entries, results) = (context.entries().len(), context.results().len());
+        let (read, seen) = std::mem::replace(&mut self.read, (entries, results));
+        (&mut self.notes, read..entries, context.results_from(seen))
     }
 
     /// The notes, if no entry was replaced since they were taken.

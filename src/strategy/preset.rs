@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::control::{self, Control};
+use super::control::Control;
 use super::external::{Host, Programs};
 use super::knob::KEYS;
 use super::law::Law;
@@ -157,22 +157,22 @@ impl StrategySpec {
         trigger: &Trigger,
         place: &Place,
     ) -> Result<Self, SettingError> {
-        let (method, follows) = match control {
-            Control::Budget(method, budget) => {
-                return Self::of(name, control::of_budget(name, method, budget)?, trigger);
-            }
-            Control::Follow(method, follows) => (method, follows),
+        let Control::Follow(method, follows) = control else {
+            return Self::of(name, control.table(name)?, trigger);
         };
         let follows = match Self::parse(follows, trigger, place) {
             Ok(spec) => spec.name,
             Err(error) if follows.contains(['[', '@']) => return Err(error),
+            // It may be a strategy of the scenario's own.
+            Err(_) if is_valid_id(follows) => follows.to_owned(),
             Err(_) => {
-                control::may_be_followed(name, follows, place)?;
-                follows.to_owned()
+                let problem = format!("`{name}` names neither a budget in tokens nor a strategy");
+                return Err(SettingError::new(place, problem)
+                    .with_hint("write `tail@20000`, or `tail@observation-masking`"));
             }
         };
         let name = format!("{method}@{follows}");
-        let mut table = control::following(&name, method, &follows)?;
+        let mut table = Control::Follow(method, &follows).table(&name)?;
         table.put("follows", follows, place);
         Self::of(&name, table, trigger)
     }
@@ -197,7 +197,7 @@ impl StrategySpec {
         if is_control || !has_stage {
             return None;
         }
-        let table = control::following(&self.name, "tail", &self.name).ok()?;
+        let table = Control::Follow("tail", &self.name).table(&self.name).ok()?;
         let mut spec = Self::of(&format!("tail@{}", self.name), table, &self.trigger).ok()?;
         spec.is_added = true;
         spec.is_matched = self.is_matched;
@@ -345,10 +345,9 @@ impl StrategySpec {
         };
         if matches!(head, "guards" | "overflow") {
             self.table.overlay(path, setting)?;
-            let mut entries = self.table.entries_mut();
+            let overflow = self.table.get_mut(OVERFLOW);
             if path == "overflow.prompt"
-                && let Some((_, overflow)) = entries.find(|(key, _)| *key == OVERFLOW)
-                && let Some(overflow) = table_of(&mut overflow.value)
+                && let Some(overflow) = overflow.and_then(Setting::as_table_mut)
             {
                 overflow.remove("prompt_text");
             }
@@ -393,9 +392,8 @@ impl StrategySpec {
 
     /// The first prompt that a stage names and that was not read.
     pub fn unread_prompt(&self) -> Option<(String, Place)> {
-        let mut copy = self.table.clone();
-        let tables = stage_tables(&mut copy).into_iter();
-        tables.map(|table| &*table).find_map(unread_prompt)
+        let mut tables = self.stages_set().chain(self.table.table(OVERFLOW));
+        tables.find_map(unread_prompt)
     }
 
     /// The same strategy with its programs started so.
@@ -418,8 +416,7 @@ impl StrategySpec {
         let commands = self.stages_set().filter_map(|stage| {
             let command = stage.get("command")?;
             let texts = |key: &str| {
-                let list = stage.get(key).and_then(Setting::as_list);
-                let list = list.unwrap_or_default().iter();
+                let list = stage.list(key).unwrap_or_default().iter();
                 list.filter_map(Setting::as_text).collect()
             };
             Some((texts("command"), texts("env"), &command.place))
@@ -439,11 +436,13 @@ impl StrategySpec {
 
     /// The tables of a list.
     fn tables(&self, list: &str) -> impl Iterator<Item = &Table> + use<'_> {
-        let tables = self.table.get(list).and_then(Setting::as_list);
-        tables
-            .unwrap_or_default()
-            .iter()
-            .filter_map(Setting::as_table)
+        let tables = self.table.list(list).unwrap_or_default().iter();
+        tables.filter_map(Setting::as_table)
+    }
+
+    /// The table of the stage of this name.
+    fn stage(&self, name: &str) -> Option<&Table> {
+        self.stages_set().find(|stage| name_of(stage) == Some(name))
     }
 
     /// The stages that have a knob of this name.
@@ -467,8 +466,7 @@ impl StrategySpec {
     /// `sweep_with` in `keys.toml`.
     pub fn swept_with(&self, path: &str) -> Option<(String, &'static str)> {
         let (head, knob) = path.split_once('.')?;
-        let stage = self.stages_set().find(|it| name_of(it) == Some(head))?;
-        let (other, values) = tune::decides_with(stage.text("kind")?, knob)?;
+        let (other, values) = tune::decides_with(self.stage(head)?.text("kind")?, knob)?;
         Some((format!("{head}.{other}"), values))
     }
 
@@ -538,8 +536,7 @@ fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
     for (key, setting) in table.entries_mut() {
         match (key, &mut setting.value) {
             ("stage", Value::List(stages)) => {
-                let stages = stages.iter_mut();
-                tables.extend(stages.filter_map(|stage| table_of(&mut stage.value)));
+                tables.extend(stages.iter_mut().filter_map(Setting::as_table_mut));
             }
             (OVERFLOW, Value::Table(overflow)) => tables.push(overflow),
             _ => {}
@@ -550,13 +547,6 @@ fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
 
 fn name_of(stage: &Table) -> Option<&str> {
     stage.text("name").or_else(|| stage.text("kind"))
-}
-
-fn table_of(value: &mut Value) -> Option<&mut Table> {
-    match value {
-        Value::Table(table) => Some(table),
-        _ => None,
-    }
 }
 
 /// The prompt that a stage names without having its text.

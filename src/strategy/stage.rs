@@ -90,10 +90,14 @@ impl StageKind {
     /// The laws it breaks by design when it has something to do; a test holds that exactly these
     /// break.
     pub fn breaks(&self) -> Vec<Law> {
-        let breaks = KEYS.table(self.name).get("breaks");
-        let names = breaks.and_then(|breaks| breaks.as_list()).into_iter();
-        let names = names.flatten().filter_map(|name| name.as_text());
-        names.filter_map(Law::named).collect()
+        let names = KEYS
+            .table(self.name)
+            .list("breaks")
+            .unwrap_or_default()
+            .iter();
+        names
+            .filter_map(|name| Law::named(name.as_text()?))
+            .collect()
     }
 
     /// Whether it keeps nothing between calls but what it read of the context, so that it may see the whole history

@@ -1,11 +1,12 @@
 //! Triggers: when a stage fires.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
+use super::knob::KEYS;
 use super::situation::Situation;
 use crate::context::{self, Applied, Context};
-use crate::settings::{Reader, Setting, SettingError, Value};
+use crate::settings::{CheckedTable, Reader, Setting, SettingError};
 use crate::tokens::{COUNTERS, Size};
 use crate::units::Tokens;
 use crate::window::WindowPart;
@@ -14,12 +15,13 @@ pub mod condition;
 mod langchain;
 
 pub use condition::Condition;
-use condition::{Depth, Present, part_of, read_condition};
+use condition::{Depth, Present, read_condition};
 
 /// A condition, with the unit it measures in.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Trigger {
-    /// The condition.
+    /// The condition, which is read apart.
+    #[serde(skip_deserializing)]
     pub condition: Condition,
     /// The counter it measures with.
     pub counter: Measure,
@@ -87,7 +89,8 @@ const MEASURES: [(&str, Measure); 9] = [
 ];
 
 /// The window that shares and reserves of a trigger are measured against.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "snake_case"))]
 pub enum WindowOf {
     /// The effective window of the scenario.
     #[default]
@@ -98,7 +101,8 @@ pub enum WindowOf {
 }
 
 /// The part of a prompt that a trigger measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all(deserialize = "snake_case"))]
 pub enum Scope {
     /// The whole prompt: system prompt, tool definitions and messages.
     Prompt,
@@ -108,16 +112,10 @@ pub enum Scope {
 
 /// The words for [`Measure`]: the scenario's counter, the bill, and every counter by name.
 pub fn measures() -> Vec<&'static str> {
-    let counters = COUNTERS.iter().map(|(name, _)| *name);
-    let measures = [
-        "scenario",
-        "usage",
-        "last_usage",
-        "usage_and_reasoning",
-        "langchain",
-    ]
-    .into_iter();
-    measures.chain(counters).collect()
+    let counters: Vec<&str> = COUNTERS.iter().map(|(name, _)| *name).collect();
+    let mut measures = MEASURES.map(|(name, _)| name).to_vec();
+    measures.retain(|name| !counters.contains(name));
+    [measures, counters].concat()
 }
 
 impl Default for Trigger {
@@ -148,39 +146,22 @@ impl Trigger {
     /// Reads a `when`: a word (`"always"`, `"overflow"`, `"typed"`, `"marker"`, `"manual"`) or a table with one condition and,
     /// optionally, `counter`, `scope`, `window`, `of` and `min_rounds_between`.
     pub fn read(path: &str, setting: &Setting) -> Result<Self, SettingError> {
-        let mut trigger = Self::of(read_condition(
-            path,
-            setting,
-            Depth::Outermost,
-            WindowPart::default(),
-        )?);
-        if let Value::Table(table) = &setting.value {
-            let mut reader = Reader::new(table, path);
-            trigger.counter = match reader.choice("counter", &measures())? {
-                None => Measure::Scenario,
-                Some(name) => {
-                    let known = MEASURES.iter().find(|(known, _)| *known == name);
-                    known.map_or(Measure::Encoding(name), |(_, measure)| *measure)
-                }
-            };
-            trigger.scope = match reader.choice("scope", &["prompt", "messages"])? {
-                Some("messages") => Scope::Messages,
-                _ => Scope::Prompt,
-            };
-            trigger.window = match reader.choice("window", &["scenario", "product"])? {
-                Some("product") => WindowOf::Product,
-                _ => WindowOf::Scenario,
-            };
-            trigger.of = part_of(&mut reader)?.unwrap_or_default();
-            if trigger.window == WindowOf::Product && trigger.of != WindowPart::Effective {
-                let problem = format!(
-                    "`{path}.of` beside `window = \"product\"`, of which one part is known"
-                );
-                return Err(SettingError::new(&setting.place, problem)
-                    .with_hint("leave `of` out: it is the effective window"));
-            }
-            let between = reader.whole("min_rounds_between", 0, u64::MAX)?;
-            trigger.min_rounds_between = between.unwrap_or(0);
+        let part = WindowPart::default();
+        let condition = read_condition(path, setting, Depth::Outermost, part)?;
+        let Some(table) = setting.as_table() else {
+            return Ok(Self::of(condition));
+        };
+        KEYS.check(&mut Reader::new(table, path), "when")?;
+        let keys = CheckedTable::unchecked(table, path, (&KEYS, "when"));
+        let trigger = Self {
+            condition,
+            ..keys.read()?
+        };
+        if trigger.window == WindowOf::Product && trigger.of != WindowPart::Effective {
+            let problem =
+                format!("`{path}.of` beside `window = \"product\"`, of which one part is known");
+            return Err(SettingError::new(&setting.place, problem)
+                .with_hint("leave `of` out: it is the effective window"));
         }
         Ok(trigger)
     }
@@ -266,16 +247,30 @@ impl Trigger {
     }
 }
 
+impl<'de> Deserialize<'de> for Measure {
+    /// Reads the word that settings use.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let counters = COUNTERS
+            .iter()
+            .map(|(name, _)| (*name, Self::Encoding(name)));
+        let mut known = MEASURES.into_iter().chain(counters);
+        let found = known.find(|(known, _)| *known == name);
+        Ok(found.map_or(Self::Scenario, |(_, measure)| measure))
+    }
+}
+
 impl Measure {
     /// The size of the prompt, or of its messages alone.
     ///
     /// The scenario's counter sizes prompts as billed. Counters of a product's own count texts as the
     /// product does; the head, of which no text is known, counts as billed.
     fn of(self, scope: Scope, context: &Context, cx: &Situation) -> Tokens {
-        let (texts, head) = match scope {
-            Scope::Prompt => (cx.fixed + context.size(), cx.scale.head),
-            Scope::Messages => (context.size(), Tokens::ZERO),
+        let (fixed, head) = match scope {
+            Scope::Prompt => (cx.fixed, cx.scale.head),
+            Scope::Messages => (Size::default(), Tokens::ZERO),
         };
+        let texts = fixed + context.size();
         let own = match self {
             Self::Scenario => match scope {
                 Scope::Prompt => return cx.prompt(context),
@@ -289,11 +284,7 @@ impl Measure {
                 Tokens((texts.chars + 8_000 * context.attachments().count()).div_ceil(3))
             }
             Self::LangChain => {
-                let fixed = match scope {
-                    Scope::Prompt => Tokens(cx.fixed.chars.div_ceil(4)),
-                    Scope::Messages => Tokens::ZERO,
-                };
-                fixed + Tokens(langchain::tokens(context.entries()))
+                Tokens(fixed.chars.div_ceil(4)) + Tokens(langchain::tokens(context.entries()))
             }
             Self::UsageAndReasoning => {
                 return Self::Usage.of(scope, context, cx) + cx.past_reasoning;
@@ -371,7 +362,6 @@ impl fmt::Display for Trigger {
 mod tests {
     use super::*;
     use crate::settings::{Place, Table};
-    use crate::strategy::knob::KEYS;
 
     fn read(text: &str) -> String {
         let table = Table::parse("t.toml", text).unwrap();

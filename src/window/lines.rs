@@ -172,20 +172,12 @@ impl Lines {
         }
     }
 
-    /// The zone of a prompt of this size: the highest flag that is set.
+    /// The zone of a prompt of this size: the highest line that it has reached.
     pub fn zone(&self, prompt: Tokens) -> Zone {
-        let flags = self.flags(prompt);
-        if flags.blocking {
-            Zone::Blocking
-        } else if flags.auto_compact {
-            Zone::AutoCompact
-        } else if flags.error {
-            Zone::Error
-        } else if flags.warning {
-            Zone::Warning
-        } else {
-            Zone::Normal
-        }
+        let from_highest = [self.blocking, self.auto_compact, self.error, self.warning];
+        let mut zones = from_highest.into_iter().zip(Zone::ALL.into_iter().rev());
+        let reached = zones.find(|(line, _)| prompt >= *line);
+        reached.map_or(Zone::Normal, |(_, zone)| zone)
     }
 
     /// Percent left of the line that warnings are measured from, rounded to the nearest whole:

@@ -158,7 +158,7 @@ fn block() -> impl Strategy<Value = ContentBlock> {
 
 /// What a context shows of itself.
 fn shown(context: &Context) -> impl PartialEq + std::fmt::Debug + use<> {
-    let results: Vec<_> = context.results().iter().collect();
+    let results: Vec<_> = context.results().collect();
     let size = context.size();
     (
         context.entries().to_vec(),
@@ -200,16 +200,16 @@ proptest! {
         for (origin, message) in messages {
             context.append(Entry::new(origin, Arc::new(message), &counts));
         }
-        let results: Vec<_> = context.results().iter().collect();
+        let results: Vec<_> = context.results().collect();
         let planned = plan(&context, &changes, &counts);
         context.apply(planned, &counts).unwrap();
-        prop_assert!(context.replacements() > 0 || context.results().iter().eq(results));
+        prop_assert!(context.replacements() > 0 || context.results().eq(results));
         // The index says what a search of all entries says.
         let entries = context.entries().iter().enumerate();
         let found: Vec<_> = entries
             .flat_map(|(at, entry)| entry.message.tool_results().map(move |(block, _)| (at, block)))
             .collect();
-        let known: Vec<_> = context.results().iter().map(|at| (at.entry, at.block)).collect();
+        let known: Vec<_> = context.results().map(|at| (at.entry, at.block)).collect();
         prop_assert_eq!(known, found);
     }
 }

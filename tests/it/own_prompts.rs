@@ -88,12 +88,12 @@ fn a_prompt_is_read_beside_its_scenario_and_decides_the_fingerprint() {
 
 #[test]
 fn a_prompt_that_cannot_be_used_is_refused_with_its_place() {
-    let folder = bench("Keep {{fokus}}.");
+    let folder = bench("Keep all.\nKeep {{fokus}}.");
     let path = folder.path();
     refused(
         path,
         &[],
-        "line 1: unknown variable `fokus`, did you mean `focus`?",
+        "line 2: unknown variable `fokus`, did you mean `focus`?",
     );
     fs::write(path.join("sub/prompts/own.md"), "{{previous_summary}}").unwrap();
     refused(path, &[], "needs `previous = \"update\"`");

@@ -159,8 +159,8 @@ impl Strategy for Noted {
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        let (_, breaker) = self.0.breakers().last().unwrap();
-        let noted = (breaker.failures(), breaker.is_open());
+        let (_, failures, is_open) = self.0.breakers().last().unwrap();
+        let noted = (failures, is_open);
         self.1.lock().unwrap().push(noted);
         self.0.after_call(context, cx)
     }

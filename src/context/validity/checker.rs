@@ -282,8 +282,7 @@ impl Checker {
             self.find(mark, Rule::ThinkingLast, own());
         }
         // A message's own results are sent before the rest of it.
-        let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
-        self.turn.results_may_follow &= content.iter().all(is_result);
+        self.turn.results_may_follow &= content.iter().all(ContentBlock::is_result);
     }
 
     /// Only the user answers, and only what the assistant asked: a misplaced block never pairs.
@@ -324,10 +323,7 @@ impl Checker {
             self.find(mark, Rule::DuplicateResult, subject());
         }
         if role == Role::User {
-            let finding = Finding {
-                rule: Rule::UnansweredUse,
-                subject: subject(),
-            };
+            let finding = Rule::UnansweredUse.broken_by(subject());
             for mark in self.turn.unanswered.remove(id).into_iter().flatten() {
                 self.drop_found(mark, |found| *found == finding);
             }

@@ -1,6 +1,6 @@
 //! A context as lines of the protocol, and an answer as entries of a context.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -114,7 +114,8 @@ struct Beginning {
 
 impl Beginning {
     fn of(message: &Message) -> Self {
-        let ids: Vec<Arc<str>> = ids(message).collect();
+        let ids = message.content().iter().filter_map(ContentBlock::call_id);
+        let ids: Vec<Arc<str>> = ids.cloned().collect();
         let text = ids
             .is_empty()
             .then(|| message.model_text().first().cloned());
@@ -124,15 +125,6 @@ impl Beginning {
             ids,
         }
     }
-}
-
-fn ids(message: &Message) -> impl Iterator<Item = Arc<str>> {
-    let ids = message.content().iter().filter_map(|block| match block {
-        ContentBlock::ToolUse(tool) => Some(&tool.id),
-        ContentBlock::ToolResult(result) => Some(&result.tool_use_id),
-        _ => None,
-    });
-    ids.cloned()
 }
 
 /// An entry of an answer, or a message that is made of none.
@@ -297,17 +289,10 @@ impl<'a> Reading<'a> {
             Some(at) if old.len() == message.content().len() => {
                 let pairs = old.iter().zip(message.content()).enumerate();
                 let edited = pairs.filter(|(_, (old, new))| old != new);
-                let edited = edited.filter_map(|(at, _)| u32::try_from(at).ok());
-                let mut blocks: BTreeSet<u32> = edited.collect();
-                if let Origin::Edited {
-                    blocks: earlier, ..
-                } = &entry.origin
-                {
-                    blocks.extend(earlier.iter());
-                }
-                Origin::Edited {
-                    message: at,
-                    blocks: Arc::new(blocks.into_iter().collect()),
+                let edited = edited.map(|(block, _)| block);
+                match &entry.origin {
+                    earlier @ Origin::Edited { .. } => earlier.edited(edited),
+                    _ => Origin::Verbatim(at).edited(edited),
                 }
             }
             _ => Origin::derived_from([entry]),

@@ -133,8 +133,6 @@ fn holds_sources(name: &str, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// Every change below a program's folder is a change of the program; what runs and tools write there is none.
@@ -149,11 +147,7 @@ mod tests {
         write("mine.sh", "one");
         let launch = Launch {
             command: vec!["sh".to_owned(), "mine.sh".to_owned()],
-            env: Vec::new(),
-            start: Duration::ZERO,
-            timeout: Duration::ZERO,
-            memory: 0,
-            line: 0,
+            ..Launch::default()
         };
         let host = Host {
             files: [("mine.sh".to_owned(), folder.path().join("mine.sh"))].into(),

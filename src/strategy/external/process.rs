@@ -93,11 +93,11 @@ impl Process {
             .groups
             .spawn(command, folder.path())
             .map_err(|error| ProgramError::refused(&program, &error))?;
-        group.limit_memory(launch.memory);
+        group.limit_memory(launch.memory_mb << 20);
         let stderr = Arc::default();
         let lines = match (group.leader.stdout.take(), group.leader.stdin.take()) {
             (Some(source), Some(sink)) => {
-                Lines::over(Box::new(source), Box::new(sink), launch.line)
+                Lines::over(Box::new(source), Box::new(sink), launch.line_mb << 20)
             }
             _ => return Err(ProgramError::NotLocated),
         };
@@ -155,10 +155,10 @@ impl Process {
             protocol: PROTOCOL,
             proctor: env!("CARGO_PKG_VERSION"),
         })?;
-        let mut line = self.next_line(self.launch.start, "start_seconds")?;
+        let mut line = self.next_line(self.launch.start_seconds, "start_seconds")?;
         let (mut answer, mut id) = self.parsed(&line)?;
         while self.is_late(id.as_ref()) {
-            line = self.next_line(self.launch.start, "start_seconds")?;
+            line = self.next_line(self.launch.start_seconds, "start_seconds")?;
             (answer, id) = self.parsed(&line)?;
         }
         let FromProgram::Hello(hello) = answer else {
@@ -203,7 +203,7 @@ impl Process {
 
     /// The answer to the line that was sent last, and how it is written.
     pub(crate) fn read(&mut self) -> Result<(FromProgram, String), ProgramError> {
-        let line = self.next_line(self.launch.timeout, "timeout_seconds")?;
+        let line = self.next_line(self.launch.timeout_seconds, "timeout_seconds")?;
         let (answer, id) = self.parsed(&line)?;
         self.must_answer(id, &line)?;
         Ok((answer, line))
@@ -223,8 +223,8 @@ impl Process {
         }
     }
 
-    fn next_line(&mut self, limit: Duration, knob: &str) -> Result<String, ProgramError> {
-        match self.lines.next(limit) {
+    fn next_line(&mut self, seconds: u64, knob: &str) -> Result<String, ProgramError> {
+        match self.lines.next(Duration::from_secs(seconds)) {
             Ok(Output::Line(text)) => String::from_utf8(text).map_err(|error| {
                 let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
                 self.not_json(&shown)
@@ -235,7 +235,6 @@ impl Process {
                 Err(self.failed(format!("the program {how} where an answer was due")))
             }
             Err(RecvTimeoutError::Timeout) => {
-                let seconds = limit.as_secs();
                 Err(self.failed(format!("no answer within {seconds} s (`{knob}`)")))
             }
         }
@@ -280,7 +279,7 @@ impl Process {
     }
 
     fn too_long(&self) -> ProgramError {
-        let mb = self.launch.line >> 20;
+        let mb = self.launch.line_mb;
         self.failed(format!("a line of more than {mb} MB (`line_mb`)"))
     }
 

@@ -56,7 +56,7 @@ impl StrategySpec {
         // One that is switched off is read and checked all the same, and may be waited for in vain.
         slots.retain(|slot| !off.contains(&slot.notes.name));
         let retries = match reader.table("overflow")? {
-            Some(overflow) => self.overflow(overflow, &tables, guards, &mut slots)?,
+            Some(overflow) => self.overflow(overflow, guards, &mut slots)?,
             None => Retries {
                 most: 1,
                 per: RetriesPer::Call,
@@ -76,9 +76,9 @@ impl StrategySpec {
             let Some((reserve, part)) = trigger.condition.too_large_reserve(window, least) else {
                 continue;
             };
-            let mut tables = self.stages_set();
-            let table = tables.find(|table| name_of(table) == Some(stage));
-            let place = table.and_then(|table| Some(&table.get(key)?.place));
+            let place = self
+                .stage(stage)
+                .and_then(|table| Some(&table.get(key)?.place));
             let problem = format!(
                 "`{stage}.{key}` of `{}` reserves {reserve} tokens of {part}, which has {}{}: it would hold before every call",
                 self.name,
@@ -170,7 +170,7 @@ impl StrategySpec {
                 return Err(SettingError::new(&setting.place, problem).with_hint(hint));
             }
         }
-        let answer = self.table.get(OVERFLOW).and_then(Setting::as_table);
+        let answer = self.table.table(OVERFLOW);
         let answer = answer.and_then(|overflow| overflow.text("stage"));
         let kept =
             kept.or(answer.filter(|name| stage::kind(name).is_some_and(|it| !it.is_stateless())));
@@ -195,7 +195,7 @@ impl StrategySpec {
             let Some(named) = stages.iter().find(|named| !earlier.contains(named)) else {
                 continue;
             };
-            let place = table.get("when").map_or(table.place(), |when| &when.place);
+            let place = table.place_of("when");
             let wrong = |why| {
                 let problem = format!("`{}.when` names `{named}`, {why}", slot.notes.name);
                 SettingError::new(place, problem)
@@ -221,8 +221,10 @@ impl StrategySpec {
             return Err(SettingError::new(table.place(), "the stage has no `kind`"));
         };
         let Some(kind) = stage::kind(kind_name) else {
-            let place = table.get("kind").map_or(table.place(), |kind| &kind.place);
-            let error = SettingError::new(place, format!("unknown stage kind `{kind_name}`"));
+            let error = SettingError::new(
+                table.place_of("kind"),
+                format!("unknown stage kind `{kind_name}`"),
+            );
             let kinds = STAGES.iter().map(|kind| kind.name);
             return Err(with_suggestion(error, kind_name, kinds));
         };
@@ -257,7 +259,6 @@ impl StrategySpec {
     fn overflow(
         &self,
         mut reader: Reader<'_>,
-        stages: &[&Table],
         guards: Guards,
         slots: &mut Vec<Slot>,
     ) -> Result<Retries, SettingError> {
@@ -270,25 +271,19 @@ impl StrategySpec {
         let Some(wanted) = reader.text("stage")? else {
             return Err(SettingError::new(&place, "`overflow` names no `stage`"));
         };
-        let at = self.stage_names().iter().position(|name| name == wanted);
-        let mut table = if let Some(stage) = at.and_then(|at| stages.get(at)) {
-            (*stage).clone()
-        } else {
-            let mut table = Table::new(place.clone());
-            table.put("kind", wanted, &place);
-            table
-        };
-        let Some(overrides) = self.table.get("overflow").and_then(Setting::as_table) else {
-            return Ok(Retries::default());
-        };
-        for (key, setting) in overrides.entries() {
+        let mut table = Table::new(place.clone());
+        match self.stage(wanted) {
+            Some(stage) => table.clone_from(stage),
+            None => table.put("kind", wanted, &place),
+        }
+        let overrides = self.table.table(OVERFLOW).map(Table::entries);
+        for (key, setting) in overrides.unwrap_or_default() {
             if !matches!(key.as_str(), "stage" | "max_retries" | "max_retries_per") {
                 table.set(key, setting.clone());
             }
         }
         // Shares of the stage are of the same part of the window.
-        let when = table.get("when").and_then(Setting::as_table);
-        let of = when.and_then(|when| when.get("of").cloned());
+        let of = table.table("when").and_then(|when| when.get("of").cloned());
         for key in ["name", "enabled", "when", "prepare_at", "history"] {
             table.remove(key);
         }

@@ -72,11 +72,10 @@ impl StrategySpec {
     pub fn value_of(&self, path: &str) -> Option<Setting> {
         let (head, knob) = path.split_once('.')?;
         let (kind, table) = match head {
-            "guards" => (head, self.table.get(head)?.as_table()?),
+            "guards" => (head, self.table.table(head)?),
             OVERFLOW => self.overflow_kind()?,
             _ => {
-                let mut stages = self.stages_set();
-                let stage = stages.find(|stage| name_of(stage) == Some(head))?;
+                let stage = self.stage(head)?;
                 (stage.text("kind")?, stage)
             }
         };
@@ -85,12 +84,7 @@ impl StrategySpec {
         }
         match table.get(knob) {
             Some(set) => Some(set.clone()),
-            None => KEYS
-                .table(kind)
-                .get(knob)?
-                .as_table()?
-                .get("default")
-                .cloned(),
+            None => KEYS.table(kind).table(knob)?.get("default").cloned(),
         }
     }
 
@@ -142,11 +136,9 @@ impl StrategySpec {
 
     /// The table of `[overflow]`, with the kind of its stage.
     fn overflow_kind(&self) -> Option<(&str, &Table)> {
-        let table = self.table.get(OVERFLOW)?.as_table()?;
+        let table = self.table.table(OVERFLOW)?;
         let wanted = table.text("stage")?;
-        let mut stages = self.stages_set();
-        let stage = stages.find(|stage| name_of(stage) == Some(wanted));
-        let kind = stage.and_then(|stage| stage.text("kind"));
+        let kind = self.stage(wanted).and_then(|stage| stage.text("kind"));
         Some((kind.unwrap_or(wanted), table))
     }
 }
@@ -159,8 +151,7 @@ impl Tune {
             return Err(SettingError::new(table.place(), problem)
                 .with_hint("write `knob = \"stage.knob\"` and `values = [1, 3, 10]`"));
         };
-        let values = checked.setting("values").and_then(Setting::as_list);
-        let Some(values) = values.filter(|values| !values.is_empty()) else {
+        let Some(values) = table.list("values").filter(|values| !values.is_empty()) else {
             let problem = format!("`tune` has no list of `values` for `{knob}`");
             return Err(SettingError::new(checked.place_of("values"), problem)
                 .with_hint("write `values = [1, 3, 10]`"));
@@ -229,8 +220,7 @@ fn first_set(kind: &str, stage: &Table, part: &str) -> Option<Stepped> {
 
 /// How many steps a key has for a part, `fires` or `keeps`; `None` where it has no such part.
 fn steps_of(section: &str, key: &str, part: &str) -> Option<[usize; 2]> {
-    let steps = KEYS.table(section).get(key)?.as_table()?.get(part)?;
-    let [below, above] = steps.as_list()? else {
+    let [below, above] = KEYS.table(section).table(key)?.list(part)? else {
         return None;
     };
     match (&below.value, &above.value) {
@@ -243,7 +233,7 @@ fn steps_of(section: &str, key: &str, part: &str) -> Option<[usize; 2]> {
 
 /// The knob that decides together with this one, and values to sweep it over: `sweep_with` in `keys.toml`.
 pub(super) fn decides_with(kind: &str, knob: &str) -> Option<(&'static str, &'static str)> {
-    let key = KEYS.table(kind).get(knob)?.as_table()?;
+    let key = KEYS.table(kind).table(knob)?;
     key.text("sweep_with")?.split_once('=')
 }
 
@@ -260,20 +250,17 @@ fn waited_for<'a>(when: &'a Setting, name: &str) -> Option<&'a Setting> {
 
 /// Sets `when.CONDITION` of a stage where its trigger has such a condition; `false` where it has none.
 pub(super) fn set_condition(stage: &mut Table, knob: &str, value: &Setting) -> bool {
-    let Some(name) = knob.strip_prefix("when.") else {
-        return false;
-    };
-    let mut entries = stage.entries_mut();
-    entries.any(|(key, when)| key == "when" && set_first(when, name, value))
+    let named = knob.strip_prefix("when.").zip(stage.get_mut("when"));
+    named.is_some_and(|(name, when)| set_first(when, name, value))
 }
 
 /// Sets the first condition of this name in a trigger.
 fn set_first(when: &mut Setting, name: &str, value: &Setting) -> bool {
-    let Value::Table(table) = &mut when.value else {
+    let Some(table) = when.as_table_mut() else {
         return false;
     };
-    if table.get(name).is_some() {
-        table.set(name, value.clone());
+    if let Some(own) = table.get_mut(name) {
+        own.clone_from(value);
         return true;
     }
     table.entries_mut().any(|(_, list)| match &mut list.value {

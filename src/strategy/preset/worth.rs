@@ -3,7 +3,7 @@
 
 use super::StrategySpec;
 use crate::record::words::{Fidelity, Worth};
-use crate::settings::{CheckedTable, Reader, Setting, SettingError, Table, Value};
+use crate::settings::{CheckedTable, Reader, SettingError, Table, Value};
 use crate::strategy::knob::KEYS;
 
 /// The keys of a strategy that are read here.
@@ -26,13 +26,11 @@ impl StrategySpec {
             return Ok(None);
         };
         if missing.is_none() && fidelity != Fidelity::Exact {
-            let place = self.table.get("fidelity").map(|setting| &setting.place);
             let problem = format!("`fidelity = \"{}\"` needs `missing`", fidelity.name());
-            return Err(
-                SettingError::new(place.unwrap_or(self.table.place()), problem).with_hint(
-                    "say in a sentence what of the product is not there, and what that changes",
-                ),
-            );
+            let error = SettingError::new(self.table.place_of("fidelity"), problem);
+            return Err(error.with_hint(
+                "say in a sentence what of the product is not there, and what that changes",
+            ));
         }
         Ok(Some(Worth {
             fidelity,
@@ -51,8 +49,8 @@ impl StrategySpec {
             }
             _ => Ok(reader
                 .text("source")?
-                .map(str::to_owned)
                 .into_iter()
+                .map(str::to_owned)
                 .collect()),
         }
     }
@@ -74,8 +72,8 @@ impl StrategySpec {
             return Err(SettingError::new(table.place(), problem));
         }
         let mut texts = checked.reader().table("constants")?;
-        let constants = checked.setting("constants").and_then(Setting::as_table);
-        for (knob, text) in constants.map(Table::entries).unwrap_or_default() {
+        let constants = table.table("constants").map(Table::entries);
+        for (knob, text) in constants.unwrap_or_default() {
             if let Some(reader) = &mut texts {
                 reader.text(knob)?;
             }

@@ -98,7 +98,7 @@ impl Stage for ClearResults {
         let next = progress.cleared.max(self.keep_first_observation.into());
         let kept = progress.counted.get(next..).into_iter().flatten().flatten();
         let kept = kept.map(|(at, _)| *at).next();
-        let new = || context.results().get(progress.seen);
+        let new = || context.results_from(progress.seen).next();
         let first = kept.or_else(new).map(|at| at.entry);
         let pending = progress.pending.first(context);
         first.into_iter().chain(pending).min()
@@ -115,8 +115,9 @@ impl ClearResults {
         cx: &Situation,
     ) {
         let entries = context.entries();
-        let is_typed = |at: &usize| entries[*at].message.has_tag(Tag::TypedUser);
-        progress.typed.extend(new.filter(is_typed));
+        progress
+            .typed
+            .extend(new.filter(|at| entries[*at].is_typed()));
         let end = match self.protect_turns {
             0 => entries.len(),
             turns => {
@@ -124,9 +125,9 @@ impl ClearResults {
                 first.map_or(0, |first| progress.typed[first])
             }
         };
-        let results = context.results();
-        while let Some(at) = results.get(progress.seen)
-            && at.entry < end
+        for at in context
+            .results_from(progress.seen)
+            .take_while(|at| at.entry < end)
         {
             progress.seen += 1;
             self.count_typed(progress, at.entry);
@@ -228,7 +229,7 @@ mod tests {
 
     /// Which of the results, in order, are gone.
     fn gone(trial: &Trial) -> Vec<usize> {
-        let results = trial.context.results().iter().enumerate();
+        let results = trial.context.results().enumerate();
         let text = |at: &BlockAt| &trial.context.entries()[at.entry].message.model_text()[at.block];
         results
             .filter(|(_, at)| text(at).starts_with('['))

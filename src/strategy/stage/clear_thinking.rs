@@ -25,10 +25,7 @@ impl Stage for ClearThinking {
         let old = newest.iter().take(if has_new { old } else { 0 });
         let edits: Vec<Edit> = old
             .filter(|at| thinks(&entries[**at]))
-            .map(|at| Edit::Replace {
-                entries: *at..at + 1,
-                with: without_thinking(&entries[*at], cx).into_iter().collect(),
-            })
+            .map(|at| Edit::replacing(*at..at + 1, without_thinking(&entries[*at], cx)))
             .collect();
         let (gone, kept) = (edits.len(), self.keep_turns);
         let reason = format!("thinking of {gone} messages older than the last {kept}");
@@ -59,9 +56,8 @@ fn is_blank(block: &ContentBlock) -> bool {
 /// refuses blank texts too; where the message holds one, it goes with the thinking.
 fn without_thinking(entry: &Entry, cx: &Situation) -> Option<Entry> {
     let message = &entry.message;
-    let content = message.content().iter();
-    let content = content.filter(|block| !is_thinking(block) && !is_blank(block));
-    let content: Vec<ContentBlock> = content.cloned().collect();
+    let mut content = message.content().to_vec();
+    content.retain(|block| !is_thinking(block) && !is_blank(block));
     if content.is_empty() {
         return None;
     }

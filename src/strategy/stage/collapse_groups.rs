@@ -7,18 +7,17 @@ use super::prelude::*;
 use crate::model::Task;
 use crate::step::Answer;
 use crate::strategy::model_text;
-use crate::strategy::own_prompt::PromptValues;
 use crate::strategy::stage::json_of;
 
 const INSTRUCTIONS: &str = include_str!("../template/group.md");
 
 /// Variables of a prompt of the user's own that have no value here.
-const UNFIT: [(Variable, &str); 2] = [
+const UNFIT: [(&str, &str); 2] = [
     (
-        Variable::PreviousSummary,
+        own_prompt::PREVIOUS_SUMMARY,
         "and a group has no earlier summary",
     ),
-    (Variable::Focus, "and an account of a group has no focus"),
+    (own_prompt::FOCUS, "and an account of a group has no focus"),
 ];
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
@@ -112,8 +111,7 @@ impl CollapseGroups {
                 return groups;
             }
             // The user's words follow the results that answer the model, and stay.
-            let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
-            let typed = entries[round.clone()].iter().position(typed);
+            let typed = entries[round.clone()].iter().position(Entry::is_typed);
             // If their message is between call and results, or holds results, the round is cut before
             // the call.
             let end = typed.map_or(round.end, |typed| {
@@ -165,8 +163,8 @@ impl CollapseGroups {
                 Ok(account) => {
                     let prefix = self.prefix.replace("{n}", &entries.len().to_string());
                     let text = format!("{prefix}{account}");
-                    let with = vec![Entry::written(origin, text, Tag::Meta, &cx.counts)];
-                    edits.push(Edit::Replace { entries, with });
+                    let account = Entry::written(origin, text, Tag::Meta, &cx.counts);
+                    edits.push(Edit::replacing(entries, [account]));
                 }
             }
         }

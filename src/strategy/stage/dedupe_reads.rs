@@ -96,11 +96,8 @@ impl DedupeReads {
     fn look(&mut self, context: &Context, cx: &Situation) -> &mut Views {
         let (views, _, new) = self.notes.with_new(context);
         for at in new {
-            let message = &context.entries()[at.entry].message;
-            let failed = match &message.content()[at.block] {
-                ContentBlock::ToolResult(result) => result.is_error,
-                _ => true,
-            };
+            let block = &context.entries()[at.entry].message.content()[at.block];
+            let failed = block.as_result().is_none_or(|result| result.is_error);
             let Some(tool) = context.tool_use_of(at).filter(|_| !failed) else {
                 continue;
             };
@@ -194,7 +191,7 @@ mod tests {
     }
 
     fn results(trial: &Trial) -> Vec<&str> {
-        let results = trial.context.results().iter();
+        let results = trial.context.results();
         results
             .map(|at| &*trial.context.entries()[at.entry].message.model_text()[at.block])
             .collect()

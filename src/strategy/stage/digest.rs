@@ -121,7 +121,7 @@ impl Stage for Digest {
                         self.used(&tool, result.is_error, at);
                     }
                 }
-                if message.has_tag(Tag::TypedUser) {
+                if entry.is_typed() {
                     if let Some((at, text)) = self.said.take() {
                         self.note(at, Kind::Answer, shortened(&text, self.max_answer_chars));
                     }

@@ -24,10 +24,7 @@ impl Stage for DropCalls {
             .iter()
             .enumerate()
             .filter(|(_, entry)| ids(std::slice::from_ref(*entry)).any(|id| dropped.contains(id)))
-            .map(|(at, entry)| Edit::Replace {
-                entries: at..at + 1,
-                with: without(entry, &dropped, cx).into_iter().collect(),
-            })
+            .map(|(at, entry)| Edit::replacing(at..at + 1, without(entry, &dropped, cx)))
             .collect();
         let reason = format!(
             "{} calls before the last {} messages",
@@ -50,22 +47,13 @@ impl Stage for DropCalls {
 /// The ids of calls and of results.
 fn ids(entries: &[Entry]) -> impl Iterator<Item = &str> {
     let blocks = entries.iter().flat_map(|entry| entry.message.content());
-    blocks.filter_map(id)
-}
-
-fn id(block: &ContentBlock) -> Option<&str> {
-    match block {
-        ContentBlock::ToolUse(call) => Some(&call.id),
-        ContentBlock::ToolResult(result) => Some(&result.tool_use_id),
-        _ => None,
-    }
+    blocks.filter_map(|block| Some(&**block.call_id()?))
 }
 
 /// The message without these calls and results; `None` if it held nothing else but thinking and blank texts.
 fn without(entry: &Entry, dropped: &BTreeSet<&str>, cx: &Situation) -> Option<Entry> {
-    let stays = |block: &&ContentBlock| id(block).is_none_or(|id| !dropped.contains(id));
-    let content = entry.message.content().iter().filter(stays);
-    let content: Vec<ContentBlock> = content.cloned().collect();
+    let mut content = entry.message.content().to_vec();
+    content.retain(|block| block.call_id().is_none_or(|id| !dropped.contains(&**id)));
     let says_something = |block: &ContentBlock| match block {
         ContentBlock::Text(text) => !text.trim().is_empty(),
         ContentBlock::Thinking(_) => false,
@@ -97,8 +85,8 @@ mod tests {
         trial.fire().unwrap();
         let entries = trial.context.entries().iter();
         let blocks = entries.flat_map(|entry| entry.message.content());
-        let shown = blocks.map(|block| match super::id(block) {
-            Some(id) => id.to_owned(),
+        let shown = blocks.map(|block| match block.call_id() {
+            Some(id) => id.to_string(),
             None => ".".to_owned(),
         });
         shown.collect()

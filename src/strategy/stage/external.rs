@@ -19,16 +19,6 @@ use crate::strategy::history::{History as SeenHistory, standing};
 /// A program that asks a model so often for one answer does not end.
 const MOST_ASKS: usize = 100;
 
-#[derive(Debug, Deserialize)]
-struct Settings {
-    command: Vec<String>,
-    env: Vec<String>,
-    start_seconds: u64,
-    timeout_seconds: u64,
-    memory_mb: u64,
-    line_mb: usize,
-}
-
 /// A program that serves this cell.
 #[derive(Debug)]
 struct External {
@@ -48,20 +38,13 @@ struct External {
 }
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
-    let settings: Settings = knobs.read()?;
-    if settings.command.is_empty() {
+    let launch: Launch = knobs.read()?;
+    if launch.command.is_empty() {
         let wrong: SettingError = knobs.wrong("command", "names no program");
         return Err(wrong.with_hint("as in `command = [\"python3\", \"mine.py\"]`"));
     }
     Ok(Box::new(External {
-        launch: Launch {
-            command: settings.command,
-            env: settings.env,
-            start: Duration::from_secs(settings.start_seconds),
-            timeout: Duration::from_secs(settings.timeout_seconds),
-            memory: settings.memory_mb << 20,
-            line: settings.line_mb << 20,
-        },
+        launch,
         programs: knobs.programs.clone(),
         process: None,
         sent: Contents::default(),

@@ -29,7 +29,7 @@ impl Stage for Normalize {
         let sound = self.sound.up_to_date(context);
         let turns = turns(entries, *sound);
         // The last turn of the model is looked at again, once it is known what answers it.
-        let is_of_model = |turn: &&Range<usize>| role(&entries[turn.start]) == Role::Assistant;
+        let is_of_model = |turn: &&Range<usize>| entries[turn.start].role() == Role::Assistant;
         if let Some(last) = turns.iter().rfind(is_of_model) {
             *sound = last.start;
         }
@@ -38,7 +38,7 @@ impl Stage for Normalize {
         for (at, turn) in turns.iter().enumerate() {
             let before = &entries[turn.clone()];
             let next = turns.get(at + 1);
-            let mut written = match role(&before[0]) {
+            let mut written = match before[0].role() {
                 Role::Assistant => {
                     let answers = next.cloned().unwrap_or(turn.end..turn.end);
                     let answered = answered(&entries[answers]);
@@ -56,17 +56,13 @@ impl Stage for Normalize {
                 merge(&mut written, cx);
             }
             if is_changed(before, &written) {
-                repair.edits.push(Edit::Replace {
-                    entries: turn.clone(),
-                    with: written,
-                });
+                repair.edits.push(Edit::replacing(turn.clone(), written));
             }
             // There is no answer yet: the answers make a turn of their own.
             if !repair.answers.is_empty() && next.as_ref().is_none_or(is_of_model) {
-                repair.edits.push(Edit::Replace {
-                    entries: turn.end..turn.end,
-                    with: vec![self.aborted(&std::mem::take(&mut repair.answers), cx)],
-                });
+                let answers = self.aborted(&std::mem::take(&mut repair.answers), cx);
+                let end = turn.end..turn.end;
+                repair.edits.push(Edit::replacing(end, [answers]));
             }
         }
         let (missing, orphans) = (repair.missing, repair.orphans);
@@ -107,12 +103,12 @@ impl Normalize {
                 pieces.push(entry.clone());
                 continue;
             }
-            let is_answered = |block: &&ContentBlock| match block {
-                ContentBlock::ToolUse(tool) => answered.contains(&*tool.id),
-                _ => true,
-            };
-            let left = entry.message.content().iter().filter(is_answered);
-            let mut left: Vec<ContentBlock> = left.cloned().collect();
+            let mut left = entry.message.content().to_vec();
+            left.retain(|block| {
+                block
+                    .as_use()
+                    .is_none_or(|tool| answered.contains(&*tool.id))
+            });
             // Thinking that led to nothing else goes with the call.
             while matches!(left.last(), Some(ContentBlock::Thinking(_))) {
                 left.pop();
@@ -129,9 +125,9 @@ impl Normalize {
         repair: &mut Repair,
         cx: &Situation,
     ) -> Vec<Entry> {
-        let is_orphan = |block: &ContentBlock| match block {
-            ContentBlock::ToolResult(result) => !asked.contains(&&*result.tool_use_id),
-            _ => false,
+        let is_orphan = |block: &ContentBlock| {
+            let result = block.as_result();
+            result.is_some_and(|result| !asked.contains(&&*result.tool_use_id))
         };
         let mut pieces = Vec::new();
         // Results come first in their turn.
@@ -167,26 +163,19 @@ impl Normalize {
     /// One message that answers these tool uses.
     fn aborted(&self, ids: &[Arc<str>], cx: &Situation) -> Entry {
         let results = ids.iter().map(|id| {
-            ContentBlock::ToolResult(Box::new(ToolResult {
-                tool_use_id: id.clone(),
-                content: vec![ContentBlock::Text(self.missing_result.clone())],
-                is_error: false,
-            }))
+            let content = vec![ContentBlock::Text(self.missing_result.clone())];
+            ContentBlock::tool_result(id.clone(), content, false)
         });
         let message = Message::new(Role::User, results.collect()).with_tags([Tag::Meta]);
         Entry::new(Origin::Authored, Arc::new(message), &cx.counts)
     }
 }
 
-fn role(entry: &Entry) -> Role {
-    entry.message.role()
-}
-
 /// The turns from `start` on: messages of one role in a row.
 fn turns(entries: &[Entry], start: usize) -> Vec<Range<usize>> {
     let mut from = start;
     entries[start.min(entries.len())..]
-        .chunk_by(|left, right| role(left) == role(right))
+        .chunk_by(|left, right| left.role() == right.role())
         .map(|turn| {
             let range = from..from + turn.len();
             from = range.end;
@@ -212,12 +201,11 @@ fn merge(pieces: &mut Vec<Entry>, cx: &Situation) {
         return;
     }
     let entries: Vec<Entry> = std::mem::take(pieces);
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
     let blocks = entries.iter().flat_map(|entry| entry.message.content());
     let mut content: Vec<ContentBlock> = blocks.cloned().collect();
-    content.sort_by_key(|block| !is_result(block));
+    content.sort_by_key(|block| !block.is_result());
     let tags = entries.iter().flat_map(|entry| entry.message.tags.iter());
-    let role = entries.first().map_or(Role::User, role);
+    let role = entries.first().map_or(Role::User, Entry::role);
     let mut message = Message::new(role, content).with_tags(tags.chain([Tag::Meta]));
     let last = entries.last();
     message.details.timestamp = last.and_then(|entry| entry.message.details.timestamp);

@@ -80,10 +80,9 @@ impl Stage for OffloadResults {
 impl OffloadResults {
     /// The results to look at now: those of the last message, or all that are new.
     fn due(&mut self, context: &Context) -> Vec<BlockAt> {
-        let results = context.results();
         if self.scope == Scope::LastMessage {
             let start = context.answered();
-            let newest = results.iter().rev().take_while(|at| at.entry >= start);
+            let newest = context.results().rev().take_while(|at| at.entry >= start);
             let mut newest: Vec<BlockAt> = newest.collect();
             newest.reverse();
             return newest;

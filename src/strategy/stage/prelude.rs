@@ -4,7 +4,7 @@ pub(super) use crate::context::{BlockAt, CacheEffect, Context, Edit, Entry, Orig
 pub(super) use crate::model::Request;
 pub(super) use crate::session::{ContentBlock, Message, Role, Tag, ToolClass, ToolResult, ToolUse};
 pub(super) use crate::step::Step;
-pub(super) use crate::strategy::own_prompt::{OwnPrompt, Variable};
+pub(super) use crate::strategy::own_prompt::{self, OwnPrompt, PromptValues};
 pub(super) use crate::strategy::{
     Cut, Knobs, PendingEdits, PlannedPatch, PositionNotes, Situation, Stage, StageError,
     StageResult, Tools, cut, files, truncate,

@@ -28,16 +28,12 @@ impl Stage for Replay {
         if done.is_some_and(|done| Arc::ptr_eq(done, recorded)) {
             return Step::Done(Ok(Patch::default()));
         }
-        let pieces = match &recorded.after {
-            CompactedTo::Replaced(pieces) => Ok(pieces),
-            CompactedTo::Encrypted => Err("the product's own compaction is encrypted"),
-            CompactedTo::Missing => {
-                Err("the recording does not say what the product's own compaction left")
-            }
-        };
-        let pieces = match pieces {
-            Ok(pieces) => pieces,
-            Err(why) => return Step::Done(Err(StageError::NotMeasurable { why })),
+        let CompactedTo::Replaced(pieces) = &recorded.after else {
+            let why = match &recorded.after {
+                CompactedTo::Encrypted => "the product's own compaction is encrypted",
+                _ => "the recording does not say what the product's own compaction left",
+            };
+            return Step::Done(Err(StageError::NotMeasurable { why }));
         };
         let entries = context.entries();
         // The messages that a resumed session was loaded with were never appended.

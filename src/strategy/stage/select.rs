@@ -109,8 +109,7 @@ impl Stage for Select {
             Method::Tfidf => by_score(None, &rank::tfidf),
             Method::Bm25LastUser => {
                 // The question itself is left out of the scores.
-                let typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
-                let asked = entries.iter().rposition(typed);
+                let asked = entries.iter().rposition(Entry::is_typed);
                 let query = rank::text_of(asked.map(|at| &entries[at]));
                 by_score(asked, &|texts| rank::bm25(texts, &query))
             }
@@ -233,10 +232,8 @@ fn patch(
     let mut placeholder = placeholder(cx);
     placeholder.origin = Origin::derived_from(cut());
     let mut with = Some(placeholder);
-    let edits = gaps.iter().map(|entries| Edit::Replace {
-        entries: entries.clone(),
-        with: with.take().into_iter().collect(),
-    });
+    let gaps = gaps.iter().cloned();
+    let edits = gaps.map(|gap| Edit::replacing(gap, with.take()));
     let reason = format!("{what} within {budget} tokens are kept");
     Patch::new(reason, edits.collect())
 }

@@ -7,7 +7,6 @@
 
 use super::prelude::*;
 use crate::model::{Purpose, Task};
-use crate::strategy::own_prompt::PromptValues;
 use crate::strategy::stage::json_of;
 use crate::strategy::stage::summarize::place::boundary;
 use crate::strategy::template::{Span, Template};
@@ -17,7 +16,7 @@ static NOTES: Template = Template::new("notes", include_str!("../template/notes.
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     Ok(Box::new(SessionMemory {
-        own: OwnPrompt::read(knobs, &[(Variable::Focus, "and notes have no focus")])?,
+        own: OwnPrompt::read(knobs, &[(own_prompt::FOCUS, "and notes have no focus")])?,
         when: knobs.when.clone(),
         ..knobs.read()?
     }))

@@ -39,11 +39,11 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let mut unfit = Vec::new();
     if is_appended {
         let why = "and where `mode` is `append` the conversation stands in front of the prompt";
-        unfit.push((Variable::Conversation, why));
+        unfit.push((own_prompt::CONVERSATION, why));
     }
     if prompt.previous != Previous::Update {
         let why = "which needs `previous = \"update\"`: else an earlier summary is not shown apart";
-        unfit.push((Variable::PreviousSummary, why));
+        unfit.push((own_prompt::PREVIOUS_SUMMARY, why));
     }
     prompt.own = OwnPrompt::read(knobs, &unfit)?;
     prompt.when = knobs.when.clone();

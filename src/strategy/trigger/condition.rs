@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -14,10 +15,11 @@ use crate::units::Tokens;
 use crate::window::{Window, WindowPart};
 
 /// When a stage fires.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all(deserialize = "snake_case"))]
 pub enum Condition {
     /// Before every call.
+    #[default]
     Always,
     /// The measured size is above this many tokens.
     TokensOver(Tokens),
@@ -317,7 +319,7 @@ pub fn words() -> Vec<&'static str> {
     KEYS.names_of("condition", "word")
 }
 
-fn of_json(setting: &Setting, json: Json) -> Result<Condition, SettingError> {
+fn of_json<T: DeserializeOwned>(setting: &Setting, json: Json) -> Result<T, SettingError> {
     let wrong = |error: serde_json::Error| SettingError::new(&setting.place, error.to_string());
     serde_json::from_value(json).map_err(wrong)
 }
@@ -325,13 +327,13 @@ fn of_json(setting: &Setting, json: Json) -> Result<Condition, SettingError> {
 /// The keys of a trigger as a whole; a condition within `all` or `any` cannot have its own.
 const OF_THE_WHOLE: [&str; 4] = ["counter", "scope", "window", "min_rounds_between"];
 
-/// The words of `of`.
-const PARTS: [WindowPart; 3] = [WindowPart::Window, WindowPart::Input, WindowPart::Effective];
-
 /// The part of the window that a table names by `of`.
-pub(super) fn part_of(reader: &mut Reader<'_>) -> Result<Option<WindowPart>, SettingError> {
-    let named = reader.choice("of", &PARTS.map(WindowPart::word))?;
-    Ok(PARTS.into_iter().find(|part| Some(part.word()) == named))
+fn part_of(reader: &mut Reader<'_>) -> Result<Option<WindowPart>, SettingError> {
+    reader.choice("of", &KEYS.words_of("when", "of"))?;
+    let named = reader.setting("of");
+    named
+        .map(|named| of_json(named, named.value.plain()))
+        .transpose()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -42,10 +42,8 @@ impl Overlap {
                 .partition_point(|entry| said_at(entry) <= Some(last))
         });
         let earlier = &self.said[begin.min(end)..end];
-        let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
-        let starts = (0..earlier.len())
-            .rev()
-            .filter(|at| is_typed(&earlier[*at]));
+        let starts = (0..earlier.len()).rev();
+        let starts = starts.filter(|at| earlier[*at].is_typed());
         let start = starts.take(self.turns).last().unwrap_or(earlier.len());
         shown.splice(at..at, earlier[start..].iter().cloned());
         shown

@@ -29,7 +29,7 @@ pub(super) struct Placement {
 impl Placement {
     /// Remembers what the user typed, where it is said again behind a summary.
     pub(super) fn take_note_of(&mut self, entry: &Entry) {
-        if !self.continue_with.contains("_request}") || !entry.message.has_tag(Tag::TypedUser) {
+        if !self.continue_with.contains("_request}") || !entry.is_typed() {
             return;
         }
         let mut texts = entry.message.texts();
@@ -44,21 +44,17 @@ impl Placement {
     fn continuation(&self, kept: &[Entry]) -> Option<String> {
         let text = &self.continue_with;
         let says_last = text.contains("{last_request}");
-        let is_typed = |entry: &Entry| entry.message.has_tag(Tag::TypedUser);
-        if text.is_empty() || says_last && kept.iter().any(is_typed) {
+        if text.is_empty() || says_last && kept.iter().any(Entry::is_typed) {
             return None;
         }
         let Some([first, last]) = &self.requests else {
             return (!text.contains("_request}")).then(|| text.clone());
         };
-        let mut said = String::new();
-        let mut rest = text.as_str();
-        while let Some((before, name, behind)) = next_request(rest) {
-            said.push_str(before);
-            said.push_str(if name == FIRST { first } else { last });
-            rest = behind;
-        }
-        Some(said + rest)
+        Some(own_prompt::filled(text, ["{", "}"], |name, _| match name {
+            "first_request" => Some(first),
+            "last_request" => Some(last),
+            _ => None,
+        }))
     }
 
     /// Everything but the summary: boundary, the user's messages; acknowledgement, protected
@@ -109,17 +105,6 @@ impl Placement {
             }
         }
     }
-}
-
-const FIRST: &str = "{first_request}";
-const LAST: &str = "{last_request}";
-
-/// The first place in a text where a request is to stand: what is before it, its name, what is behind it.
-fn next_request(text: &str) -> Option<(&str, &'static str, &str)> {
-    let found = [FIRST, LAST].into_iter();
-    let found = found.filter_map(|name| Some((text.find(name)?, name)));
-    let (at, name) = found.min()?;
-    Some((&text[..at], name, &text[at + name.len()..]))
 }
 
 /// All messages as JSON lines, under a name made of their content.

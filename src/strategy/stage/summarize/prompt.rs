@@ -6,7 +6,7 @@ use crate::model::Task;
 use crate::script::first_chars;
 use crate::session::wire;
 use crate::strategy::Trigger;
-use crate::strategy::own_prompt::{PromptValues, add};
+use crate::strategy::own_prompt::add;
 use crate::strategy::stage::prelude::*;
 use crate::strategy::template::{self, Span, Template, UPDATE};
 
@@ -214,8 +214,7 @@ impl Prompt {
 
     fn json(&self, shown: &[Arc<Message>]) -> String {
         let limit = self.input_result_chars;
-        let is_cut =
-            |block: &ContentBlock| limit > 0 && matches!(block, ContentBlock::ToolResult(_));
+        let is_cut = |block: &ContentBlock| limit > 0 && block.is_result();
         let line = |message| wire::anthropic_json(&with_short_texts(message, limit, is_cut));
         let lines: Vec<String> = shown.iter().map(line).collect();
         let mut json = format!("[{}]", lines.join(", "));
@@ -282,21 +281,9 @@ fn without_some_results(shown: &[Entry], less: RequestReduction) -> Vec<Arc<Mess
         messages[message] = Arc::new(messages[message].with_block_text(block, &NO_RESULT.into()));
     }
     if let Some(chars) = less.longest_chars {
-        let is_text = |block: &ContentBlock| !matches!(block, ContentBlock::ToolUse(_));
-        let shortened = |message: &Arc<Message>| with_short_texts(message, chars, is_text);
-        messages = messages.iter().map(shortened).collect();
+        for message in &mut messages {
+            *message = with_short_texts(message, chars, |block| !block.is_use());
+        }
     }
     messages
-}
-
-/// The characters of the longest text.
-pub(super) fn longest_text(shown: &[Entry]) -> Option<usize> {
-    let texts = shown.iter().flat_map(|entry| entry.message.model_text());
-    texts.map(|text| text.chars().count()).max()
-}
-
-/// Whether there are results that could be left out.
-pub(super) fn has_results(shown: &[Entry]) -> bool {
-    let mut blocks = shown.iter().flat_map(|entry| entry.message.content());
-    blocks.any(|block| matches!(block, ContentBlock::ToolResult(_)))
 }

@@ -1,7 +1,7 @@
 //! How a summary is got from a model that fails: again, or with less to read.
 
 use super::Summarize;
-use super::prompt::{Prompt, RequestReduction, has_results, longest_text};
+use super::prompt::{Prompt, RequestReduction};
 use crate::context::validity::summary::{missing_identifiers, reads_as_summary};
 use crate::model::CallFailure;
 use crate::step::Answer;
@@ -167,12 +167,17 @@ impl<'a> Attempt<'a> {
                 // The shares of goose, after a first request with all results.
                 let percent = [10, 20, 50, 100].get(self.reduced as usize - 1);
                 self.less.results_percent = percent.copied().unwrap_or(100);
-                return percent.is_some() && has_results(&self.shown);
+                let mut blocks = self.shown.iter().flat_map(|entry| entry.message.content());
+                return percent.is_some() && blocks.any(ContentBlock::is_result);
             }
             OnSummaryOverflow::ShrinkEach => {
                 // OpenHands: hard_context_reset_context_scaling.
+                let texts = self
+                    .shown
+                    .iter()
+                    .flat_map(|entry| entry.message.model_text());
                 let longest = self.less.longest_chars;
-                let longest = longest.or_else(|| longest_text(&self.shown));
+                let longest = longest.or_else(|| texts.map(|text| text.chars().count()).max());
                 self.less.longest_chars = longest.map(|chars| chars * 4 / 5);
                 return longest.is_some_and(|chars| chars > 1);
             }

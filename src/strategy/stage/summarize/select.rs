@@ -193,7 +193,7 @@ impl Select {
             return false;
         }
         let is_marked = |text: &str| self.keep_markers.iter().any(|marker| text.contains(marker));
-        message.has_tag(Tag::TypedUser) || message.texts().any(|(_, text)| is_marked(text))
+        entry.is_typed() || message.texts().any(|(_, text)| is_marked(text))
     }
 
     /// Calls of protected tools that were answered, and their answers; and calls that nothing in the
@@ -217,10 +217,8 @@ impl Select {
         for entry in gone {
             let uses = entry.message.tool_uses().map(|(_, tool)| tool);
             ids.extend(uses.filter(|tool| is_wanted(tool)).map(|tool| &*tool.id));
-            kept.extend(only(entry, cx, |block| match block {
-                ContentBlock::ToolUse(tool) => ids.contains(&*tool.id),
-                ContentBlock::ToolResult(result) => ids.contains(&*result.tool_use_id),
-                _ => false,
+            kept.extend(only(entry, cx, |block| {
+                block.call_id().is_some_and(|id| ids.contains(&**id))
             }));
         }
         kept
@@ -278,8 +276,7 @@ impl Tail {
 
 /// The user's words, without tool results that came in the same message.
 fn without_results(entry: &Entry, cx: &Situation) -> Entry {
-    let is_said = |block: &ContentBlock| !matches!(block, ContentBlock::ToolResult(_));
-    only(entry, cx, is_said).unwrap_or_else(|| entry.clone())
+    only(entry, cx, |block| !block.is_result()).unwrap_or_else(|| entry.clone())
 }
 
 /// The entry with only some of its blocks, or nothing if none of them is wanted.
