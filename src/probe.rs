@@ -50,7 +50,7 @@ impl Pattern {
         compiled.as_ref()
     }
 
-    fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+    pub(crate) fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
         let regex = self.regex().into_iter();
         regex.flat_map(move |regex| regex.captures_iter(text))
     }

@@ -55,6 +55,7 @@ use rules::Rule;
 pub(crate) use rules::{Marks, is_order, marks};
 use sentence::is_alike;
 pub use words::content_word_recall;
+pub(crate) use words::each_word;
 
 /// Lines and JSON objects count as far as this many bytes to either side of a value: minified
 /// files are one line of megabytes, and nothing in them binds across it.

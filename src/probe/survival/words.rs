@@ -10,7 +10,7 @@ use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
 
 /// The place of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Position {
+pub(crate) struct Position {
     /// The number of words before it.
     pub(super) word: usize,
     /// How many sentences and lines end before it.
@@ -26,7 +26,7 @@ pub(super) struct Position {
 /// Letters and digits make words; everything else parts them, and so do the escapes `\n`, `\t`
 /// and `\r` of JSON. A full stop ends a sentence only where no word goes on at once. A run of
 /// Chinese, Japanese or Korean is a word for each two neighbours.
-pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
+pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
     let mut at = Position {
         word: 0,
         sentence: 0,
