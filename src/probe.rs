@@ -28,8 +28,8 @@ pub mod weight;
 
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
 pub use answer_format::AnswerFormat;
-pub(crate) use kind::Specified;
-pub use kind::{FactExt, ProbeExt};
+pub(crate) use kind::Answers;
+pub use kind::{ProbeExt, Specified};
 pub use selection::Selection;
 
 /// A regular expression, compiled when it is first used.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Asking, Fact, Outcome, Pattern, Probe, Unscored, Verdict};
 use crate::model::{Purpose, Request, Task};
-use crate::probe::{FactExt as _, ProbeExt as _};
+use crate::probe::{ProbeExt as _, Specified as _};
 use crate::script::first_chars;
 use crate::session::{ContentBlock, Message, Role};
 use crate::step::Step;
@@ -95,7 +95,7 @@ fn fact_words() -> Vec<String> {
         approach: text("approach"),
         reason: text("reason"),
     };
-    [absent, tried].map(|fact| fact.in_words(0)).into()
+    [absent, tried].map(|fact| fact.spec().in_words(0)).into()
 }
 
 fn prompt_id_of(

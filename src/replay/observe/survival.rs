@@ -10,8 +10,8 @@ use super::{CallView, Observer, StrategyRequest};
 use crate::patterns::PatternsError;
 use crate::probe::faithful::Quote;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
-use crate::probe::{AnswerFormat, Fact, Item, Probe, ProbeKind, Selection};
-use crate::probe::{FactExt as _, ProbeExt as _, weight};
+use crate::probe::{AnswerFormat, Answers, Fact, Item, Probe, ProbeKind, Selection};
+use crate::probe::{ProbeExt as _, Specified as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;
 use death::after_death;
@@ -95,11 +95,8 @@ impl SurvivalPlan {
         let mut pinned = Vec::new();
         for text in session.system().into_iter().chain(tools) {
             let found = survival.find(text, WrittenBy::Session);
-            pinned.extend(
-                found
-                    .iter()
-                    .map(|finding| (finding.slot, finding.found.strength())),
-            );
+            let strengths = found.iter().map(|one| (one.slot, one.found.strength()));
+            pinned.extend(strengths);
         }
         Ok(Self {
             sources: Sources::new(session, &probes, &survival),
@@ -326,7 +323,7 @@ impl SurvivalObserver {
                 lost_at,
                 said: match last.older {
                     Some(older) => {
-                        let versions = probe.fact.current(before);
+                        let versions = probe.fact.spec().current(before);
                         versions.get(older).map(|value| (*value).to_owned())
                     }
                     None => unsure_said(fate),
@@ -401,11 +398,12 @@ impl SurvivalObserver {
         places: &[usize],
     ) -> Option<OrderFate> {
         let fact = &self.plan.probes[probe].fact;
+        let spec = fact.spec();
         let slots = prompt.slots[self.plan.survival.slots(probe)].iter();
         let ranks: Vec<Option<Rank>> = slots.map(|slot| slot.last(places)).collect();
-        let said = || &ranks[..fact.current(before).len()];
+        let said = || &ranks[..spec.current(before).len()];
         match fact {
-            fact if fact.is_revised() => Some(order::newest(said())),
+            _ if spec.answers == Answers::Newest => Some(order::newest(said())),
             Fact::Order { .. } => Some(order::sequence(said())),
             Fact::Continuation { items, .. } => {
                 let done = items.iter().map(|it| it.done.is_some_and(|at| at < before));
