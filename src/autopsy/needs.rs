@@ -8,7 +8,6 @@ use super::anchors::{Anchors, command_of, text_of};
 use super::{Autopsy, Compaction, How, Kind, Need};
 use crate::context::{Applied, Entry};
 use crate::probe::derive::work::calls;
-use crate::record::CellRecord;
 use crate::replay::PreparedSession;
 use crate::replay::observe::{CallView, Observer};
 use crate::session::{ContentBlock, Tag, ToolClass, ToolUse};
@@ -293,6 +292,4 @@ impl Observer for Needs<'_> {
             }
         }
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }

@@ -318,8 +318,6 @@ impl Observer for Watch {
         };
         self.with(|played| played.prompts.push(prompt));
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 impl Caller for Answers {

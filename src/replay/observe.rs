@@ -92,7 +92,7 @@ pub trait Observer: Debug + Send {
     fn called(&mut self, _view: &CallView<'_>) {}
 
     /// The cell is over; the record says already how it ended and how far it came.
-    fn finish(self: Box<Self>, record: &mut CellRecord);
+    fn finish(self: Box<Self>, _record: &mut CellRecord) {}
 }
 
 /// A request of the strategy, as it was sent and billed.
