@@ -89,6 +89,12 @@ impl Played {
         events
     }
 
+    /// The answers of models.
+    pub(super) fn answers(&self) -> impl Iterator<Item = &Response> {
+        let requests = self.asked.iter();
+        requests.filter_map(|asked| asked.answer.as_ref())
+    }
+
     /// The reason why it failed.
     pub(super) fn failure(&self) -> Option<String> {
         match &self.record.end {
@@ -142,9 +148,8 @@ impl<'a> Plays<'a> {
     /// Under a fault, at every second chance.
     pub(super) fn under(&self, fault: Fault) -> Option<Played> {
         let mut faults = Faults::default();
-        faults
-            .schedules
-            .insert(fault, FaultSchedule::Probability(0.5));
+        let schedule = FaultSchedule::Probability(0.5);
+        faults.schedules.insert(fault, schedule);
         self.whole(Writer::Faithful, faults, false)
     }
 
