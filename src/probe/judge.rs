@@ -134,14 +134,9 @@ pub fn is_verdict(request: &Request, reply: &str) -> bool {
 
 /// The verdict of a panel: that of most judges; those who said nothing have no vote.
 pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
-    let (mut right, mut wrong): (Vec<Verdict>, Vec<Verdict>) = (Vec::new(), Vec::new());
-    for verdict in verdicts {
-        match verdict {
-            Verdict::Scored { score, .. } if *score > 0.5 => right.push(*verdict),
-            Verdict::Scored { .. } => wrong.push(*verdict),
-            Verdict::Unscored { .. } => {}
-        }
-    }
+    let scored = verdicts.iter().filter(|verdict| verdict.scored().is_some());
+    let (right, wrong): (Vec<Verdict>, Vec<Verdict>) = scored
+        .partition(|verdict| matches!(verdict, Verdict::Scored { score, .. } if *score > 0.5));
     match right.len().cmp(&wrong.len()) {
         Ordering::Greater => right.first().copied(),
         Ordering::Less => wrong.first().copied(),
@@ -267,9 +262,8 @@ static VERDICT: Pattern = Pattern::new("(?i-u)verdict");
 
 /// `text` without anything that could end its place in the prompt or pass for a verdict.
 fn neutralised(text: &str) -> String {
-    let shown = first_chars(text, SHOWN_CHARS)
-        .replace('<', "‹")
-        .replace('>', "›");
+    let open = first_chars(text, SHOWN_CHARS).replace('<', "‹");
+    let shown = open.replace('>', "›");
     VERDICT.replaced(&shown, "[verdict]").into_owned()
 }
 

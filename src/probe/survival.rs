@@ -468,9 +468,8 @@ impl Survival {
             }
         }
         let found = best.0.into_iter();
-        found
-            .map(|(slot, (found, at))| Finding { slot, found, at })
-            .collect()
+        let findings = found.map(|(slot, (found, at))| Finding { slot, found, at });
+        findings.collect()
     }
 }
 
@@ -546,10 +545,8 @@ pub fn sentence_at(text: &str, at: usize) -> &str {
     let at = at.min(text.len());
     let from = text.ceil_char_boundary(at.saturating_sub(QUOTED));
     let around = &text[from..text.floor_char_boundary(at.saturating_add(QUOTED).min(text.len()))];
-    let sentences = words::sentences(around).into_iter();
-    let own = sentences
-        .rev()
-        .find(|own| own.start == 0 || from + own.start <= at);
+    let mut sentences = words::sentences(around).into_iter();
+    let own = sentences.rfind(|own| own.start == 0 || from + own.start <= at);
     own.map_or(around, |own| &around[own]).trim()
 }
 

@@ -82,14 +82,11 @@ impl<'t> Values<'t> {
                 None => said.push((at.sentence, at.start, word.to_owned())),
             }
         });
-        let leading: BTreeSet<usize> = said
-            .iter()
-            .filter(|(sentence, at, word)| {
-                let first = own.get(sentence).map(|own| places[own[0]].start);
-                first.is_some_and(|first| *at < first) && !LISTS.has(&[Class::Stop], word)
-            })
-            .map(|(sentence, ..)| *sentence)
-            .collect();
+        let leads = said.iter().filter(|(sentence, at, word)| {
+            let first = own.get(sentence).map(|own| places[own[0]].start);
+            first.is_some_and(|first| *at < first) && !LISTS.has(&[Class::Stop], word)
+        });
+        let leading: BTreeSet<usize> = leads.map(|(sentence, ..)| *sentence).collect();
         let words = said.into_iter().map(|(sentence, at, word)| {
             let own = own.get(&sentence).map_or(&[][..], Vec::as_slice);
             let split = own.partition_point(|value| places[*value].start < at);
@@ -142,19 +139,14 @@ impl<'t> Values<'t> {
 
     fn standing(&self, at: usize, is_one_of: bool) -> Standing {
         let sentence = self.sentence(at);
-        let first = self
-            .places
-            .partition_point(|place| place.start < sentence.start);
-        let end = self
-            .places
-            .partition_point(|place| place.start < sentence.end);
-        standing(
-            self.text,
-            &sentence,
-            &self.places[first..end],
-            at - first,
-            is_one_of,
-        )
+        let first = self.before(sentence.start);
+        let own = &self.places[first..self.before(sentence.end)];
+        standing(self.text, &sentence, own, at - first, is_one_of)
+    }
+
+    /// The number of values before a byte.
+    fn before(&self, byte: usize) -> usize {
+        self.places.partition_point(|place| place.start < byte)
     }
 
     /// The sentence around a value, which may hold what ends others: `2.5`.
@@ -227,9 +219,7 @@ impl Survival {
         places.retain(|other| other.end <= own.start || own.end <= other.start);
         places.push(own.clone());
         let values = Values::read(around, places);
-        let at = values
-            .places
-            .partition_point(|place| place.start < own.start);
+        let at = values.before(own.start);
         (values, at)
     }
 

@@ -133,9 +133,8 @@ fn marked(
     let words = words_of(clause);
     let cues = LISTS.cues(clause, &words[..words.len().min(SAID_WITHIN)]);
     // "… was withdrawn" is said of the value; "E17 expired handle" is not.
-    let is_said = words
-        .first()
-        .is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let first = words.first();
+    let is_said = first.is_some_and(|word| LISTS.has(&[Class::Stop], word));
     match () {
         () if is_said && has(&cues, Class::Revoke) => Standing::Former,
         () if is_one_of && has(&cues, Class::FormerBehind) => Standing::Former,
@@ -157,9 +156,8 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
     }
     let clause = text.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
     let words = words_of(clause);
-    let is_front = words
-        .last()
-        .is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let last = words.last();
+    let is_front = last.is_some_and(|word| LISTS.has(&[Class::Stop], word));
     let within = |class| match class {
         Class::Denied => 1 + usize::from(is_front),
         Class::FormerBefore if is_one_of => MARKED_WITHIN,
@@ -281,9 +279,8 @@ fn mark_beside(line: &str, own: &Range<usize>) -> Option<bool> {
     let (before, behind) = (&line[..own.start], &line[own.end..]);
     let ticks = TICKS.iter().map(|mark| (*mark, true));
     let marks = ticks.chain(NO_TICKS.iter().map(|mark| (*mark, false)));
-    let last = marks
-        .clone()
-        .filter_map(|(mark, ticks)| Some((before.rfind(mark)?, ticks)));
+    let all = marks.clone();
+    let last = all.filter_map(|(mark, ticks)| Some((before.rfind(mark)?, ticks)));
     let first = marks.filter_map(|(mark, ticks)| Some((behind.find(mark)?, ticks)));
     let found = last.max().or_else(|| first.min());
     found.map(|(_, ticks)| ticks)

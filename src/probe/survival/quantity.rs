@@ -92,9 +92,8 @@ pub(super) fn quantities(text: &str) -> Vec<(Range<usize>, Quantity)> {
         let read = amount(text, &captures, number);
         at = read.as_ref().map_or(number.end(), |(place, _)| place.end);
         found.extend(read.filter(|(place, _)| {
-            !found
-                .iter()
-                .any(|(other, _)| is_part(place, other) || place == other)
+            let mut known = found.iter();
+            !known.any(|(other, _)| is_part(place, other) || place == other)
         }));
     }
     found
@@ -129,17 +128,12 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
     if goes_on(text, &place) {
         return None;
     }
-    let digits = number
-        .as_str()
-        .chars()
-        .filter(char::is_ascii_digit)
-        .collect::<String>();
-    let mut written = format!("{digits}{}", rest.map_or("", |rest| rest.as_str()));
+    let digits = number.as_str().chars().filter(char::is_ascii_digit);
+    let mut written: String = digits.collect();
+    written.push_str(rest.map_or("", |rest| rest.as_str()));
     let mut value: f64 = written.parse().ok()?;
-    let mut words = ["one", "two"]
-        .into_iter()
-        .filter_map(|name| found.name(name))
-        .peekable();
+    let names = ["one", "two"].into_iter();
+    let mut words = names.filter_map(|name| found.name(name)).peekable();
     if let Some(power) = words.peek().and_then(|word| listed(Class::Powers, *word)) {
         value *= power.parse::<f64>().ok()?;
         written = decimal(value);
@@ -191,9 +185,8 @@ fn smaller(text: &str, base: &str) -> Option<(usize, f64)> {
     let found = SMALLER.at(text, 0)?;
     let and = found.name("and");
     let value: f64 = found.name("number")?.as_str().parse().ok()?;
-    let unit = found
-        .name("unit")
-        .and_then(|unit| listed(Class::Units, unit));
+    let word = found.name("unit");
+    let unit = word.and_then(|word| listed(Class::Units, word));
     match unit.and_then(scale_of) {
         Some((own, factor))
             if own == base && and.is_none_or(|and| listed(Class::And, and).is_some()) =>

@@ -46,9 +46,8 @@ impl Sentence {
             words.push(word.to_owned());
             clauses.push(place.clause);
             let token = places.partition_point(|token| token.end <= place.start);
-            let is_in = places
-                .get(token)
-                .is_some_and(|token| token.start <= place.start);
+            let next = places.get(token);
+            let is_in = next.is_some_and(|token| token.start <= place.start);
             owners.push(is_in.then_some(token));
         });
         let is_known = LISTS.know(text, &words);
@@ -65,10 +64,8 @@ impl Sentence {
 
     /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
     pub(super) fn content(&self, anchors: &[Anchor]) -> Vec<String> {
-        let exact: BTreeSet<String> = anchors
-            .iter()
-            .flat_map(|anchor| words_of(&anchor.text))
-            .collect();
+        let anchored = anchors.iter().flat_map(|own| words_of(&own.text));
+        let exact: BTreeSet<String> = anchored.collect();
         let mut content: Vec<String> = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
             if !self.is_cue(at)
@@ -227,11 +224,8 @@ pub(super) fn is_alike(one: &str, other: &str) -> bool {
     if ending.is_some_and(|ending| ending <= longest) {
         return true;
     }
-    let common = one
-        .chars()
-        .zip(other.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let pairs = one.chars().zip(other.chars());
+    let common = pairs.take_while(|(a, b)| a == b).count();
     common >= ALIKE_LETTERS
         && 10 * common >= ALIKE_TENTHS * one.chars().count().max(other.chars().count())
 }

@@ -116,22 +116,15 @@ pub(super) fn words_of(text: &str) -> Vec<String> {
 
 /// The sentences of a text, each up to the first word of the next; at least one, which may have no word.
 pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
-    let mut starts = vec![(0, 0)];
+    let (mut sentences, mut start, mut last) = (Vec::new(), 0, 0);
     each_word(text, |_, at| {
-        if starts
-            .last()
-            .is_none_or(|(sentence, _)| *sentence != at.sentence)
-        {
-            starts.push((at.sentence, at.start));
+        if at.sentence != last {
+            sentences.push(start..at.start);
+            (start, last) = (at.start, at.sentence);
         }
     });
-    let nexts = starts[1..].iter().map(|(_, start)| *start);
-    let ends = nexts.chain([text.len()]);
-    starts
-        .iter()
-        .zip(ends)
-        .map(|((_, start), end)| *start..end)
-        .collect()
+    sentences.push(start..text.len());
+    sentences
 }
 
 /// The distinct words of `text` that say what it is about, in order; all of its words where
