@@ -67,11 +67,10 @@ impl PreparedSession {
         let messages = session.messages().iter();
         let sizes = messages.map(|message| measure(message, &counts).into());
         let sizes = sizes.collect();
-        let tools = session.tools().iter().map(ToolSchema::text);
-        let fixed = tools
-            .map(|tool| counts.schema(tool))
-            .chain(session.system().map(|text| counts.size(text)))
-            .sum();
+        let schemas = session.tools().iter();
+        let tools = schemas.map(|tool| counts.schema(tool.text()));
+        let system = session.system().map(|text| counts.size(text));
+        let fixed = tools.chain(system).sum();
         let compactions = session.compactions().iter().cloned().map(Arc::new);
         let mut lot = [0; 8];
         lot.copy_from_slice(&ContentHash::of(session.id()).bytes()[..8]);

@@ -44,13 +44,11 @@ impl Meter<'_> {
     /// their order. What is logged does not depend on which was answered first.
     pub(crate) fn ask(&mut self, puts: &[EvaluatorRequest]) -> Vec<(Answer, RequestBill)> {
         let started = self.clock.now();
-        let sendings: Vec<OutgoingRequest<'_>> = puts
-            .iter()
-            .map(|put| {
-                let (model, repeat) = self.route(put.request.purpose, put.judge, put.turn);
-                OutgoingRequest { put, model, repeat }
-            })
-            .collect();
+        let outgoing = puts.iter().map(|put| {
+            let (model, repeat) = self.route(put.request.purpose, put.judge, put.turn);
+            OutgoingRequest { put, model, repeat }
+        });
+        let sendings: Vec<OutgoingRequest<'_>> = outgoing.collect();
         let is_over = AtomicBool::new(self.is_over());
         let came: Vec<OnceLock<Reply>> = puts.iter().map(|_| OnceLock::new()).collect();
         for wave in waves(&sendings) {
@@ -121,10 +119,8 @@ fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<Vec<usize>>> {
         let model = sending.model;
         model.is_some_and(|model| model.slots().is_some())
     };
-    if sendings
-        .iter()
-        .all(|one| at_once(one) < 2 && !has_slots(one))
-    {
+    let mut all = sendings.iter();
+    if all.all(|one| at_once(one) < 2 && !has_slots(one)) {
         return vec![(0..sendings.len()).map(|at| vec![at]).collect()];
     }
     // The group of each prompt.
@@ -132,16 +128,18 @@ fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<Vec<usize>>> {
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for (at, sending) in sendings.iter().enumerate() {
         let prompt = (sending.put.judge, sending.put.prompt);
-        if let Some(group) = groups.get(&prompt) {
-            let group: &mut Vec<usize> = &mut first[*group];
-            if has_slots(sending) {
+        match groups.get(&prompt) {
+            Some(group) if has_slots(sending) => {
+                let group: &mut Vec<usize> = &mut first[*group];
                 group.push(at);
-            } else {
-                others.push(vec![at]);
+                continue;
             }
-            continue;
+            Some(_) => {
+                others.push(vec![at]);
+                continue;
+            }
+            None => first.push(vec![at]),
         }
-        first.push(vec![at]);
         // A recorded answer caches nothing.
         let request = &sending.put.request;
         let is_kept = |model: &dyn Model| model.is_kept(request, sending.repeat);
