@@ -137,8 +137,6 @@ pub(crate) enum Search {
     Event,
     /// The same; of several versions the last one counts.
     Version,
-    /// A version that is a number, which may be written with commas.
-    Count,
     /// A sentence of the user's; their order matters.
     Request,
     /// A path.

@@ -184,15 +184,12 @@ struct Target {
 
 impl Target {
     fn is_value(&self) -> bool {
-        matches!(
-            self.search,
-            Search::Value | Search::Event | Search::Version | Search::Count
-        )
+        self.is_version() || matches!(self.search, Search::Value | Search::Event)
     }
 
     /// Whether several of the values of its fact were right, one after the other.
     fn is_version(&self) -> bool {
-        matches!(self.search, Search::Version | Search::Count)
+        self.search == Search::Version
     }
 }
 
@@ -418,7 +415,7 @@ impl Survival {
                         best.add(slot, Match::Unbound, place.start);
                     }
                 }
-                Search::Version | Search::Count => {
+                Search::Version => {
                     versions.entry(target.probe).or_default().push((at, place));
                 }
                 Search::Value | Search::Event => {
@@ -471,9 +468,7 @@ impl Survival {
         let findings = found.map(|(slot, (found, at))| Finding { slot, found, at });
         findings.collect()
     }
-}
 
-impl Survival {
     /// How a text holds a value that has its own boundaries there.
     fn holds(
         &self,
@@ -511,7 +506,7 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
     let mut all = vec![match part.search {
         Search::Path => canonical_path(part.text),
         Search::Rule | Search::Request | Search::Item => sentence(part.text).to_owned(),
-        Search::Value | Search::Event | Search::Version | Search::Count => part.text.to_owned(),
+        Search::Value | Search::Event | Search::Version => part.text.to_owned(),
     }];
     if part.search == Search::Path && part.text.contains('\\') {
         all.push(all[0].replace('/', "\\"));
