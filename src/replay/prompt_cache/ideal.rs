@@ -207,7 +207,7 @@ impl IdealCache {
         for edit in keeps {
             for entry in [edit.entries.start, edit.entries.end] {
                 let blocks = line.first_block(entry);
-                if blocks <= line.unbroken() {
+                if blocks <= line.unbroken {
                     self.ending(line, Position::of((blocks, Tokens::ZERO)), prompt);
                 }
             }
@@ -248,7 +248,7 @@ impl IdealCache {
         self.sent.push(AgentPrompt {
             prefix,
             last,
-            scale: line.scale(),
+            scale: line.scale,
         });
     }
 
