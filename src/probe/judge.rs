@@ -111,15 +111,10 @@ fn prompt_id_of(
         others: vec!["other".to_owned()],
         ..Brief::new("question", "reference")
     };
-    let Request {
-        system,
-        messages,
-        max_output,
-        ..
-    } = request(&brief, &answer);
-    let limit = max_output.0.to_string();
-    let mut parts: Vec<&[u8]> = system.iter().map(|text| text.as_bytes()).collect();
-    for message in &messages {
+    let request = request(&brief, &answer);
+    let limit = request.max_output.0.to_string();
+    let mut parts: Vec<&[u8]> = request.system.iter().map(|text| text.as_bytes()).collect();
+    for message in &request.messages {
         parts.extend(message.model_text().iter().map(|text| text.as_bytes()));
     }
     parts.push(limit.as_bytes());
@@ -223,17 +218,13 @@ impl Judge<'_> {
     }
 }
 
-/// The verdict that follows from a judge's word, or from its lack.
-pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
-    match said {
-        Ok(word) => graded(word, is_never_said),
-        Err(reason) => Verdict::Unscored { reason },
-    }
-}
-
-/// The verdict on an answer that a judge called so; of something that was never said, abstaining is right
+/// The verdict that follows from a judge's word, or from its lack. Of something that was never said, abstaining is right
 /// and any value invented.
-pub fn graded(word: Word, is_never_said: bool) -> Verdict {
+pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
+    let word = match said {
+        Ok(word) => word,
+        Err(reason) => return Verdict::unscored(reason),
+    };
     let outcome = match (word, is_never_said) {
         (Word::Right, _) | (Word::Abstained, true) => Outcome::Right,
         (Word::Incomplete, _) => Outcome::Partial,
