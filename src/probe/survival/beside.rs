@@ -98,11 +98,10 @@ impl<'t> Values<'t> {
             };
             (word, owner.copied())
         });
-        let words = words.collect();
         Self {
             text,
+            words: words.collect(),
             places,
-            words,
         }
     }
 
@@ -295,14 +294,9 @@ pub(super) fn goes_on(text: &str, place: &Range<usize>) -> bool {
     let value = &text[place.clone()];
     let mut before = text[..place.start].chars().rev();
     let mut behind = text[place.end..].chars();
-    let before = [before.next(), before.next()];
-    joins(value, value.chars().next(), before, true)
-        || joins(
-            value,
-            value.chars().next_back(),
-            [behind.next(), behind.next()],
-            false,
-        )
+    let (first, last) = (value.chars().next(), value.chars().next_back());
+    joins(value, first, [before.next(), before.next()], true)
+        || joins(value, last, [behind.next(), behind.next()], false)
 }
 
 /// Whether a value goes on beyond its end, in front or behind, over the two characters there.

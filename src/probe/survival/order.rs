@@ -123,11 +123,9 @@ fn marked(
     let clause = behind.split(CLAUSE_ENDS).next().unwrap_or_default();
     if next.is_some() && clause.len() == behind.len() {
         // Words between two values of a clause are those of the second.
-        let parts = nearest_before(behind, true) == Some(Class::Either);
-        return if parts {
-            Standing::Unclear
-        } else {
-            Standing::Plain
+        return match nearest_before(behind, true) {
+            Some(Class::Either) => Standing::Unclear,
+            _ => Standing::Plain,
         };
     }
     let words = words_of(clause);
@@ -139,7 +137,7 @@ fn marked(
         () if is_said && has(&cues, Class::Revoke) => Standing::Former,
         () if is_one_of && has(&cues, Class::FormerBehind) => Standing::Former,
         () if is_one_of && has(&cues, Class::CurrentBehind) => Standing::Current,
-        () if says(clause, Class::DeniedBehind) => Standing::Unclear,
+        () if has(&LISTS.cues(clause, &words), Class::DeniedBehind) => Standing::Unclear,
         () => Standing::Plain,
     }
 }
@@ -186,11 +184,6 @@ pub(super) fn is_struck(text: &str, at: usize) -> bool {
         &around[place.start..line.end],
     ];
     before.matches("~~").count() % 2 == 1 && behind.contains("~~")
-}
-
-/// Whether a text has a cue of this class.
-fn says(text: &str, class: Class) -> bool {
-    has(&LISTS.cues(text, &words_of(text)), class)
 }
 
 fn has(cues: &[Cue], class: Class) -> bool {

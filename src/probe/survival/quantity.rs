@@ -112,10 +112,8 @@ fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
     let part = |names| named(names).map(|part: Match<'_>| part.as_str().to_lowercase());
     let month = part(["m", "m2", "m3"])?;
     let month = LISTS.stands_for(Class::Months, &month).unwrap_or(&month);
-    let (month, day) = (
-        month.parse::<u8>().ok()?,
-        part(["d", "d2", "d3"])?.parse::<u8>().ok()?,
-    );
+    let month: u8 = month.parse().ok()?;
+    let day: u8 = part(["d", "d2", "d3"])?.parse().ok()?;
     let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
     let amount = format!("{}-{month:02}-{day:02}", part(["y", "y2", "y3"])?);
     is_date.then_some((found.get(0)?.range(), exact(amount, "date")))
@@ -160,20 +158,12 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
         // The version of something, or an id.
         return None;
     }
-    let amount = if unit.is_some() {
-        decimal(value)
-    } else {
-        written.clone()
+    let quantity = Quantity {
+        amount: unit.map_or_else(|| written.clone(), |_| decimal(value)),
+        unit: unit.unwrap_or_default().to_owned(),
+        number: written,
     };
-    let unit = unit.unwrap_or_default().to_owned();
-    Some((
-        place,
-        Quantity {
-            amount,
-            unit,
-            number: written,
-        },
-    ))
+    Some((place, quantity))
 }
 
 fn listed(class: Class, word: Match<'_>) -> Option<&'static str> {
@@ -187,14 +177,12 @@ fn smaller(text: &str, base: &str) -> Option<(usize, f64)> {
     let value: f64 = found.name("number")?.as_str().parse().ok()?;
     let word = found.name("unit");
     let unit = word.and_then(|word| listed(Class::Units, word));
+    let end = found.get(0)?.end();
+    let is_joined = and.is_none_or(|and| listed(Class::And, and).is_some());
     match unit.and_then(scale_of) {
-        Some((own, factor))
-            if own == base && and.is_none_or(|and| listed(Class::And, and).is_some()) =>
-        {
-            Some((found.get(0)?.end(), value * factor))
-        }
+        Some((own, factor)) if own == base && is_joined => Some((end, value * factor)),
         // An hour and its minutes.
-        None if found.name("number")?.start() == 0 => Some((found.get(0)?.end(), value * 60.0)),
+        None if found.name("number")?.start() == 0 => Some((end, value * 60.0)),
         _ => None,
     }
 }

@@ -299,7 +299,7 @@ impl Part {
         let own = &self.sentence;
         let mut missing = self.missing(sentence).into_iter();
         let mut gone = (0..own.words.len())
-            .filter(|at| self.content.contains(&own.words[*at]) || own.is_unit(*at))
+            .filter(|at| self.content.contains(&own.words[*at]) || own.is_counted(&own.words[*at]))
             .filter(|at| alike(&own.words[*at..=*at], &sentence.words) == 0)
             .filter(|at| !sentence.is_counted(&own.words[*at]));
         let mut others = sentence.others(own);

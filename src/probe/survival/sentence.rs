@@ -128,11 +128,6 @@ impl Sentence {
         self.clauses.get(one) == self.clauses.get(other)
     }
 
-    /// Whether this word is the unit of one of its numbers.
-    pub(super) fn is_unit(&self, at: usize) -> bool {
-        self.is_counted(&self.words[at])
-    }
-
     /// Whether it has a number of this unit.
     pub(super) fn is_counted(&self, unit: &str) -> bool {
         self.anchors.iter().any(|anchor| anchor.counts(unit))
