@@ -199,8 +199,6 @@ fn difference(one: &Played, other: &Played) -> Option<String> {
         let ((call, _), _) = pairs.find(|(one, other)| one != other)?;
         Some(format!("the text that call {call} is sent"))
     };
-    let what = sizes
-        .or_else(texts)
-        .map_or_else(String::new, |what| format!(": {what}"));
-    Some(format!("two replays differ{what}"))
+    let what = sizes.or_else(texts).map(|what| format!(": {what}"));
+    Some(format!("two replays differ{}", what.unwrap_or_default()))
 }

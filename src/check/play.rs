@@ -238,10 +238,9 @@ struct Answers {
 
 impl Answers {
     fn of(scene: &Scene, writer: Writer, counts: &Arc<CountedTexts>) -> Self {
+        let faithful = Faithful::new(scene.quotes(), scene.window.0);
         Self {
-            faithful: Arc::new(
-                Faithful::new(scene.quotes(), scene.window.0).numbered_after(scene.first_answer),
-            ),
+            faithful: Arc::new(faithful.numbered_after(scene.first_answer)),
             offline: Arc::new(Offline::new(counts.clone())),
             counter: counter_of(scene),
             window: scene.window,

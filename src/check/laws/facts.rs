@@ -166,10 +166,8 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
             is_gone.then_some((at, unseen))
         });
         let (at, mark) = unseen?;
-        let what = at.map_or_else(
-            || "a text of the strategy".to_owned(),
-            |at| format!("message {at}"),
-        );
+        let message = at.map(|at| format!("message {at}"));
+        let what = message.as_deref().unwrap_or("a text of the strategy");
         Some(format!(
             "call {}: {what}, `{mark}`, is gone, and no model was sent it",
             now.call

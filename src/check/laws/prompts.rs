@@ -140,12 +140,10 @@ fn in_words(played: &Played, found: &Violation) -> String {
 
 pub(super) fn valid(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
-    let found = violation(&played.record, |rule| !is_of_thinking(rule));
-    let found = found.map(|found| in_words(played, found));
-    Judged::by(
-        played.has_fired(),
-        found.or_else(|| played.asked.iter().find_map(unpaired)),
-    )
+    let refused = violation(&played.record, |rule| !is_of_thinking(rule));
+    let in_prompt = refused.map(|found| in_words(played, found));
+    let found = in_prompt.or_else(|| played.asked.iter().find_map(unpaired));
+    Judged::by(played.has_fired(), found)
 }
 
 /// A call without its result, or a result without its call, in a request to a model.
@@ -171,11 +169,8 @@ pub(super) fn thinking(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let found = violation(&played.record, is_of_thinking);
     let subjects = [Matter::Work, Matter::Loaded, Matter::Refused];
-    let has_thinking = subjects.contains(&plays.scene.subject);
-    Judged::by(
-        played.has_fired() && has_thinking,
-        found.map(|found| in_words(played, found)),
-    )
+    let had_chance = played.has_fired() && subjects.contains(&plays.scene.subject);
+    Judged::by(had_chance, found.map(|found| in_words(played, found)))
 }
 
 pub(super) fn bytes(plays: &Plays<'_>, _: &Known) -> Judged {
