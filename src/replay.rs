@@ -375,7 +375,7 @@ impl<'a> Cell<'a> {
                 arm: self.record.arm,
                 meter: &mut self.meter,
             };
-            let due = prepared.watched.due_range(cx.call);
+            let due = prepared.watched.plan.due_range(cx.call);
             self.answers.extend(questioner.ask(due));
         }
     }

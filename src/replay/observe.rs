@@ -4,7 +4,6 @@
 //! observers are made.
 
 use std::fmt::Debug;
-use std::ops::Range;
 use std::sync::Arc;
 
 use self::action_support::{ActionEntities, ActionSupportObserver};
@@ -195,11 +194,6 @@ impl ObserverPlans {
             ProbeText::of(&probe.id, item.percent, &probe.question, brief)
         };
         self.items().iter().map(text).collect()
-    }
-
-    /// The numbers of the items that are due at a call.
-    pub(super) fn due_range(&self, call: usize) -> Range<usize> {
-        self.plan.due_range(call)
     }
 }
 

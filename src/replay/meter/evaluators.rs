@@ -128,18 +128,16 @@ fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<Vec<usize>>> {
     let (mut first, mut others) = (Vec::new(), Vec::new());
     for (at, sending) in sendings.iter().enumerate() {
         let prompt = (sending.put.judge, sending.put.prompt);
-        match groups.get(&prompt) {
-            Some(group) if has_slots(sending) => {
-                let group: &mut Vec<usize> = &mut first[*group];
+        if let Some(group) = groups.get(&prompt) {
+            let group: &mut Vec<usize> = &mut first[*group];
+            if has_slots(sending) {
                 group.push(at);
-                continue;
-            }
-            Some(_) => {
+            } else {
                 others.push(vec![at]);
-                continue;
             }
-            None => first.push(vec![at]),
+            continue;
         }
+        first.push(vec![at]);
         // A recorded answer caches nothing.
         let request = &sending.put.request;
         let is_kept = |model: &dyn Model| model.is_kept(request, sending.repeat);

@@ -63,17 +63,17 @@ impl SurvivalPlan {
         probes: Arc<[Probe]>,
         calls: &[usize],
     ) -> Result<Self, PatternsError> {
-        let of_call = |call: &usize| {
-            let (call, before) = (*call, session.calls()[*call]);
-            let known = probes.iter().enumerate();
-            let known = known.filter(move |(_, probe)| probe.is_answerable(before));
-            known.map(move |(probe, _)| Item {
+        let mut items = Vec::new();
+        for &call in calls {
+            let before = session.calls()[call];
+            let all = probes.iter().enumerate();
+            let answerable = all.filter(|(_, probe)| probe.is_answerable(before));
+            items.extend(answerable.map(|(probe, _)| Item {
                 probe,
                 percent: 0,
                 call,
-            })
-        };
-        let items = calls.iter().flat_map(of_call).collect();
+            }));
+        }
         Self::of_items(session, probes, items)
     }
 
@@ -139,7 +139,7 @@ impl SurvivalPlan {
     }
 
     /// The numbers of the items that are asked at this call.
-    pub(super) fn due_range(&self, call: usize) -> std::ops::Range<usize> {
+    pub(in crate::replay) fn due_range(&self, call: usize) -> std::ops::Range<usize> {
         let from = self.items.partition_point(|item| item.call < call);
         let to = self.items.partition_point(|item| item.call <= call);
         from..to
