@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use self::laws::{ANSWERS, About, CheckLaw, Judged, Known, LAWS};
-use self::play::Plays;
+use self::play::{Played, Plays};
 use self::world::{Matter, Scene};
 use crate::session::Session;
 use crate::stop::StopToken;
@@ -166,9 +166,7 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
             changed: (0, plays.len()),
         });
     }
-    plays.par_iter().for_each(|plays| {
-        plays.usual();
-    });
+    plays.par_iter().for_each(|plays| _ = plays.usual());
     let known = known(&plays);
     let kind = match hello.kind {
         ProgramKind::Other => seen(&plays, known.asks),
@@ -183,10 +181,11 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     };
     let mut allowed = settings.allowed.clone();
     allowed.extend(hello.breaks.into_iter().map(|declared| {
-        let reason = declared
-            .reason
-            .unwrap_or_else(|| "the program declares it".to_owned());
-        (declared.law, reason)
+        let reason = declared.reason;
+        (
+            declared.law,
+            reason.unwrap_or_else(|| "the program declares it".to_owned()),
+        )
     }));
     let wanted = LAWS
         .iter()
@@ -203,9 +202,7 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
             Verdict::Other(state) => state,
         })
     });
-    let fired = plays
-        .iter()
-        .filter(|plays| !plays.usual().record.compactions.is_empty());
+    let fired = plays.iter().filter(|plays| plays.usual().has_fired());
     Ok(Outcome {
         kind,
         changed: (fired.count(), plays.len()),
@@ -315,17 +312,12 @@ fn seen(plays: &[Plays<'_>], asks: bool) -> ProgramKind {
         let mut prompts = played.prompts.iter();
         prompts.any(|prompt| prompt.present(&plays.scene.session).len() < prompt.before)
     });
+    let mut played = plays.iter().map(Plays::usual);
     match (asks, drops) {
         (true, _) => ProgramKind::Summarise,
         (false, true) => ProgramKind::Window,
-        (false, false)
-            if plays
-                .iter()
-                .all(|plays| plays.usual().record.compactions.is_empty()) =>
-        {
-            ProgramKind::Other
-        }
-        (false, false) => ProgramKind::Clear,
+        (false, false) if played.any(Played::has_fired) => ProgramKind::Clear,
+        (false, false) => ProgramKind::Other,
     }
 }
 
@@ -337,21 +329,18 @@ fn known(plays: &[Plays<'_>]) -> Known {
         asks: plays.iter().any(|plays| !plays.usual().asked.is_empty()),
         ..Known::default()
     };
-    let mut triggers: BTreeMap<Tokens, Tokens> = BTreeMap::new();
     for plays in plays {
         let played = plays.usual();
         for line in laws::frames(played, &plays.scene.session) {
             *lines.entry(line).or_default() += 1;
         }
-        known.fired += usize::from(!played.record.compactions.is_empty());
+        known.fired += usize::from(played.has_fired());
         let events = played.record.compactions.iter();
         let is_by_size = plays.scene.subject != Matter::Refused;
-        if let Some(first) = events
-            .map(|event| event.before)
-            .min()
-            .filter(|_| is_by_size)
-        {
-            let least = triggers.entry(plays.scene.window).or_insert(first);
+        let first = events.map(|event| event.before).min();
+        if let Some(first) = first.filter(|_| is_by_size) {
+            let least = known.triggers.entry(plays.scene.window);
+            let least = least.or_insert(first);
             *least = first.min(*least);
         }
         if plays.scene.subject == Matter::Growth {
@@ -360,12 +349,8 @@ fn known(plays: &[Plays<'_>]) -> Known {
             known.fired_at.push((plays.scene.window, fired));
         }
     }
-    known.triggers = triggers.into_iter().collect();
-    known.frames = lines
-        .into_iter()
-        .filter(|(_, times)| *times > 1)
-        .map(|(line, _)| line)
-        .collect();
+    let often = lines.into_iter().filter(|(_, times)| *times > 1);
+    known.frames = often.map(|(line, _)| line).collect();
     known
 }
 

@@ -28,8 +28,8 @@ pub mod weight;
 
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
 pub use answer_format::AnswerFormat;
-pub(crate) use kind::Specified;
-pub use kind::{FactExt, ProbeExt};
+pub(crate) use kind::Answers;
+pub use kind::{ProbeExt, Specified};
 pub use selection::Selection;
 
 /// A regular expression, compiled when it is first used.
@@ -50,7 +50,7 @@ impl Pattern {
         compiled.as_ref()
     }
 
-    fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
+    pub(crate) fn matches<'t>(&self, text: &'t str) -> impl Iterator<Item = Captures<'t>> {
         let regex = self.regex().into_iter();
         regex.flat_map(move |regex| regex.captures_iter(text))
     }

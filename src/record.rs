@@ -97,10 +97,8 @@ pub(crate) fn with_checksum(schema: &mut serde_json::Value) {
 /// A JSON Schema (draft 2020-12) of what is written of a type.
 pub(crate) fn schema_of<T: JsonSchema>() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
-    settings
-        .into_generator()
-        .into_root_schema_for::<T>()
-        .to_value()
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    schema.to_value()
 }
 
 /// `run.json`: the settings of the run. It holds no time and no path: same inputs, same bytes.

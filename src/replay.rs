@@ -180,44 +180,21 @@ pub fn replay_observed<'a>(
     clock: &'a dyn CpuClock,
     observers: Vec<Box<dyn Observer + 'a>>,
 ) -> Replay {
-    let arm = match replayed {
-        Replayed::Full => Arm::Reference,
-        Replayed::Empty => Arm::Floor,
-        Replayed::Strategy(..) => Arm::Strategy,
-    };
-    let faults = match arm {
-        Arm::Strategy => prepared.faults.clone(),
-        Arm::Reference | Arm::Floor => Arc::default(),
+    let faults = match replayed {
+        Replayed::Strategy(..) => prepared.faults.clone(),
+        Replayed::Full | Replayed::Empty => Arc::default(),
     };
     let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
-    let mut cell = Cell::new(prepared, models, clock, observers, injector);
-    cell.record.arm = arm;
-    let walked = match replayed {
-        Replayed::Full => cell.walk(None),
-        Replayed::Empty => {
-            cell.walk_empty();
-            Ok(())
-        }
-        Replayed::Strategy(strategy, window) => {
-            cell.record.window = Some(window);
-            cell.walk(Some((strategy, window)))
-        }
-    };
-    cell.finish(name, walked.err().unwrap_or(End::Completed))
+    Cell::new(prepared, models, clock, observers, injector).play(name, replayed)
 }
 
 /// Replays the context as it was recorded, up to a compaction of which the recording does not say what it left.
 fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellRecord {
     let models = Models::offline(&prepared.counts);
     let injector = FaultInjector::new(Arc::default(), prepared.session.id(), 0);
-    let mut cell = Cell::new(prepared, &models, &NoClock, vec![observer], injector);
-    let walked = match Replayed::recorded(&prepared.session) {
-        Replayed::Strategy(strategy, window) => cell.walk(Some((strategy, window))),
-        Replayed::Full | Replayed::Empty => cell.walk(None),
-    };
-    let name = CellName::first("");
-    cell.finish(name, walked.err().unwrap_or(End::Completed))
-        .record
+    let cell = Cell::new(prepared, &models, &NoClock, vec![observer], injector);
+    let recorded = Replayed::recorded(&prepared.session);
+    cell.play(CellName::first(""), recorded).record
 }
 
 /// The end of a session whose prompt of this call was never answered.
@@ -264,6 +241,25 @@ impl<'a> Cell<'a> {
             program_cpu: Duration::ZERO,
             started: clock.now(),
         }
+    }
+
+    fn play(mut self, name: CellName, replayed: Replayed) -> Replay {
+        let walked = match replayed {
+            Replayed::Full => {
+                self.record.arm = Arm::Reference;
+                self.walk(None)
+            }
+            Replayed::Empty => {
+                self.record.arm = Arm::Floor;
+                self.walk_empty();
+                Ok(())
+            }
+            Replayed::Strategy(strategy, window) => {
+                self.record.window = Some(window);
+                self.walk(Some((strategy, window)))
+            }
+        };
+        self.finish(name, walked.err().unwrap_or(End::Completed))
     }
 
     /// Walks the session; without a strategy it is the reference.
@@ -379,7 +375,7 @@ impl<'a> Cell<'a> {
                 arm: self.record.arm,
                 meter: &mut self.meter,
             };
-            let due = prepared.watched.due_range(cx.call);
+            let due = prepared.watched.plan.due_range(cx.call);
             self.answers.extend(questioner.ask(due));
         }
     }

@@ -138,9 +138,8 @@ impl Walk {
         if let Some(last) = last.filter(|last| call == 0 || last.role() == Role::Assistant) {
             cx.last_answer = last.details.timestamp;
         }
-        cx.phase_ended = since_answer
-            .iter()
-            .any(|message| message.has_tag(Tag::PhaseEnd));
+        let mut since = since_answer.iter();
+        cx.phase_ended = since.any(|message| message.has_tag(Tag::PhaseEnd));
         let mut hints = since_answer.iter().rev();
         cx.compact_hint = hints.find_map(|message| message.details.compact_hint.clone());
         cx.tool_requests = last.map_or_else(Vec::new, |last| tools_of(last));

@@ -8,7 +8,6 @@ use super::anchors::{Anchors, command_of, text_of};
 use super::{Autopsy, Compaction, How, Kind, Need, is_inherited};
 use crate::context::{Applied, Entry};
 use crate::probe::derive::work::calls;
-use crate::record::CellRecord;
 use crate::replay::PreparedSession;
 use crate::replay::observe::{CallView, Observer};
 use crate::session::{ContentBlock, Tag, ToolClass, ToolUse};
@@ -299,6 +298,4 @@ impl Observer for Needs<'_> {
             }
         }
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }

@@ -3,7 +3,7 @@
 //! A law looks at what one scene showed. It says whether it had a chance to be broken there, and if it was, in which
 //! call and by what.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Level;
 use super::play::{Played, Plays, Writer};
@@ -54,7 +54,7 @@ pub(super) struct Known {
     /// Lines that it wrote twice or more, with other numbers or in another scene; without their numbers.
     pub(super) frames: BTreeSet<String>,
     /// For each window: the smallest context that it changed.
-    pub(super) triggers: Vec<(Tokens, Tokens)>,
+    pub(super) triggers: BTreeMap<Tokens, Tokens>,
     /// For each window in which the context grows to its end: the prompt at which it first fired.
     pub(super) fired_at: Vec<(Tokens, Option<Tokens>)>,
 }
@@ -148,9 +148,8 @@ fn goes_on(plays: &Plays<'_>, _: &Known) -> Judged {
     if !plays.scene.is_first() {
         return Judged::NoChance;
     }
-    let once = Fault::ALL
-        .into_iter()
-        .map(|fault| (fault.name(), plays.under(fault)));
+    let faults = Fault::ALL.into_iter();
+    let once = faults.map(|fault| (fault.name(), plays.under(fault)));
     let never = std::iter::once_with(|| ("summaries that all fail", plays.with(Writer::Fails)));
     for (what, played) in once.chain(never) {
         match played.map(|played| played.failure()) {
@@ -174,10 +173,7 @@ fn deterministic(plays: &Plays<'_>, _: &Known) -> Judged {
     let Some(second) = second.with(Writer::Faithful) else {
         return Judged::OutOfTime;
     };
-    Judged::by(
-        !first.record.compactions.is_empty(),
-        difference(first, &second),
-    )
+    Judged::by(first.has_fired(), difference(first, &second))
 }
 
 /// Where two replays of the same part ways. How either failed is another law's matter, and its words name the number of
@@ -203,8 +199,6 @@ fn difference(one: &Played, other: &Played) -> Option<String> {
         let ((call, _), _) = pairs.find(|(one, other)| one != other)?;
         Some(format!("the text that call {call} is sent"))
     };
-    let what = sizes
-        .or_else(texts)
-        .map_or_else(String::new, |what| format!(": {what}"));
-    Some(format!("two replays differ{what}"))
+    let what = sizes.or_else(texts).map(|what| format!(": {what}"));
+    Some(format!("two replays differ{}", what.unwrap_or_default()))
 }

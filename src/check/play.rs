@@ -89,6 +89,12 @@ impl Played {
         events
     }
 
+    /// The answers of models.
+    pub(super) fn answers(&self) -> impl Iterator<Item = &Response> {
+        let requests = self.asked.iter();
+        requests.filter_map(|asked| asked.answer.as_ref())
+    }
+
     /// The reason why it failed.
     pub(super) fn failure(&self) -> Option<String> {
         match &self.record.end {
@@ -142,9 +148,8 @@ impl<'a> Plays<'a> {
     /// Under a fault, at every second chance.
     pub(super) fn under(&self, fault: Fault) -> Option<Played> {
         let mut faults = Faults::default();
-        faults
-            .schedules
-            .insert(fault, FaultSchedule::Probability(0.5));
+        let schedule = FaultSchedule::Probability(0.5);
+        faults.schedules.insert(fault, schedule);
         self.whole(Writer::Faithful, faults, false)
     }
 
@@ -233,10 +238,9 @@ struct Answers {
 
 impl Answers {
     fn of(scene: &Scene, writer: Writer, counts: &Arc<CountedTexts>) -> Self {
+        let faithful = Faithful::new(scene.quotes(), scene.window.0);
         Self {
-            faithful: Arc::new(
-                Faithful::new(scene.quotes(), scene.window.0).numbered_after(scene.first_answer),
-            ),
+            faithful: Arc::new(faithful.numbered_after(scene.first_answer)),
             offline: Arc::new(Offline::new(counts.clone())),
             counter: counter_of(scene),
             window: scene.window,
@@ -318,8 +322,6 @@ impl Observer for Watch {
         };
         self.with(|played| played.prompts.push(prompt));
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 impl Caller for Answers {

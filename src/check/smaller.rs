@@ -52,22 +52,17 @@ pub(super) fn smallest(
         size /= 2;
     }
     for at in 0..search.messages().len() {
-        let longest = search.messages()[at]
-            .model_text()
-            .iter()
-            .map(|text| text.len())
-            .max();
+        let texts = search.messages()[at].model_text().iter();
+        let longest = texts.map(|text| text.len()).max();
         // A text that has to be long may be half as long.
         for length in [SHORT, longest.unwrap_or(0) / 2] {
-            let mut messages: Vec<Message> = search
-                .messages()
-                .iter()
-                .map(|message| (**message).clone())
-                .collect();
-            let shorter = shortened(&messages[at], length);
-            if shorter == messages[at] {
+            let shorter = shortened(&search.messages()[at], length);
+            if shorter == *search.messages()[at] {
                 continue;
             }
+            let own = search.messages().iter();
+            let own = own.map(|message| (**message).clone());
+            let mut messages: Vec<Message> = own.collect();
             messages[at] = shorter;
             if search.attempt(messages) {
                 break;
@@ -90,10 +85,8 @@ impl<F: Fn(&Scene) -> Option<String>> Search<F> {
             return false;
         };
         // Each call sends what came before it.
-        let texts = session
-            .messages()
-            .iter()
-            .flat_map(|message| message.model_text());
+        let messages = session.messages().iter();
+        let texts = messages.flat_map(|message| message.model_text());
         let work = texts.map(|text| text.len()).sum::<usize>() * session.calls().len().div_ceil(2);
         if self.attempts == 0 || work > self.work {
             return false;
@@ -121,9 +114,8 @@ fn paired(mut messages: Vec<Message>) -> Vec<Message> {
         let uses = messages.iter().flat_map(Message::tool_uses);
         let uses: BTreeSet<Arc<str>> = uses.map(|(_, tool)| tool.id.clone()).collect();
         let results = messages.iter().flat_map(Message::tool_results);
-        let results: BTreeSet<Arc<str>> = results
-            .map(|(_, result)| result.tool_use_id.clone())
-            .collect();
+        let ids = results.map(|(_, result)| result.tool_use_id.clone());
+        let results: BTreeSet<Arc<str>> = ids.collect();
         let before = messages.len();
         messages.retain(|message| {
             let mut asked = message.tool_uses();

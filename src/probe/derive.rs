@@ -54,10 +54,8 @@ pub fn derive(session: &Session) -> GroundTruth {
 pub(crate) fn without_anchor(facts: &[PlantedFact]) -> (usize, usize) {
     let planted = facts.iter().filter(|fact| !fact.kind().is_never_said());
     let lacking = planted.clone().filter(|fact| {
-        let parts = fact.fact.spec().parts.into_iter();
-        parts
-            .filter(|part| !part.unasked)
-            .all(|part| marks(part.text).anchors.is_empty())
+        let mut parts = fact.fact.spec().parts.into_iter();
+        parts.all(|part| part.unasked || marks(part.text).anchors.is_empty())
     });
     (lacking.count(), planted.count())
 }

@@ -59,9 +59,8 @@ impl Faithful {
         let limit = usize::try_from(request.max_output.0).unwrap_or(usize::MAX);
         let limit = limit.saturating_mul(CHARS);
         for quote in &self.quotes {
-            let places = quote
-                .iter()
-                .filter_map(|said| Some((place(&text, said)?, said)));
+            let said = quote.iter();
+            let places = said.filter_map(|words| Some((place(&text, words)?, words)));
             if let Some((_, newest)) = places.max()
                 && summary.len() + "- \n".len() + newest.len() <= limit
             {
@@ -90,13 +89,9 @@ fn place(text: &str, words: &str) -> Option<usize> {
 
 /// All texts of a request: its system prompt, and then message by message.
 pub(crate) fn said_in(request: &Request) -> String {
-    let messages = request.messages.iter();
-    let texts = messages.flat_map(|message| message.model_text());
-    let texts: Vec<&str> = request
-        .system
-        .iter()
-        .chain(texts)
-        .map(|text| &**text)
-        .collect();
+    let mut texts: Vec<&str> = request.system.as_deref().into_iter().collect();
+    for message in &request.messages {
+        texts.extend(message.model_text().iter().map(|text| &**text));
+    }
     texts.join("\n")
 }

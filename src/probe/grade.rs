@@ -71,19 +71,17 @@ impl Rules {
         };
         for probe in probes {
             let spec = probe.fact.spec();
-            for value in &spec.values {
-                rules.known.push(KnownValue {
-                    owner: Some(probe.id.clone()),
-                    words: words(value),
-                });
-            }
+            let own = spec.values.iter().map(|value| KnownValue {
+                owner: Some(probe.id.clone()),
+                words: words(value),
+            });
+            rules.known.extend(own);
             if spec.kind == ProbeKind::Binding {
-                rules
-                    .known
-                    .extend(spec.others.iter().map(|other| KnownValue {
-                        owner: None,
-                        words: words(other),
-                    }));
+                let others = spec.others.iter().map(|other| KnownValue {
+                    owner: None,
+                    words: words(other),
+                });
+                rules.known.extend(others);
             }
             for part in &spec.parts {
                 match part.search {
@@ -112,18 +110,16 @@ impl Rules {
         }
         let spec = probe.fact.spec();
         let graded = spec.grade.as_ref().and_then(|grade| {
-            let answers = [answer, &peel::peeled(answer)];
-            let mut answers = answers
-                .iter()
-                .map(|text| Answer::new(self, probe, &spec, before, text));
+            let texts = [answer, &peel::peeled(answer)];
+            let mut answers =
+                (texts.iter()).map(|text| Answer::new(self, probe, &spec, before, text));
             // A word such as `none` may be the value itself, so that abstentions come second.
-            answers
-                .find_map(|answer| grade(&answer))
-                .or_else(|| abstains_in_one_order(answer).then_some(wrong(Outcome::Abstained)))
-                // "None" may be a count.
-                .filter(|(_, outcome)| {
-                    *outcome != Outcome::Abstained || spec.current(before).last() != Some(&"0")
-                })
+            let found = answers.find_map(|answer| grade(&answer));
+            let score = found
+                .or_else(|| abstains_in_one_order(answer).then_some(wrong(Outcome::Abstained)))?;
+            // "None" may be a count.
+            let is_count = spec.current(before).last() == Some(&"0");
+            (score.1 != Outcome::Abstained || !is_count).then_some(score)
         });
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },
@@ -169,36 +165,30 @@ impl<'a> Answer<'a> {
     ) -> Option<Score> {
         let versions: Vec<Vec<String>> = versions.iter().map(|value| words(value)).collect();
         let newest = versions.last();
-        let said = versions
-            .iter()
-            .filter(|value| around.holds_only(answer, value))
-            // Of a value that came back, the newest counts.
-            .max_by_key(|value| (value.len(), Some(*value) == newest));
-        match said {
+        let said = (versions.iter()).filter(|value| around.holds_only(answer, value));
+        // Of a value that came back, the newest counts.
+        match said.max_by_key(|value| (value.len(), Some(*value) == newest)) {
             Some(value) if Some(value) == newest => Some(RIGHT),
             Some(_) => Some(wrong(Outcome::Stale)),
             None if newest.is_some_and(|value| around.holds_amount(answer, &value.join(" "))) => {
                 Some(RIGHT)
             }
-            None => self
-                .is_anothers(around, answer)
-                .then_some(wrong(Outcome::Misbound)),
+            None if self.is_anothers(around, answer) => Some(wrong(Outcome::Misbound)),
+            None => None,
         }
     }
 
     /// Whether the answer is exactly a value of another item, and of none of this one's, however that is written.
     pub(super) fn is_anothers(&self, around: &Around, answer: &[String]) -> bool {
-        let known = self.rules.known.iter();
-        let mut said = known
-            .filter(|known| around.holds_only(answer, &known.words))
-            .peekable();
-        said.peek().is_some()
-            && said.all(|known| {
-                let value = known.words.join(" ");
-                let mut own = self.current.iter();
-                known.owner.as_ref() != Some(&self.probe.id)
-                    && !own.any(|own| is_same_quantity(own, &value))
-            })
+        let mut said: Vec<&KnownValue> = self.rules.known.iter().collect();
+        said.retain(|known| around.holds_only(answer, &known.words));
+        let mut own = said.iter().filter(|known| {
+            let value = known.words.join(" ");
+            let mut current = self.current.iter();
+            known.owner.as_ref() == Some(&self.probe.id)
+                || current.any(|own| is_same_quantity(own, &value))
+        });
+        !said.is_empty() && own.next().is_none()
     }
 }
 
@@ -211,10 +201,8 @@ static ABSTENTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
 
 /// Whether an answer says that there is none, and nothing else.
 pub(super) fn abstains(answer: &str) -> bool {
-    [answer, &peel::peeled(answer)]
-        .map(normalise)
-        .iter()
-        .any(|text| ABSTENTIONS.contains(text))
+    let texts = [answer, &peel::peeled(answer)].map(normalise);
+    texts.iter().any(|text| ABSTENTIONS.contains(text))
 }
 
 /// Whether an answer, or one of two answers to a question asked in both orders, is a plain abstention.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Asking, Fact, Outcome, Pattern, Probe, Unscored, Verdict};
 use crate::model::{Purpose, Request, Task};
-use crate::probe::{FactExt as _, ProbeExt as _};
+use crate::probe::{ProbeExt as _, Specified as _};
 use crate::script::first_chars;
 use crate::session::{ContentBlock, Message, Role};
 use crate::step::Step;
@@ -95,7 +95,7 @@ fn fact_words() -> Vec<String> {
         approach: text("approach"),
         reason: text("reason"),
     };
-    [absent, tried].map(|fact| fact.in_words(0)).into()
+    [absent, tried].map(|fact| fact.spec().in_words(0)).into()
 }
 
 fn prompt_id_of(
@@ -111,15 +111,10 @@ fn prompt_id_of(
         others: vec!["other".to_owned()],
         ..Brief::new("question", "reference")
     };
-    let Request {
-        system,
-        messages,
-        max_output,
-        ..
-    } = request(&brief, &answer);
-    let limit = max_output.0.to_string();
-    let mut parts: Vec<&[u8]> = system.iter().map(|text| text.as_bytes()).collect();
-    for message in &messages {
+    let request = request(&brief, &answer);
+    let limit = request.max_output.0.to_string();
+    let mut parts: Vec<&[u8]> = request.system.iter().map(|text| text.as_bytes()).collect();
+    for message in &request.messages {
         parts.extend(message.model_text().iter().map(|text| text.as_bytes()));
     }
     parts.push(limit.as_bytes());
@@ -134,14 +129,9 @@ pub fn is_verdict(request: &Request, reply: &str) -> bool {
 
 /// The verdict of a panel: that of most judges; those who said nothing have no vote.
 pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
-    let (mut right, mut wrong): (Vec<Verdict>, Vec<Verdict>) = (Vec::new(), Vec::new());
-    for verdict in verdicts {
-        match verdict {
-            Verdict::Scored { score, .. } if *score > 0.5 => right.push(*verdict),
-            Verdict::Scored { .. } => wrong.push(*verdict),
-            Verdict::Unscored { .. } => {}
-        }
-    }
+    let scored = verdicts.iter().filter(|verdict| verdict.scored().is_some());
+    let (right, wrong): (Vec<Verdict>, Vec<Verdict>) = scored
+        .partition(|verdict| matches!(verdict, Verdict::Scored { score, .. } if *score > 0.5));
     match right.len().cmp(&wrong.len()) {
         Ordering::Greater => right.first().copied(),
         Ordering::Less => wrong.first().copied(),
@@ -228,17 +218,13 @@ impl Judge<'_> {
     }
 }
 
-/// The verdict that follows from a judge's word, or from its lack.
-pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
-    match said {
-        Ok(word) => graded(word, is_never_said),
-        Err(reason) => Verdict::Unscored { reason },
-    }
-}
-
-/// The verdict on an answer that a judge called so; of something that was never said, abstaining is right
+/// The verdict that follows from a judge's word, or from its lack. Of something that was never said, abstaining is right
 /// and any value invented.
-pub fn graded(word: Word, is_never_said: bool) -> Verdict {
+pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
+    let word = match said {
+        Ok(word) => word,
+        Err(reason) => return Verdict::unscored(reason),
+    };
     let outcome = match (word, is_never_said) {
         (Word::Right, _) | (Word::Abstained, true) => Outcome::Right,
         (Word::Incomplete, _) => Outcome::Partial,
@@ -267,9 +253,8 @@ static VERDICT: Pattern = Pattern::new("(?i-u)verdict");
 
 /// `text` without anything that could end its place in the prompt or pass for a verdict.
 fn neutralised(text: &str) -> String {
-    let shown = first_chars(text, SHOWN_CHARS)
-        .replace('<', "‹")
-        .replace('>', "›");
+    let open = first_chars(text, SHOWN_CHARS).replace('<', "‹");
+    let shown = open.replace('>', "›");
     VERDICT.replaced(&shown, "[verdict]").into_owned()
 }
 

@@ -36,8 +36,9 @@ mod two_step;
 mod unanswerable;
 mod update;
 
-/// A fact with the specification of its kind.
-pub(crate) trait Specified {
+/// A fact as its kind sees it.
+pub trait Specified {
+    /// What a probe of its kind asks for, and how.
     fn spec(&self) -> Spec<'_>;
 }
 
@@ -64,7 +65,7 @@ pub const NEVER_SAID: &str =
 type Grade<'a> = Box<dyn Fn(&Answer<'_>) -> Option<Score> + 'a>;
 
 /// One fact as its probes see it: parts, questions, answers and grader.
-pub(crate) struct Spec<'a> {
+pub struct Spec<'a> {
     pub(crate) kind: ProbeKind,
     pub(crate) format: AnswerFormat,
     /// Everything that answers, or once did, in the order in which survival searches it.
@@ -136,8 +137,6 @@ pub(crate) enum Search {
     Event,
     /// The same; of several versions the last one counts.
     Version,
-    /// A version that is a number, which may be written with commas.
-    Count,
     /// A sentence of the user's; their order matters.
     Request,
     /// A path.
@@ -232,17 +231,15 @@ impl<'a> Spec<'a> {
 
     /// The texts that answer before the message of this index: of a list what is on it then, of a
     /// revised value all versions so far, oldest first.
-    pub(super) fn current(&self, before: usize) -> Vec<&'a str> {
+    pub fn current(&self, before: usize) -> Vec<&'a str> {
         let current = self.parts.iter().filter(|part| part.is_current(before));
         current.map(|part| part.text).collect()
     }
 
     /// Indices of the parts that hold before the message of this index: of a revised value the newest.
     pub(super) fn holding(&self, before: usize) -> Vec<usize> {
-        let parts = 0..self.parts.len();
-        let mut holding: Vec<usize> = parts
-            .filter(|at| self.parts[*at].is_current(before))
-            .collect();
+        let mut holding: Vec<usize> = (0..self.parts.len()).collect();
+        holding.retain(|at| self.parts[*at].is_current(before));
         if self.answers == Answers::Newest {
             holding.drain(..holding.len().saturating_sub(1));
         }
@@ -250,13 +247,13 @@ impl<'a> Spec<'a> {
     }
 
     /// The files that an answer may list or leave out before the message of this index.
-    pub(super) fn optional(&self, before: usize) -> Vec<&'a str> {
+    pub fn optional(&self, before: usize) -> Vec<&'a str> {
         let listed = self.optional.iter().filter(|file| file.is_listed(before));
         listed.map(|file| file.path.as_str()).collect()
     }
 
-    /// The reference answer before the message of this index.
-    fn in_words(&self, before: usize) -> String {
+    /// The answer as it is before the message of this index, in words for a judge or a reader of reports.
+    pub fn in_words(&self, before: usize) -> String {
         let mut words = if let Some(text) = &self.reference {
             text.clone().into_owned()
         } else {
@@ -276,18 +273,14 @@ impl<'a> Spec<'a> {
 
     fn questions(&self, question: &str) -> Vec<String> {
         let own = question.trim();
-        let mut asked: Vec<String> = self
-            .asked
-            .iter()
-            .map(|question| match question {
-                Question::Own(ending) => format!("{own}{ending}"),
-                Question::Other(other) => other.clone(),
-            })
-            .collect();
-        if asked.is_empty() {
-            asked.push(own.to_owned());
+        if self.asked.is_empty() {
+            return vec![own.to_owned()];
         }
-        asked
+        let asked = self.asked.iter().map(|question| match question {
+            Question::Own(ending) => format!("{own}{ending}"),
+            Question::Other(other) => other.clone(),
+        });
+        asked.collect()
     }
 
     /// See [`Probe::evidence_before`].
@@ -348,49 +341,6 @@ impl ProbeKind {
     }
 }
 
-/// What a fact says as a probe asks for it.
-pub trait FactExt {
-    /// The kind of probe that asks for it.
-    fn kind(&self) -> ProbeKind;
-
-    /// The texts that answer before the message of this index: of a list what is on it then, of a
-    /// revised value all versions so far, oldest first.
-    fn current(&self, before: usize) -> Vec<&str>;
-
-    /// Whether the newest of several values answers.
-    fn is_revised(&self) -> bool;
-
-    /// The files that an answer may list or leave out before the message of this index. Empty for
-    /// other kinds.
-    fn optional_before(&self, message: usize) -> Vec<&str>;
-
-    /// The answer as it is before the message of this index, in words for a judge or a reader of
-    /// reports.
-    fn in_words(&self, before: usize) -> String;
-}
-
-impl FactExt for Fact {
-    fn kind(&self) -> ProbeKind {
-        self.spec().kind
-    }
-
-    fn current(&self, before: usize) -> Vec<&str> {
-        self.spec().current(before)
-    }
-
-    fn is_revised(&self) -> bool {
-        self.spec().answers == Answers::Newest
-    }
-
-    fn optional_before(&self, message: usize) -> Vec<&str> {
-        self.spec().optional(message)
-    }
-
-    fn in_words(&self, before: usize) -> String {
-        self.spec().in_words(before)
-    }
-}
-
 /// A planted fact as the probe that asks for it.
 pub trait ProbeExt {
     /// The kind of the fact that is asked for.
@@ -418,7 +368,7 @@ pub trait ProbeExt {
 
 impl ProbeExt for Probe {
     fn kind(&self) -> ProbeKind {
-        self.fact.kind()
+        self.fact.spec().kind
     }
 
     fn questions(&self) -> Vec<String> {

@@ -154,10 +154,8 @@ fn shares(sizes: &[usize], most: usize) -> Vec<usize> {
         let open = (0..sizes.len()).filter(|at| given[*at] < sizes[*at]);
         // The first of equals: cross-multiplied, so that no rounding decides.
         let next = open.rev().max_by(|a, b| {
-            let (own, other) = (
-                sizes[*a] * (2 * given[*b] + 1),
-                sizes[*b] * (2 * given[*a] + 1),
-            );
+            let own = sizes[*a] * (2 * given[*b] + 1);
+            let other = sizes[*b] * (2 * given[*a] + 1);
             let first = (given[*a] == 0).cmp(&(given[*b] == 0));
             first.then(own.cmp(&other))
         });

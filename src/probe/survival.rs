@@ -56,6 +56,7 @@ use rules::Rule;
 pub(crate) use rules::{Marks, heads_rules, is_order, marks};
 use sentence::is_alike;
 pub use words::content_word_recall;
+pub(crate) use words::each_word;
 
 /// Lines and JSON objects count as far as this many bytes to either side of a value: minified
 /// files are one line of megabytes, and nothing in them binds across it.
@@ -184,15 +185,12 @@ struct Target {
 
 impl Target {
     fn is_value(&self) -> bool {
-        matches!(
-            self.search,
-            Search::Value | Search::Event | Search::Version | Search::Count
-        )
+        self.is_version() || matches!(self.search, Search::Value | Search::Event)
     }
 
     /// Whether several of the values of its fact were right, one after the other.
     fn is_version(&self) -> bool {
-        matches!(self.search, Search::Version | Search::Count)
+        self.search == Search::Version
     }
 }
 
@@ -421,7 +419,7 @@ impl Survival {
                         best.add(slot, Match::Unbound, place.start);
                     }
                 }
-                Search::Version | Search::Count => {
+                Search::Version => {
                     versions.entry(target.probe).or_default().push((at, place));
                 }
                 Search::Value | Search::Event => {
@@ -471,13 +469,10 @@ impl Survival {
             }
         }
         let found = best.0.into_iter();
-        found
-            .map(|(slot, (found, at))| Finding { slot, found, at })
-            .collect()
+        let findings = found.map(|(slot, (found, at))| Finding { slot, found, at });
+        findings.collect()
     }
-}
 
-impl Survival {
     /// How a text holds a value that has its own boundaries there.
     fn holds(
         &self,
@@ -515,7 +510,7 @@ fn spellings(part: &Part<'_>) -> Vec<String> {
     let mut all = vec![match part.search {
         Search::Path => canonical_path(part.text),
         Search::Rule | Search::Request | Search::Item => sentence(part.text).to_owned(),
-        Search::Value | Search::Event | Search::Version | Search::Count => part.text.to_owned(),
+        Search::Value | Search::Event | Search::Version => part.text.to_owned(),
     }];
     if part.search == Search::Path && all[0].contains('/') {
         all.push(all[0].replace('/', "\\"));
@@ -558,10 +553,8 @@ pub fn sentence_at(text: &str, at: usize) -> &str {
     let at = at.min(text.len());
     let from = text.ceil_char_boundary(at.saturating_sub(QUOTED));
     let around = &text[from..text.floor_char_boundary(at.saturating_add(QUOTED).min(text.len()))];
-    let sentences = words::sentences(around).into_iter();
-    let own = sentences
-        .rev()
-        .find(|own| own.start == 0 || from + own.start <= at);
+    let mut sentences = words::sentences(around).into_iter();
+    let own = sentences.rfind(|own| own.start == 0 || from + own.start <= at);
     own.map_or(around, |own| &around[own]).trim()
 }
 

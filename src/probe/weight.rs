@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use super::{FactExt as _, Probe};
+use super::{Probe, ProbeExt as _};
 use crate::record::words::HIGH_WEIGHT;
 use crate::session::ground_truth::Importance;
 
@@ -18,10 +18,9 @@ static WEIGHTS: LazyLock<BTreeMap<String, u8>> =
 
 /// The weight of what a probe asks about.
 pub fn of(probe: &Probe) -> u8 {
-    let kind = probe.fact.kind();
     match probe.importance {
         Importance::High => HIGH_WEIGHT,
-        Importance::Normal => WEIGHTS.get(kind.name()).copied().unwrap_or(OTHER),
+        Importance::Normal => (WEIGHTS.get(probe.kind().name()).copied()).unwrap_or(OTHER),
     }
 }
 

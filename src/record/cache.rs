@@ -215,15 +215,9 @@ impl CacheRecord {
     pub fn billed(rates: Rates, simulated: &Self) -> Self {
         Self {
             scheme: BILLED.to_owned(),
-            placement: Placement::Usual,
             rates,
-            ttl_seconds: None,
-            read: Vec::new(),
-            written: Vec::new(),
-            strategy_read: Vec::new(),
             other_models: simulated.other_models.clone(),
-            breaks: BTreeMap::new(),
-            resent: Tokens::ZERO,
+            ..Self::default()
         }
     }
 

@@ -91,9 +91,8 @@ impl Journal {
         refuse_another_run(folder, manifest)?;
         let (lock, is_locked) = lock(folder)?;
         // On a shared folder a lock may do nothing, or not be known.
-        let is_shared = [SHARD, lease::LEASE]
-            .iter()
-            .any(|name| folder.join(name).exists());
+        let mut shared = [SHARD, lease::LEASE].iter();
+        let is_shared = shared.any(|name| folder.join(name).exists());
         let lease = (is_shared || !is_locked).then(|| Lease::take(folder));
         let lease = lease.transpose()?;
         for name in FILES {
@@ -109,15 +108,15 @@ impl Journal {
         let finished: Vec<FinishedCell> = lines::read(&path)?;
         lines::open(&folder.join(TIMINGS))?;
         let cells = lines::open(&path)?;
+        let failed = finished.iter().filter(|cell| cell.has_failed());
+        let order: Vec<CellKey> = finished.iter().map(FinishedCell::key).collect();
         Ok(Self {
             folder: folder.to_owned(),
             cells,
-            done: finished.iter().map(FinishedCell::key).collect(),
-            failed: (finished.iter().filter(|cell| cell.has_failed()))
-                .map(FinishedCell::key)
-                .collect(),
+            done: order.iter().cloned().collect(),
+            failed: failed.map(FinishedCell::key).collect(),
             strategies,
-            order: finished.iter().map(FinishedCell::key).collect(),
+            order,
             lease,
             _lock: lock,
         })

@@ -30,14 +30,10 @@ impl Manifest {
     /// those that follow another after all others. The floor is one of probes: where none is asked there is
     /// nothing to measure.
     pub(crate) fn arms(&self, session: usize) -> Vec<ArmIndex> {
-        let mut arms: Vec<ArmIndex> = (0..self.strategies.len())
-            .flat_map(|at| {
-                (0..self.repeats).map(move |repeat| ArmIndex {
-                    kind: ArmKind::Strategy(at),
-                    repeat,
-                })
-            })
-            .collect();
+        let mut arms: Vec<ArmIndex> = Vec::new();
+        for kind in (0..self.strategies.len()).map(ArmKind::Strategy) {
+            arms.extend((0..self.repeats).map(|repeat| ArmIndex { kind, repeat }));
+        }
         let mut random = ChaCha8Rng::seed_from_u64(self.seed ^ ((session as u64) << 32));
         // Fisher–Yates; the bias of the remainder is far below anything an order could matter.
         for last in (1..arms.len()).rev() {

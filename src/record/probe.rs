@@ -240,12 +240,8 @@ impl ProbeRecord {
     /// summaries.
     pub fn every_answer(&self) -> impl Iterator<Item = &AnswerRecord> {
         let judged = self.survival.judged.as_deref();
-        let beside = self
-            .qualifying
-            .iter()
-            .chain(&self.from_summary)
-            .chain(judged);
-        self.answers().chain(beside)
+        let beside = self.qualifying.iter().chain(&self.from_summary);
+        self.answers().chain(beside).chain(judged)
     }
 
     /// The common verdict of all answers; `None` where no reader was asked.

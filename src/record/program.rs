@@ -39,7 +39,7 @@ impl ProgramState {
 
 /// The facts that a program keeps where its summaries quote every fact that the program sends: what is missing here, no
 /// summary lost.
-#[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plumbing {
     /// Scores of the planted items, each times its weight.

@@ -77,13 +77,12 @@ pub fn repairs(sessions: &[SessionEntry]) -> Option<String> {
     let (mended, all) = (recordings(mended), recordings(sessions));
     let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
     kinds.sort_by_key(|(what, sessions)| (!what.contains("cut"), Reverse(*sessions)));
-    let named = kinds.iter().take(NAMED_REPAIRS);
-    let mut named: Vec<String> = named
-        .map(|(what, sessions)| match sessions {
-            1 => (*what).to_owned(),
-            sessions => format!("{what} ({sessions})"),
-        })
-        .collect();
+    let first = kinds.iter().take(NAMED_REPAIRS);
+    let in_words = first.map(|(what, sessions)| match sessions {
+        1 => (*what).to_owned(),
+        sessions => format!("{what} ({sessions})"),
+    });
+    let mut named: Vec<String> = in_words.collect();
     if kinds.len() > NAMED_REPAIRS {
         named.push(format!("and {} more", kinds.len() - NAMED_REPAIRS));
     }
@@ -108,8 +107,7 @@ impl Manifest {
     /// The cluster of each session, by the session's id: its main session, or itself.
     pub fn clusters(&self) -> BTreeMap<&str, &str> {
         let sessions = self.sessions.iter();
-        sessions
-            .map(|entry| (entry.id.as_str(), entry.cluster()))
-            .collect()
+        let clusters = sessions.map(|entry| (entry.id.as_str(), entry.cluster()));
+        clusters.collect()
     }
 }

@@ -252,10 +252,7 @@ impl Sizes {
 
     /// The word that settings use.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Billed => Self::NAMES[0],
-            Self::Counted => Self::NAMES[1],
-        }
+        Self::NAMES[self as usize]
     }
 }
 

@@ -13,29 +13,25 @@ use crate::strategy::{StageError, StrategyError};
 impl Cell<'_> {
     /// The end of the cell, whose strategy cannot go on. Where its program was not even started, this is no result.
     pub(super) fn stopped(&mut self, call: usize, error: &StrategyError) -> End {
-        if let StrategyError::Stage {
-            source:
-                StageError::Program(why @ (ProgramError::Start { .. } | ProgramError::NotLocated)),
-            ..
-        } = error
-        {
-            let unanswered = &mut self.meter.unanswered;
-            unanswered.get_or_insert_with(|| Unanswered::NotStarted(why.clone()));
+        match error {
+            StrategyError::Stage {
+                source: StageError::NotMeasurable { why },
+                ..
+            } => {
+                let why = (*why).to_owned();
+                return End::NotMeasurable { call, why };
+            }
+            StrategyError::Stage {
+                source:
+                    StageError::Program(why @ (ProgramError::Start { .. } | ProgramError::NotLocated)),
+                ..
+            } => {
+                let unanswered = &mut self.meter.unanswered;
+                unanswered.get_or_insert_with(|| Unanswered::NotStarted(why.clone()));
+            }
+            StrategyError::Stage { .. } | StrategyError::ImpossiblePatch { .. } => {}
         }
-        stopped(call, error)
-    }
-}
-
-fn stopped(call: usize, error: &StrategyError) -> End {
-    match error {
-        StrategyError::Stage {
-            source: StageError::NotMeasurable { why },
-            ..
-        } => End::NotMeasurable {
-            call,
-            why: (*why).to_owned(),
-        },
-        StrategyError::Stage { .. } | StrategyError::ImpossiblePatch { .. } => failed(call, error),
+        failed(call, error)
     }
 }
 

@@ -68,9 +68,7 @@ impl Fitness {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut state.lost)
     }
-}
 
-impl Fitness {
     /// Gives back what a trial took of [`Self::take_lost`]: the run books it.
     pub fn give_lost(&self, lost: impl IntoIterator<Item = LostCall>) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);

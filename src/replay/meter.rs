@@ -219,11 +219,10 @@ impl RequestBill {
         let is_billed = |(_, usage): &(CallFailure, Usage)| usage.total() > Tokens::ZERO;
         let failed: Vec<(CallFailure, Usage)> = failed.filter(is_billed).collect();
         let unkept = answered.paid.filter(|_| answered.key.is_none());
-        let lost = failed
-            .iter()
-            .map(|(why, usage)| (Some(why.to_string()), *usage));
-        let lost = lost.chain(unkept.map(|_| (None, usage)));
-        let lost = lost.map(|(failure, usage)| LostCall {
+        let attempts = failed.iter();
+        let failures = attempts.map(|(why, usage)| (Some(why.to_string()), *usage));
+        let unanswered = failures.chain(unkept.map(|_| (None, usage)));
+        let lost = unanswered.map(|(failure, usage)| LostCall {
             purpose,
             usage,
             failure,

@@ -4,7 +4,6 @@
 //! observers are made.
 
 use std::fmt::Debug;
-use std::ops::Range;
 use std::sync::Arc;
 
 use self::action_support::{ActionEntities, ActionSupportObserver};
@@ -92,7 +91,7 @@ pub trait Observer: Debug + Send {
     fn called(&mut self, _view: &CallView<'_>) {}
 
     /// The cell is over; the record says already how it ended and how far it came.
-    fn finish(self: Box<Self>, record: &mut CellRecord);
+    fn finish(self: Box<Self>, _record: &mut CellRecord) {}
 }
 
 /// A request of the strategy, as it was sent and billed.
@@ -195,11 +194,6 @@ impl ObserverPlans {
             ProbeText::of(&probe.id, item.percent, &probe.question, brief)
         };
         self.items().iter().map(text).collect()
-    }
-
-    /// The numbers of the items that are due at a call.
-    pub(super) fn due_range(&self, call: usize) -> Range<usize> {
-        self.plan.due_range(call)
     }
 }
 

@@ -44,11 +44,7 @@ pub fn plumbing(
     if played.record.end != End::Completed {
         return None;
     }
-    let mut all = Plumbing {
-        kept: 0.0,
-        weight: 0.0,
-        items: 0,
-    };
+    let mut all = Plumbing::default();
     let items = played.record.probes.iter();
     for item in items.filter(|item| item.kind.is_searched()) {
         let weight = f64::from(item.weight);

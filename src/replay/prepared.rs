@@ -67,11 +67,10 @@ impl PreparedSession {
         let messages = session.messages().iter();
         let sizes = messages.map(|message| measure(message, &counts).into());
         let sizes = sizes.collect();
-        let tools = session.tools().iter().map(ToolSchema::text);
-        let fixed = tools
-            .map(|tool| counts.schema(tool))
-            .chain(session.system().map(|text| counts.size(text)))
-            .sum();
+        let schemas = session.tools().iter();
+        let tools = schemas.map(|tool| counts.schema(tool.text()));
+        let system = session.system().map(|text| counts.size(text));
+        let fixed = tools.chain(system).sum();
         let compactions = session.compactions().iter().cloned().map(Arc::new);
         let mut lot = [0; 8];
         lot.copy_from_slice(&ContentHash::of(session.id()).bytes()[..8]);
@@ -142,12 +141,6 @@ impl PreparedSession {
         self
     }
 
-    /// The effective window that the recorded product is known to work in before a call.
-    pub(super) fn product_window(&self, call: usize) -> Option<Tokens> {
-        let known = self.product_windows.iter().rfind(|(from, _)| *from <= call);
-        known.map(|(_, window)| *window)
-    }
-
     /// The situation before the first call, in a window.
     pub(super) fn situation(&self, window: Window) -> Situation {
         let resumed = self.session.resumed();
@@ -166,7 +159,9 @@ impl PreparedSession {
     /// Adds what the recording says about a call with these new messages.
     pub(super) fn complete(&self, cx: &mut Situation, new: Range<usize>) {
         cx.scale = self.bill.scale(cx.call);
-        cx.product_window = self.product_window(cx.call);
+        let mut known = self.product_windows.iter();
+        let product = known.rfind(|(from, _)| *from <= cx.call);
+        cx.product_window = product.map(|(_, window)| *window);
         // A compaction before message `at` falls due at the first call that follows it.
         let due = self.compactions.partition_point(|it| it.at <= new.end);
         let due = due.checked_sub(1).map(|last| &self.compactions[last]);

@@ -79,7 +79,8 @@ pub struct CacheOutcome {
 /// One provider's cache beside a prompt that grows and is edited.
 #[derive(Debug, Clone)]
 pub struct PromptCache {
-    scheme: Arc<CacheScheme>,
+    /// Its rules.
+    pub scheme: Arc<CacheScheme>,
     client: Client,
     /// Breakpoints of earlier prompts.
     entries: LastUse,
@@ -97,11 +98,6 @@ impl PromptCache {
             entries: LastUse::default(),
             cached: Tokens::ZERO,
         }
-    }
-
-    /// Its rules.
-    pub fn scheme(&self) -> &CacheScheme {
-        &self.scheme
     }
 
     /// The provider removed this number of cached tokens on its side: they do not count as broken.
@@ -210,9 +206,8 @@ impl PromptCache {
                 };
                 // Breakpoints descend, so the first that finds anything finds the most.
                 let mut ranges = breakpoints.iter().map(near);
-                ranges
-                    .find_map(|mut range| range.find(is_kept))
-                    .unwrap_or(0)
+                let found = ranges.find_map(|mut range| range.find(is_kept));
+                found.unwrap_or(0)
             }
             Reuse::LongestPrefix => {
                 let is_live = |used: SentAt| line.is_live(&self.scheme, used, now);

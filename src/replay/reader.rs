@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::meter::{EvaluatorRequest, Meter, RequestBill};
 use super::observe::CallView;
-use super::{Fitness, PreparedSession, Unanswered, ceiling};
+use super::{Fitness, KnownAnswerResults, PreparedSession, Unanswered, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::ProbeExt as _;
-use crate::probe::judge::{self, Judge, Judging};
+use crate::probe::judge::{self, Judge, JudgeTask, Judging};
 use crate::probe::{OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
 use crate::record::{AnswerRecord, Arm, Fate, KeptCall, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
@@ -43,6 +43,24 @@ pub struct Judges {
     pub judging: Judging,
     /// Their verdicts on the known answers.
     pub fitness: Fitness,
+}
+
+impl Judges {
+    /// The results of each judge on the known answers. One that could not be asked has none, which leaves the cell without
+    /// a record.
+    fn on_known_answers(&self, meter: &mut Meter<'_>) -> Vec<Arc<KnownAnswerResults>> {
+        let mut known = Vec::new();
+        for judge in &self.models {
+            match self.fitness.of(&**judge, meter.counts) {
+                Ok(results) => known.push(results),
+                Err(failure) => {
+                    let reason = Unanswered::of(&**judge, &Err(failure));
+                    meter.unanswered = meter.unanswered.take().or(reason);
+                }
+            }
+        }
+        known
+    }
 }
 
 /// Everything that asking a probe needs.
@@ -177,10 +195,9 @@ impl<'a> Questioner<'a, '_> {
         let scored = (0..self.times.answers.max(1)).map(AnswerPurpose::Scored);
         let qualifies = asking.qualifies && is_anchor;
         let summaries = asking.summaries && !is_anchor;
-        scored
-            .chain(qualifies.then_some(AnswerPurpose::Qualifying))
-            .chain(summaries.then_some(AnswerPurpose::FromSummary))
-            .collect()
+        let qualifying = qualifies.then_some(AnswerPurpose::Qualifying);
+        let of_summary = summaries.then_some(AnswerPurpose::FromSummary);
+        scored.chain(qualifying).chain(of_summary).collect()
     }
 
     /// The messages, with the question at their end.
@@ -351,20 +368,12 @@ fn verdicts(
     if asked.is_empty() && !defers {
         return given;
     }
-    let mut tasks = Vec::new();
-    for model in &judges.models {
-        match judges.fitness.of(&**model, meter.counts) {
-            Ok(results) => tasks.push(results.task),
-            // It is asked for no verdict before its task is known.
-            Err(failure) => {
-                let reason = Unanswered::of(&**model, &Err(failure));
-                meter.unanswered = meter.unanswered.take().or(reason);
-            }
-        }
-    }
-    if tasks.len() < judges.models.len() {
+    let known = judges.on_known_answers(meter);
+    // One is asked for no verdict before its task is known.
+    if known.len() < judges.models.len() {
         return given;
     }
+    let tasks: Vec<Option<JudgeTask>> = known.iter().map(|results| results.task).collect();
     let turns = times.judgements.max(1);
     // The text, the judge and the turn of each verdict.
     let mut of: Vec<(usize, usize, u32)> = Vec::new();
@@ -475,22 +484,13 @@ fn ungraded(text: Result<String, (Unscored, Option<String>)>) -> AnswerRecord {
 
 /// Each judge's verdicts on the known answers.
 pub(super) fn known_answers(judges: &Judges, meter: &mut Meter<'_>) -> Vec<SentinelRecord> {
-    let mut records = Vec::new();
     if meter.unanswered.is_some() {
-        return records;
+        return Vec::new();
     }
-    for judge in &judges.models {
-        match judges.fitness.of(&**judge, meter.counts) {
-            Ok(results) => {
-                records.extend(results.records.iter().cloned());
-                meter.lost.extend(judges.fitness.take_lost());
-            }
-            // It could not be asked, which leaves the cell without a record.
-            Err(failure) => {
-                let reason = Unanswered::of(&**judge, &Err(failure));
-                meter.unanswered = meter.unanswered.take().or(reason);
-            }
-        }
+    let known = judges.on_known_answers(meter);
+    if known.len() == judges.models.len() {
+        meter.lost.extend(judges.fitness.take_lost());
     }
-    records
+    let records = known.iter().flat_map(|results| results.records.clone());
+    records.collect()
 }

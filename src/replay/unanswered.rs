@@ -43,9 +43,6 @@ impl Unanswered {
     /// Whether nothing more is asked for this cell: it will be no record, and what else is answered
     /// would be paid for nothing. What is deferred is collected to the end.
     pub(super) fn ends_asking(&self) -> bool {
-        match self {
-            Self::NotRecorded | Self::Unreached { .. } | Self::NotStarted(_) => true,
-            Self::Deferred => false,
-        }
+        *self != Self::Deferred
     }
 }

@@ -1,6 +1,6 @@
 //! Whether probes hold what they promise: that the full history answers them, and nothing else does.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use super::{CellName, Models, NoClock, PreparedSession, Replayed, replay};
 use crate::record::{Fate, ProbeRecord};
@@ -21,27 +21,26 @@ pub struct UnsoundProbe {
 /// One that is never asked, because its answer comes after the last call, is named as well.
 pub fn unsound(prepared: &PreparedSession) -> Vec<UnsoundProbe> {
     let models = Models::offline(prepared.counts());
-    let cell = |strategy: &str, replayed| {
-        let name = CellName::first(strategy);
-        replay(prepared, name, replayed, &models, &NoClock).record
-    };
-    let full = cell("full", Replayed::Full);
-    let empty = cell("empty", Replayed::Empty);
-    let items = || {
-        let full = full.probes.iter().map(|item| (item, true));
-        full.chain(empty.probes.iter().map(|item| (item, false)))
-    };
-    let ids: BTreeSet<&String> = prepared.probes().iter().map(|probe| &probe.id).collect();
-    let unsound = |probe: &String| {
-        let mut own = items().filter(|(item, _)| item.probe == *probe).peekable();
-        let problem = match own.peek() {
-            None => Some("it is never asked: nothing answers it before the last call".to_owned()),
-            Some(_) => own.find_map(|(item, is_full)| problem(item, is_full)),
-        };
-        let (probe, problem) = (probe.clone(), problem?);
+    let mut found: BTreeMap<String, Option<String>> = BTreeMap::new();
+    for (name, replayed) in [("full", Replayed::Full), ("empty", Replayed::Empty)] {
+        let cell = CellName::first(name);
+        let record = replay(prepared, cell, replayed, &models, &NoClock).record;
+        for item in &record.probes {
+            let known = found.entry(item.probe.clone()).or_default();
+            *known = known.take().or_else(|| problem(item, name == "full"));
+        }
+    }
+    for probe in prepared.probes() {
+        let never = "it is never asked: nothing answers it before the last call";
+        let of_probe = found.entry(probe.id.clone());
+        of_probe.or_insert_with(|| Some(never.to_owned()));
+    }
+    let problems = found.into_iter();
+    let unsound = problems.filter_map(|(probe, problem)| {
+        let problem = problem?;
         Some(UnsoundProbe { probe, problem })
-    };
-    ids.into_iter().filter_map(unsound).collect()
+    });
+    unsound.collect()
 }
 
 /// Why an item is not as it should be under full history, or under none.

@@ -1,7 +1,7 @@
 //! Says how far a cell of many calls has come.
 
 use super::Progress;
-use crate::record::{CellKey, CellRecord};
+use crate::record::CellKey;
 use crate::replay::observe::{CallView, Observer};
 
 /// Counts the calls of a cell.
@@ -20,8 +20,6 @@ impl Observer for CallProgress<'_> {
             self.progress.calls(&self.cell, done, planned);
         }
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 #[cfg(test)]
@@ -29,6 +27,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::record::CellRecord;
     use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_watched};
     use crate::session::{Message, Role, Session, SessionParts};
     use crate::tokens::{CharsPer4, CountedTexts};

@@ -11,7 +11,7 @@ use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, prepare, replay_a
 use super::{loaded, models};
 use crate::model::Request;
 use crate::model::timing::ServerTiming;
-use crate::probe::FactExt as _;
+use crate::probe::Specified as _;
 use crate::probe::judge::{self, Judge, JudgeTask, known_answer};
 use crate::probe::{Asking, Item, Selection};
 use crate::record::{Arm, CellKey, ForecastCell, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
@@ -230,7 +230,9 @@ fn items_due(
             ..Judge::default()
         };
         let questions = judge::questions(None, &[], probe, Asking::default());
-        let gold = counts.size(&Arc::from(probe.fact.in_words(before))).tokens;
+        let gold = counts
+            .size(&Arc::from(probe.fact.spec().in_words(before)))
+            .tokens;
         let asked = questions.len() as u64;
         let question_tokens = questions.iter().map(|it| input(it, counts));
         let due = ProbesDue {

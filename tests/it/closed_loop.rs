@@ -295,8 +295,6 @@ impl Observer for Contexts {
         let messages = entries.map(|entry| message_json(&entry.message)).collect();
         self.0.lock().unwrap().push(messages);
     }
-
-    fn finish(self: Box<Self>, _: &mut proctor::record::CellRecord) {}
 }
 
 /// The contexts of a replay, call by call, and whether they are the strategy's from the first to the last.

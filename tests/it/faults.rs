@@ -54,8 +54,6 @@ impl Observer for Origins {
         let origins = origins.map(|entry| entry.origin.clone()).collect();
         self.0.lock().unwrap().push(origins);
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 /// Sixteen reads of 4,000 characters (a little over 1,000 tokens each), summarised offline.

@@ -173,8 +173,6 @@ impl Observer for Texts {
             .map(ToString::to_string);
         self.0.lock().unwrap().push(texts.collect());
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 /// Follows the context from what observers are told, as a cache simulator would, and compares it

@@ -79,8 +79,6 @@ impl Observer for Watch {
         let lines = view.context.entries().iter().map(line).collect();
         self.0.lock().unwrap().push(lines);
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 /// One message in one line: origin, speaker, blocks.

@@ -26,16 +26,14 @@ pub(super) struct Originals<'s>(BTreeMap<&'s str, (&'s Message, &'s ToolResult, 
 
 impl<'s> Originals<'s> {
     pub(super) fn of(session: &'s Session) -> Self {
-        let messages = session.messages().iter();
-        let results = messages.flat_map(|message| {
-            message.tool_results().map(|(_, result)| {
-                (
-                    &*result.tool_use_id,
-                    (&**message, result, result_text(result)),
-                )
-            })
-        });
-        Self(results.collect())
+        let mut originals = BTreeMap::new();
+        for message in session.messages() {
+            for (_, result) in message.tool_results() {
+                let original = (&**message, result, result_text(result));
+                originals.insert(&*result.tool_use_id, original);
+            }
+        }
+        Self(originals)
     }
 
     pub(super) fn text(&self, id: &str) -> Option<&str> {

@@ -56,12 +56,9 @@ fn holds(sent: &str, text: &str) -> bool {
 
 /// The number of the answer that begins here, which no other answer of the play has.
 fn number(answer: &str) -> Option<usize> {
-    let digits = answer.strip_prefix(OPENING)?;
-    digits
-        .split(|c: char| !c.is_ascii_digit())
-        .next()?
-        .parse()
-        .ok()
+    let behind = answer.strip_prefix(OPENING)?;
+    let end = behind.find(|c: char| !c.is_ascii_digit());
+    behind[..end.unwrap_or(behind.len())].parse().ok()
 }
 
 /// The numbers of all answers in a text.
@@ -97,9 +94,7 @@ fn changed(plays: &Plays<'_>, kind: FactKind) -> Judged {
         let text = prompt.text();
         let held = |fact: &&Fact| answer.contains(fact.value);
         had_chance |= facts().any(|fact| held(&fact));
-        let lost = facts()
-            .filter(held)
-            .find(|fact| !text.contains(fact.value))?;
+        let lost = facts().find(|fact| held(fact) && !text.contains(fact.value))?;
         Some(format!(
             "call {}: the model wrote `{}`, and the prompt does not say `{}`",
             prompt.call, lost.evidence, lost.value
@@ -119,22 +114,20 @@ pub(super) fn rules(plays: &Plays<'_>, _: &Known) -> Judged {
 pub(super) fn kept(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let adopted: Vec<(&Asked, &str, &Prompt)> = played.adopted().collect();
-    let pairs = adopted.iter().zip(adopted.iter().skip(1));
-    let found = pairs
-        .clone()
-        .find_map(|((_, before, first), (asked, _, prompt))| {
-            let (request, text, was) = (said_in(&asked.request), prompt.text(), first.text());
-            let mut facts = plays.scene.facts.iter();
-            let lost = facts.find(|fact| {
-                let was_kept = before.contains(fact.value) && was.contains(fact.value);
-                was_kept && !request.contains(fact.value) && !text.contains(fact.value)
-            })?;
-            Some(format!(
-                "call {}: `{}`, which the summary before held, was in no request and is gone",
-                prompt.call, lost.value
-            ))
-        });
-    Judged::by(pairs.count() > 0, found)
+    let mut pairs = adopted.iter().zip(adopted.iter().skip(1));
+    let found = pairs.find_map(|((_, before, first), (asked, _, prompt))| {
+        let (request, text, was) = (said_in(&asked.request), prompt.text(), first.text());
+        let mut facts = plays.scene.facts.iter();
+        let lost = facts.find(|fact| {
+            let was_kept = before.contains(fact.value) && was.contains(fact.value);
+            was_kept && !request.contains(fact.value) && !text.contains(fact.value)
+        })?;
+        Some(format!(
+            "call {}: `{}`, which the summary before held, was in no request and is gone",
+            prompt.call, lost.value
+        ))
+    });
+    Judged::by(adopted.len() > 1, found)
 }
 
 pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
@@ -144,10 +137,7 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
     let (mut read, mut sent) = (0, String::new());
     let found = played.changes().find_map(|(before, now, _)| {
         let present = now.present(session);
-        for asked in played.asked[read..]
-            .iter()
-            .take_while(|asked| asked.call <= now.call)
-        {
+        while let Some(asked) = played.asked.get(read).filter(|one| one.call <= now.call) {
             read += 1;
             sent.push_str(&said_in(&asked.request));
         }
@@ -155,34 +145,29 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
         if sent.is_empty() || played.record.overflows.contains(&now.call) {
             return None;
         }
-        let (text, mut gone) = (now.text(), 0);
-        let unseen = before
-            .messages(session)
-            .zip(&before.entries)
-            .find_map(|(at, entry)| {
-                let mark = mark(&entry.message)?;
-                let is_gone = at.is_none_or(|at| !present.contains(&at)) && !text.contains(&mark);
-                gone += usize::from(is_gone);
-                let said = text_of(&entry.message);
-                let mut facts = plays.scene.facts.iter().map(|fact| fact.evidence);
-                let unseen_fact = facts.find(|evidence| {
-                    // A transcript may escape what markup escapes.
-                    let plain = evidence.split(['<', '&']).next().unwrap_or_default();
-                    said.contains(evidence) && !holds(&sent, plain)
-                });
-                let unseen = match unseen_fact {
-                    Some(evidence) => evidence.to_owned(),
-                    None if holds(&sent, &mark) => return None,
-                    None => format!("{mark}…"),
-                };
-                is_gone.then_some((at, unseen))
+        let text = now.text();
+        let mut entries = before.messages(session).zip(&before.entries);
+        let unseen = entries.find_map(|(at, entry)| {
+            let mark = mark(&entry.message)?;
+            let is_gone = at.is_none_or(|at| !present.contains(&at)) && !text.contains(&mark);
+            had_chance |= is_gone;
+            let said = text_of(&entry.message);
+            let mut facts = plays.scene.facts.iter().map(|fact| fact.evidence);
+            let unseen_fact = facts.find(|evidence| {
+                // A transcript may escape what markup escapes.
+                let plain = evidence.split(['<', '&']).next().unwrap_or_default();
+                said.contains(evidence) && !holds(&sent, plain)
             });
-        had_chance |= gone > 0;
+            let unseen = match unseen_fact {
+                Some(evidence) => evidence.to_owned(),
+                None if holds(&sent, &mark) => return None,
+                None => format!("{mark}…"),
+            };
+            is_gone.then_some((at, unseen))
+        });
         let (at, mark) = unseen?;
-        let what = at.map_or_else(
-            || "a text of the strategy".to_owned(),
-            |at| format!("message {at}"),
-        );
+        let message = at.map(|at| format!("message {at}"));
+        let what = message.as_deref().unwrap_or("a text of the strategy");
         Some(format!(
             "call {}: {what}, `{mark}`, is gone, and no model was sent it",
             now.call
@@ -195,35 +180,27 @@ pub(super) fn done(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     let [closed, open] = ["[x]", "[ ]"].map(|state| format!("{state} {DONE}"));
-    let finished = session
-        .messages()
-        .iter()
-        .position(|message| text_of(message).contains(&closed));
-    let Some(finished) = finished else {
+    let mut messages = session.messages().iter();
+    let Some(finished) = messages.position(|message| text_of(message).contains(&closed)) else {
         return Judged::NoChance;
     };
     let mut had_chance = false;
-    let found = played
-        .prompts
-        .iter()
-        .filter(|prompt| prompt.before > finished)
-        .find_map(|prompt| {
-            let written: Vec<String> = prompt
-                .written()
-                .map(|entry| text_of(&entry.message))
-                .collect();
-            had_chance |= written.iter().any(|text| text.contains(DONE));
-            // The newest state is the last one, be it in a summary or in a message that stayed.
-            let text = prompt.text();
-            let is_open = text.rfind(&open) > text.rfind(&closed)
-                && written.iter().any(|text| text.contains(&open));
-            is_open.then(|| {
-                format!(
-                    "call {}: `{DONE}`, which is finished, is open in the prompt",
-                    prompt.call
-                )
-            })
-        });
+    let prompts = played.prompts.iter();
+    let mut later = prompts.skip_while(|prompt| prompt.before <= finished);
+    let found = later.find_map(|prompt| {
+        let written: Vec<String> = prompt.written_texts().collect();
+        had_chance |= written.iter().any(|text| text.contains(DONE));
+        // The newest state is the last one, be it in a summary or in a message that stayed.
+        let text = prompt.text();
+        let is_open = text.rfind(&open) > text.rfind(&closed)
+            && written.iter().any(|text| text.contains(&open));
+        is_open.then(|| {
+            format!(
+                "call {}: `{DONE}`, which is finished, is open in the prompt",
+                prompt.call
+            )
+        })
+    });
     Judged::by(had_chance, found)
 }
 
@@ -284,11 +261,9 @@ fn are_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
 }
 
 fn words(text: &str) -> BTreeSet<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric());
-    words
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
-        .collect()
+    let parts = text.split(|c: char| !c.is_alphanumeric());
+    let words = parts.filter(|part| !part.is_empty());
+    words.map(str::to_lowercase).collect()
 }
 
 pub(super) fn language(plays: &Plays<'_>, _: &Known) -> Judged {
@@ -302,10 +277,7 @@ pub(super) fn language(plays: &Plays<'_>, _: &Known) -> Judged {
     let found = played.adopted().find_map(|(_, answer, prompt)| {
         let wrote = count(answer);
         had_chance |= wrote > 0;
-        let written: usize = prompt
-            .written()
-            .map(|entry| count(&text_of(&entry.message)))
-            .sum();
+        let written: usize = prompt.written_texts().map(|text| count(&text)).sum();
         ((written as f64) < STAYS * wrote as f64).then(|| {
             format!(
                 "call {}: of {wrote} Chinese characters of the summary {written} are in the prompt",
@@ -382,50 +354,41 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
     let instruction = instruction.map_or_else(String::new, |message| text_of(message));
     let instruction: BTreeSet<&str> = instruction.lines().map(str::trim).collect();
     let found = played.prompts.iter().find_map(|prompt| {
-        prompt
-            .written()
-            .filter(|entry| entry.message.role() == Role::User)
-            .find_map(|entry| {
-                had_chance = true;
-                let text = text_of(&entry.message);
-                if !judged.insert(text.clone()) {
-                    return None;
-                }
-                let invented = source.lines(&text).find(|line| {
-                    // Frames that a request has in its last message are an instruction for the summariser.
-                    let is_frame =
-                        known.frames.contains(&frame(line)) && !instruction.contains(line.trim());
-                    source.puts_words_into_a_mouth(line) || !is_frame && source.is_new(line)
-                })?;
-                Some(format!(
-                    "call {}: neither the session nor a model's answer says `{}`",
-                    prompt.call,
-                    invented.trim()
-                ))
-            })
+        let entries = prompt.written();
+        let mut of_user = entries.filter(|entry| entry.message.role() == Role::User);
+        of_user.find_map(|entry| {
+            had_chance = true;
+            let text = text_of(&entry.message);
+            if !judged.insert(text.clone()) {
+                return None;
+            }
+            let invented = source.lines(&text).find(|line| {
+                // Frames that a request has in its last message are an instruction for the summariser.
+                let is_frame =
+                    known.frames.contains(&frame(line)) && !instruction.contains(line.trim());
+                source.puts_words_into_a_mouth(line) || !is_frame && source.is_new(line)
+            })?;
+            Some(format!(
+                "call {}: neither the session nor a model's answer says `{}`",
+                prompt.call,
+                invented.trim()
+            ))
+        })
     });
     Judged::by(had_chance, found)
 }
 
 /// Finds a summary in a prompt or a request which no model wrote in this session.
 fn other_session(played: &Played) -> Option<String> {
-    let answers = played
-        .asked
-        .iter()
-        .filter_map(|asked| asked.answer.as_ref());
-    let own: BTreeSet<usize> = answers.filter_map(|answer| number(&answer.text)).collect();
-    let written = played.prompts.iter().flat_map(|prompt| {
-        prompt
-            .written()
-            .map(|entry| (prompt.call, text_of(&entry.message)))
-    });
-    let asked = played.asked.iter();
-    let asked = asked.map(|asked| (asked.call, said_in(&asked.request)));
-    let mut texts = asked.chain(written);
-    texts.find_map(|(call, text)| {
-        let foreign = numbers(&text)
-            .into_iter()
-            .find(|number| !own.contains(number))?;
+    let answered = played.answers().filter_map(|one| number(&one.text));
+    let own: BTreeSet<usize> = answered.collect();
+    let prompts = played.prompts.iter();
+    let written = prompts.flat_map(|one| one.written_texts().map(|text| (one.call, text)));
+    let requests = played.asked.iter();
+    let sent = requests.map(|asked| (asked.call, said_in(&asked.request)));
+    sent.chain(written).find_map(|(call, text)| {
+        let mut found = numbers(&text).into_iter();
+        let foreign = found.find(|number| !own.contains(number))?;
         Some(format!(
             "call {call}: a text of another session is there, `{OPENING}{foreign}`"
         ))
@@ -442,10 +405,7 @@ struct Source {
 impl Source {
     fn of(played: &Played, session: &Session) -> Self {
         let said = session.messages().iter().map(|message| text_of(message));
-        let answers = played
-            .asked
-            .iter()
-            .filter_map(|asked| Some(asked.answer.as_ref()?.text.to_string()));
+        let answers = played.answers().map(|answer| answer.text.to_string());
         let text = said.chain(answers).collect::<Vec<_>>().join("\n");
         let words = words(&text);
         let lines = text.lines().map(|line| line.trim().to_owned()).collect();
@@ -491,8 +451,8 @@ fn frame(line: &str) -> String {
 /// versions.
 pub(in crate::check) fn frames(played: &Played, session: &Session) -> Vec<String> {
     let source = Source::of(played, session);
-    let written = played.prompts.iter().flat_map(Prompt::written);
-    let texts: BTreeSet<String> = written.map(|entry| text_of(&entry.message)).collect();
+    let written = played.prompts.iter().flat_map(Prompt::written_texts);
+    let texts: BTreeSet<String> = written.collect();
     let lines = texts.iter().flat_map(|text| source.lines(text));
     let versions: BTreeSet<&str> = lines.collect();
     versions.into_iter().map(frame).collect()

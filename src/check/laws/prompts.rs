@@ -45,11 +45,8 @@ impl Prompt {
         self.entries.iter().map(move |entry| {
             let own = entry.origin.message();
             // A program that sends a message again writes it anew.
-            own.or_else(|| {
-                history
-                    .iter()
-                    .rposition(|known| are_same(known, &entry.message))
-            })
+            let mut known = history.iter();
+            own.or_else(|| known.rposition(|old| are_same(old, &entry.message)))
         })
     }
 
@@ -60,9 +57,13 @@ impl Prompt {
 
     /// The entries that were written in place of others.
     pub(in crate::check) fn written(&self) -> impl Iterator<Item = &Entry> {
-        self.entries
-            .iter()
-            .filter(|entry| matches!(entry.origin, Origin::Derived(_) | Origin::Authored))
+        let entries = self.entries.iter();
+        entries.filter(|entry| matches!(entry.origin, Origin::Derived(_) | Origin::Authored))
+    }
+
+    /// Their texts.
+    pub(super) fn written_texts(&self) -> impl Iterator<Item = String> {
+        self.written().map(|entry| text_of(&entry.message))
     }
 }
 
@@ -87,16 +88,12 @@ fn are_same(one: &Message, other: &Message) -> bool {
 
 /// The first entry in which a prompt differs from the one before it; `None` where it only goes on.
 fn first_change(before: &Prompt, now: &Prompt) -> Option<usize> {
-    let same = |(one, other): (&Entry, &Entry)| {
-        Arc::ptr_eq(&one.message, &other.message) || one.message == other.message
-    };
-    let kept = before
-        .entries
-        .iter()
-        .zip(&now.entries)
-        .take_while(|(one, other)| same((one, other)))
-        .count();
-    (kept < before.entries.len()).then_some(kept)
+    let mut pairs = before.entries.iter().zip(&now.entries);
+    let other = pairs.position(|(one, other)| {
+        !Arc::ptr_eq(&one.message, &other.message) && one.message != other.message
+    });
+    let is_shorter = now.entries.len() < before.entries.len();
+    other.or(is_shorter.then_some(now.entries.len()))
 }
 
 impl Played {
@@ -106,36 +103,30 @@ impl Played {
         pairs.filter_map(|(before, now)| Some((before, now, first_change(before, now)?)))
     }
 
-    fn has_fired(&self) -> bool {
+    pub(in crate::check) fn has_fired(&self) -> bool {
         !self.record.compactions.is_empty()
     }
 }
 
 /// The first violation of these rules that a provider refuses.
 fn violation(record: &CellRecord, is_meant: impl Fn(&str) -> bool) -> Option<&Violation> {
-    let mut refused = record
-        .violations
-        .iter()
-        .filter(|it| it.level == ValidityLevel::Rejected);
-    refused.find(|it| is_meant(&it.rule))
+    let mut violations = record.violations.iter();
+    violations.find(|one| one.level == ValidityLevel::Rejected && is_meant(&one.rule))
 }
 
 fn is_of_thinking(rule: &str) -> bool {
-    [
+    let of_thinking = [
         Rule::ThinkingEdited,
         Rule::ThinkingDropped,
         Rule::ThinkingLast,
-    ]
-    .iter()
-    .any(|it| it.name() == rule)
+    ];
+    of_thinking.iter().any(|known| known.name() == rule)
 }
 
 /// `call 5: orphan_result: tool use c3, at message 7 of the prompt`.
 fn in_words(played: &Played, found: &Violation) -> String {
-    let prompt = played
-        .prompts
-        .iter()
-        .find(|prompt| prompt.call == found.call);
+    let mut prompts = played.prompts.iter();
+    let prompt = prompts.find(|prompt| prompt.call == found.call);
     let id = found.subject.rsplit(' ').next().unwrap_or_default();
     let holds = |entry: &Entry| {
         let mut results = entry.message.tool_results();
@@ -149,12 +140,10 @@ fn in_words(played: &Played, found: &Violation) -> String {
 
 pub(super) fn valid(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
-    let found = violation(&played.record, |rule| !is_of_thinking(rule));
-    let found = found.map(|found| in_words(played, found));
-    Judged::by(
-        played.has_fired(),
-        found.or_else(|| played.asked.iter().find_map(unpaired)),
-    )
+    let refused = violation(&played.record, |rule| !is_of_thinking(rule));
+    let in_prompt = refused.map(|found| in_words(played, found));
+    let found = in_prompt.or_else(|| played.asked.iter().find_map(unpaired));
+    Judged::by(played.has_fired(), found)
 }
 
 /// A call without its result, or a result without its call, in a request to a model.
@@ -180,11 +169,8 @@ pub(super) fn thinking(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let found = violation(&played.record, is_of_thinking);
     let subjects = [Matter::Work, Matter::Loaded, Matter::Refused];
-    let has_thinking = subjects.contains(&plays.scene.subject);
-    Judged::by(
-        played.has_fired() && has_thinking,
-        found.map(|found| in_words(played, found)),
-    )
+    let had_chance = played.has_fired() && subjects.contains(&plays.scene.subject);
+    Judged::by(had_chance, found.map(|found| in_words(played, found)))
 }
 
 pub(super) fn bytes(plays: &Plays<'_>, _: &Known) -> Judged {
@@ -212,15 +198,12 @@ pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
     let session = &plays.scene.session;
     let found = played.prompts.iter().find_map(|prompt| {
         let history = &session.messages()[..prompt.before];
-        let at = history
-            .iter()
-            .rposition(|message| message.has_tag(Tag::TypedUser))?;
+        let mut messages = history.iter();
+        let at = messages.rposition(|message| message.has_tag(Tag::TypedUser))?;
         let newest = &history[at];
         let text = text_of(newest).trim().to_owned();
         // Words beside results that came since are a request, too.
-        let beside = history[at + 1..]
-            .iter()
-            .filter_map(|message| typed_beside(message));
+        let beside = history[at + 1..].iter().filter_map(|one| typed_beside(one));
         let requests: Vec<&str> = beside.chain([text.as_str()]).collect();
         let is_there = prompt.entries.iter().any(|entry| {
             let said = text_of(&entry.message);
@@ -294,11 +277,8 @@ pub(super) fn ends(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let found = played.prompts.iter().find(|prompt| {
         let last = prompt.entries.last();
-        let own = plays
-            .scene
-            .session
-            .messages()
-            .get(prompt.before.saturating_sub(1));
+        let history = plays.scene.session.messages();
+        let own = history.get(prompt.before.saturating_sub(1));
         last.is_some_and(|entry| entry.message.role() == Role::Assistant)
             && own.is_some_and(|message| message.role() == Role::User)
     });
@@ -390,20 +370,11 @@ pub(super) fn prefix(plays: &Plays<'_>, _: &Known) -> Judged {
     let Some((_, first, _)) = changes.first() else {
         return Judged::NoChance;
     };
-    let calls = played
-        .prompts
-        .iter()
-        .filter(|prompt| prompt.call >= first.call)
-        .count();
-    let again: Tokens = changes
-        .iter()
-        .map(|(_, now, at)| {
-            now.entries[*at..]
-                .iter()
-                .map(|entry| entry.size().tokens)
-                .sum::<Tokens>()
-        })
-        .sum();
+    let prompts = played.prompts.iter();
+    let later = prompts.skip_while(|prompt| prompt.call < first.call);
+    let calls = later.count();
+    let sent = changes.iter().flat_map(|(_, now, at)| &now.entries[*at..]);
+    let again: Tokens = sent.map(|entry| entry.size().tokens).sum();
     let is_often = changes.len() >= FEWEST_EDITS && changes.len() * FEW > calls;
     let found = is_often.then(|| {
         format!(

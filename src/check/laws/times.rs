@@ -44,18 +44,11 @@ const GENERATIONS: usize = 5;
 
 pub(super) fn idempotent(plays: &Plays<'_>, known: &Known) -> Judged {
     let window = plays.scene.window;
-    let trigger = known
-        .triggers
-        .iter()
-        .find(|(of, _)| *of == window)
-        .map(|(_, size)| *size);
-    let Some(trigger) = trigger else {
+    let trigger = known.triggers.get(&window);
+    let Some(trigger) = trigger.filter(|_| plays.scene.is_usual()) else {
         return Judged::NoChance;
     };
     let at_rest = |size: Tokens| (size.0 as f64) < AT_REST * trigger.0 as f64;
-    if !plays.scene.is_usual() {
-        return Judged::NoChance;
-    }
     let Some(played) = plays.twice() else {
         return Judged::OutOfTime;
     };
@@ -65,7 +58,7 @@ pub(super) fn idempotent(plays: &Plays<'_>, known: &Known) -> Judged {
             "call {call}: given its own context of {size} tokens again, it changed it once more"
         )
     });
-    Judged::by(!played.record.compactions.is_empty(), found)
+    Judged::by(played.has_fired(), found)
 }
 
 /// Finds a strategy that never asks again once a model did not answer for a while.
@@ -76,12 +69,10 @@ pub(super) fn tries_again(plays: &Plays<'_>, _: &Known) -> Judged {
         return Judged::NoChance;
     };
     let has_answer = played.asked.iter().any(|asked| asked.answer.is_some());
-    let mut later = played
-        .prompts
-        .iter()
-        .filter(|prompt| prompt.call >= first.call);
+    let prompts = played.prompts.iter();
+    let mut later = prompts.skip_while(|prompt| prompt.call < first.call);
     let begin = later.next().map(|prompt| prompt.tokens);
-    let has_grown = later.next_back().map(|prompt| prompt.tokens) > begin;
+    let has_grown = later.last().map(|prompt| prompt.tokens) > begin;
     let has_died = matches!(played.record.end, End::Died { .. });
     let found = (has_died || !has_answer && has_grown).then(|| {
         format!(
@@ -95,9 +86,8 @@ pub(super) fn tries_again(plays: &Plays<'_>, _: &Known) -> Judged {
 /// Finds a strategy that sends a request that failed again and again, call after call.
 fn insists(played: &Played) -> Judged {
     let failed = played.asked.iter().filter(|asked| asked.answer.is_none());
-    let often = failed
-        .clone()
-        .filter(|asked| times_sent(played, asked) > TIMES_SENT);
+    let all = failed.clone();
+    let often = all.filter(|asked| times_sent(played, asked) > TIMES_SENT);
     let calls: BTreeSet<usize> = often.map(|asked| asked.call).collect();
     let first = calls.first().filter(|_| calls.len() >= INSISTS);
     let found = first.map(|first| {
@@ -111,10 +101,10 @@ fn insists(played: &Played) -> Judged {
 
 /// The number of equal requests in a call.
 fn times_sent(played: &Played, asked: &Asked) -> usize {
-    let others = played.asked.iter().filter(|other| other.call == asked.call);
-    others
-        .filter(|other| other.request.messages == asked.request.messages)
-        .count()
+    let others = played.asked.iter().filter(|other| {
+        other.call == asked.call && other.request.messages == asked.request.messages
+    });
+    others.count()
 }
 
 pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
@@ -126,13 +116,8 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
         return Judged::NoChance;
     }
     let played = plays.usual();
-    let calls: Vec<usize> = played
-        .asked
-        .iter()
-        .map(|asked| asked.call)
-        .collect::<BTreeSet<_>>()
-        .into_iter()
-        .collect();
+    let mut calls: Vec<usize> = played.asked.iter().map(|asked| asked.call).collect();
+    calls.dedup();
     let often = calls.windows(2).find(|pair| pair[1] - pair[0] < CALLS);
     let often = often.map(|pair| {
         format!(
@@ -142,14 +127,10 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
     });
     let frees_nothing = || {
         calls.iter().find_map(|call| {
-            let events = || {
-                played
-                    .record
-                    .compactions
-                    .iter()
-                    .filter(|event| event.call == *call)
-            };
-            let (before, after) = (events().next()?.before, events().next_back()?.after);
+            let events = played.record.compactions.iter();
+            let mut own = events.filter(|event| event.call == *call);
+            let first = own.next()?;
+            let (before, after) = (first.before, own.next_back().unwrap_or(first).after);
             (after >= before).then(|| {
                 format!("call {call}: a model is asked, and {before} tokens become {after}")
             })
@@ -211,10 +192,7 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
     match plays.scene.subject {
         Matter::Growth | Matter::Chinese | Matter::Overfull => {}
         Matter::Work if window >= LARGE => {
-            return Judged::by(
-                !played.record.compactions.is_empty(),
-                counts_pictures(plays, known),
-            );
+            return Judged::by(played.has_fired(), counts_pictures(plays, known));
         }
         _ => return Judged::NoChance,
     }

@@ -272,7 +272,7 @@ fn label(name: &str, value: &Value, brief: &Brief) -> Result<Option<bool>, Strin
                     "`{name}` must be a verdict, as `right` or `incomplete`, not `{text}`"
                 ));
             };
-            Some(is_right(judge::graded(word, brief.is_never_said())) == Some(true))
+            Some(is_right(judge::verdict(Ok(word), brief.is_never_said())) == Some(true))
         }
     })
 }

@@ -156,9 +156,8 @@ pub fn kept(
 /// The list in a reply, fenced or not.
 fn read(reply: &str) -> Option<Vec<ProposedDecision>> {
     let list = reply.trim();
-    let fenced = list
-        .strip_prefix("```")
-        .and_then(|rest| rest.strip_suffix("```"));
+    let open = list.strip_prefix("```");
+    let fenced = open.and_then(|rest| rest.strip_suffix("```"));
     let list = fenced.map_or(list, |inside| inside.trim_start_matches("json").trim());
     serde_json::from_str(list).ok()
 }
@@ -169,12 +168,10 @@ fn borne_out(session: &Session, proposed: &ProposedDecision) -> Result<usize, Dr
     if word_count(quote) < LEAST_WORDS {
         return Err(DropReason::QuoteNotFound);
     }
-    let messages = session.messages().iter().enumerate();
-    let holding: Vec<usize> = messages
-        .filter(|(_, message)| said(message).any(|text| text.contains(quote)))
-        .map(|(at, _)| at)
-        .collect();
-    let [at] = holding[..] else {
+    let messages = session.messages().iter();
+    let mut holding = messages.map(|message| said(message).any(|text| text.contains(quote)));
+    let first = holding.position(|holds| holds);
+    let Some(at) = first.filter(|_| !holding.any(|holds| holds)) else {
         return Err(DropReason::QuoteNotFound);
     };
     let [quoted, question, choice, reason] = [

@@ -46,14 +46,13 @@ pub(super) fn typed(session: &Session) -> Vec<(usize, &str)> {
 fn ends_in_element(message: &Message) -> bool {
     let text = message.texts().next_back().map_or("", |(_, text)| text);
     let element = text.trim_end().strip_suffix('>');
-    let name = element
-        .and_then(|text| text.rsplit_once("</"))
-        .map_or("", |(_, name)| name);
+    let Some((_, name)) = element.and_then(|text| text.rsplit_once("</")) else {
+        return false;
+    };
+    let mut letters = name.chars();
     message.role() == Role::Assistant
         && !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_alphanumeric() || "_-:".contains(c))
+        && letters.all(|c| c.is_alphanumeric() || "_-:".contains(c))
 }
 
 /// The parts of a text outside of a product's elements, without blank ones.

@@ -129,9 +129,8 @@ fn has_digit(text: &str) -> bool {
 /// The question about a rule: it names a path or a name in it, or the words before its first anchor.
 fn asked(rule: &Rule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     let words: Vec<&str> = rule.sentence.split_whitespace().collect();
-    let mut bare = words
-        .iter()
-        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let trimmed = words.iter();
+    let mut bare = trimmed.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     let named =
         bare.find(|word| rule.marks.anchors.contains(&word.to_lowercase()) && !has_digit(word));
     let (topic, question) = if let Some(named) = named {
@@ -207,10 +206,10 @@ fn typed_rules(session: &Session) -> Vec<Rule<'_>> {
     let mut known = BTreeSet::new();
     let mut texts = typed(session);
     texts.retain(|(_, text)| text.chars().count() <= TYPED_CHARS && known.insert(*text));
-    let rules = texts
-        .into_iter()
-        .flat_map(|(message, text)| rules_in(text, message, true));
-    rules.collect()
+    let typed = texts.into_iter();
+    typed
+        .flat_map(|(message, text)| rules_in(text, message, true))
+        .collect()
 }
 
 /// The rules in files of rules that the session shows: as the product puts them before the agent, or as a tool reads them.

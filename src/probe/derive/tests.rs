@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::probe::{FactExt as _, Selection};
+use crate::probe::Selection;
 use crate::session::{
     CompactedTo, ContentBlock, JsonText, Message, Recorded, RecordedCompaction, Role, SessionParts,
     Tag,
@@ -75,7 +75,7 @@ fn check(parts: Vec<Vec<Message>>, expected: &[&str]) {
         .map(|fact| {
             let before = fact.until.unwrap_or(session.messages().len());
             let until = fact.until.map_or(String::new(), |until| until.to_string());
-            let answer = fact.fact.in_words(before);
+            let answer = fact.fact.spec().in_words(before);
             format!("{:?}..{until} {} {answer}", fact.evidence, fact.question)
         })
         .collect();
@@ -323,7 +323,7 @@ fn the_last_request_is_the_last_one_that_can_be_quoted() {
             .items(&session, std::slice::from_ref(&fact))
             .iter()
             .any(|item| item.percent == 100);
-        is_asked.then(|| fact.fact.in_words(usize::MAX))
+        is_asked.then(|| fact.fact.spec().in_words(usize::MAX))
     };
     let last = |texts: &[&str]| {
         let messages = texts.iter().flat_map(|text| [typed(text), agent("Done.")]);

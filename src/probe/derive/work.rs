@@ -71,9 +71,8 @@ impl Call<'_> {
     }
 
     fn starts_in_background(&self) -> bool {
-        BACKGROUND
-            .iter()
-            .any(|flag| self.input.get(flag) == Some(&Value::Bool(true)))
+        let mut flags = BACKGROUND.iter();
+        flags.any(|flag| self.input.get(flag) == Some(&Value::Bool(true)))
     }
 
     /// Whether this call, which names a handle, leaves it ended.
@@ -206,10 +205,10 @@ fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
 /// calls name them by.
 fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
     let mut uses: BTreeMap<String, Vec<&Call<'_>>> = BTreeMap::new();
-    let shell = calls
+    for call in calls
         .iter()
-        .filter(|call| call.tool.class == ToolClass::Shell);
-    for call in shell {
+        .filter(|call| call.tool.class == ToolClass::Shell)
+    {
         for id in call.ids().filter(|id| id.len() >= HANDLE_BYTES) {
             uses.entry(id).or_default().push(call);
         }
@@ -275,12 +274,9 @@ pub(crate) fn items_of(tool: &ToolUse) -> Vec<String> {
 fn plan(session: &Session) -> Option<PlantedFact> {
     let mut versions: Vec<(usize, Value)> = Vec::new();
     for (at, message) in session.messages().iter().enumerate() {
-        for (_, tool) in message
-            .tool_uses()
-            .filter(|(_, tool)| tool.class == ToolClass::Todo)
-        {
-            versions.push((at, tool.input.value()));
-        }
+        let uses = message.tool_uses().map(|(_, tool)| tool);
+        let lists = uses.filter(|tool| tool.class == ToolClass::Todo);
+        versions.extend(lists.map(|tool| (at, tool.input.value())));
     }
     versions.retain(|(_, list)| tasks(list).next().is_some());
     let (_, last) = versions.last()?;

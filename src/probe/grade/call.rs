@@ -33,7 +33,10 @@ impl Call {
         }
         // Trimming took the bracket at the end.
         let (name, arguments) = answer.split_once(['(', ':'])?;
-        if name.is_empty() || !name.chars().all(is_of_name) || arguments.contains('\n') {
+        if name.is_empty()
+            || name.contains(|c: char| !c.is_alphanumeric() && !"_.-".contains(c))
+            || arguments.contains('\n')
+        {
             return None;
         }
         if WORDS.asking.iter().any(|asking| answer.starts_with(asking)) {
@@ -46,8 +49,4 @@ impl Call {
             && arguments.split_whitespace().count() <= MOST_WORDS;
         alone.then_some(Self::Made(answer))
     }
-}
-
-fn is_of_name(c: char) -> bool {
-    c.is_alphanumeric() || "_.-".contains(c)
 }

@@ -24,10 +24,8 @@ pub(crate) fn words(text: &str) -> Vec<String> {
         let core = trim_punctuation(word);
         if !core.contains(char::is_alphanumeric) {
             // In front of other words it marks a quotation.
-            let quotes = word.starts_with(['<', '>'])
-                && !split
-                    .peek()
-                    .is_some_and(|next| begins_with_digit(trim_punctuation(next)));
+            let next = trim_punctuation(split.peek().unwrap_or(&""));
+            let quotes = word.starts_with(['<', '>']) && !begins_with_digit(next);
             if SIGNS.contains(&word) && !quotes {
                 words.push(word.to_owned());
             }
@@ -111,18 +109,17 @@ impl Around {
 
 /// Whether a text goes on with an exception that the known one has not.
 pub(crate) fn excepts(text: &str, known: &str) -> bool {
-    let known = words(known);
-    words(text)
-        .iter()
-        .any(|word| WORDS.excepting.has(word) && !known.contains(word))
+    let (said, known) = (words(text), words(known));
+    let mut new = said.iter().filter(|word| !known.contains(word));
+    new.any(|word| WORDS.excepting.has(word))
 }
 
 /// Whether a text holds a phrase with no letter or digit beside it.
 pub(crate) fn has_phrase(text: &str, phrase: &str) -> bool {
-    let mut found = text
-        .match_indices(phrase)
-        .map(|(at, _)| (&text[..at], &text[at + phrase.len()..]));
-    found.any(|(before, behind)| !before.ends_with(is_spaced) && !behind.starts_with(is_spaced))
+    text.match_indices(phrase).any(|(at, _)| {
+        let (before, behind) = (&text[..at], &text[at + phrase.len()..]);
+        !before.ends_with(is_spaced) && !behind.starts_with(is_spaced)
+    })
 }
 
 fn is_spaced(c: char) -> bool {

@@ -30,8 +30,8 @@ impl Gold<'_> {
         }
         let gold = self.wanted.len();
         let common = self.wanted.intersection(answered).count();
-        let extra = answered.difference(&self.wanted);
-        let extra = extra
+        let others = answered.difference(&self.wanted);
+        let extra = others
             .filter(|entry| !self.optional.contains(*entry))
             .count();
         let old = answered.intersection(self.ever).count() > common;

@@ -69,10 +69,8 @@ fn unwrapped(text: &str) -> Option<String> {
 fn without_source(text: &str) -> &str {
     let (before, last) = text.rsplit_once('\n').unwrap_or_default();
     let label = last.split_once([':', '：']).map_or("", |(label, _)| label);
-    if WORDS
-        .source
-        .has(&trim_punctuation(label.trim()).to_lowercase())
-    {
+    let named = trim_punctuation(label.trim()).to_lowercase();
+    if WORDS.source.has(&named) {
         return before.trim();
     }
     text

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::{NEVER_SAID, neutralised};
 use crate::probe::kind::{Answers, Spec};
-use crate::probe::{FactExt as _, ProbeExt as _, Specified as _};
 use crate::probe::{OTHER_ORDER, Probe};
+use crate::probe::{ProbeExt as _, Specified as _};
 
 /// The most values of other items that are shown.
 const OTHERS: usize = 8;
@@ -43,12 +43,13 @@ impl Brief {
 
     /// Of a probe as it is asked before the message of this index, in a session with these probes.
     pub fn of(probe: &Probe, probes: &[Probe], before: usize) -> Self {
-        let mut earlier = older(&probe.fact.spec(), before);
+        let spec = probe.fact.spec();
+        let mut earlier = older(&spec, before);
         earlier.drain(..earlier.len().saturating_sub(OLDER));
         Self {
             question: probe.questions().join(OTHER_ORDER),
-            form: Some(probe.answer_format().in_words().to_owned()),
-            reference: probe.fact.in_words(before),
+            form: Some(spec.format.in_words().to_owned()),
+            reference: spec.in_words(before),
             older: earlier,
             others: others(probe, probes),
         }

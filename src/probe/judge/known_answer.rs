@@ -43,10 +43,8 @@ pub fn known_answers(task: JudgeTask) -> Vec<KnownAnswer> {
 
 impl KnownAnswer {
     fn read(line: &str, task: JudgeTask) -> Option<Self> {
-        let cells: Vec<String> = line
-            .split('\t')
-            .map(|cell| cell.replace("\\n", "\n"))
-            .collect();
+        let written = line.split('\t').map(|cell| cell.replace("\\n", "\n"));
+        let cells: Vec<String> = written.collect();
         let [name, verdict, question, reference, older, answer] = cells.try_into().ok()?;
         let reference = if reference.is_empty() {
             NEVER_SAID
@@ -56,10 +54,7 @@ impl KnownAnswer {
         Some(Self {
             name,
             brief: Brief {
-                older: Some(older)
-                    .filter(|older| !older.is_empty())
-                    .into_iter()
-                    .collect(),
+                older: Vec::from_iter((!older.is_empty()).then_some(older)),
                 ..Brief::new(&question, reference)
             },
             answer,

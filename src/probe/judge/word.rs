@@ -42,14 +42,11 @@ impl Word {
     /// The verdict of this word; case, apostrophes and punctuation around it do not matter.
     pub fn parse(word: &str) -> Option<Self> {
         let bare = word.trim_matches(|c: char| c.is_whitespace() || "\"'`*_.!,’".contains(c));
-        let word = bare
-            .to_lowercase()
-            .replace(['\'', '’'], "")
-            .replace(['_', '-'], " ");
+        let joined = bare.to_lowercase().replace(['\'', '’'], "");
+        let word = joined.replace(['_', '-'], " ");
         let mut words = WORDS.iter();
-        words
-            .find(|(_, names)| names.contains(&word.as_str()))
-            .map(|(found, _)| *found)
+        let found = words.find(|(_, names)| names.contains(&word.as_str()));
+        found.map(|(word, _)| *word)
     }
 
     /// The verdict in a reply: in the objects that have a `verdict`, whatever else is in or around
@@ -111,9 +108,8 @@ fn objects(text: &str) -> Vec<Value> {
         let Some(Ok(Value::Object(object))) = values.next() else {
             continue;
         };
-        let said = object
-            .iter()
-            .find(|(key, _)| key.trim().eq_ignore_ascii_case("verdict"));
+        let mut fields = object.iter();
+        let said = fields.find(|(key, _)| key.trim().eq_ignore_ascii_case("verdict"));
         if let Some((_, said)) = said {
             found.push(said.clone());
             from = start + values.byte_offset();

@@ -31,40 +31,35 @@ fn grade(arguments: &[KeyValue], answer: &Answer<'_>) -> Option<Score> {
         }
     };
     let wanted: Vec<Vec<String>> = arguments.iter().map(|pair| words(&pair.value)).collect();
-    let found = wanted
-        .iter()
-        .filter(|value| has_phrase(&call, &value.join(" ")))
-        .count();
+    let found = wanted.iter().filter(|value| holds(&call, value)).count();
     // A planted word without a digit may be one of the call's own.
-    let codes = answer.rules.known_values().filter(|value| {
-        value
-            .iter()
-            .any(|word| word.contains(|c: char| c.is_ascii_digit()))
+    let mut others = answer.rules.known_values().filter(|value| {
+        let mut letters = value.iter().flat_map(|word| word.chars());
+        letters.any(|c| c.is_ascii_digit()) && wanted.iter().all(|own| own != value)
     });
-    let mut others = codes.filter(|value| wanted.iter().all(|own| own != value));
-    match (
-        found,
-        others.any(|value| has_phrase(&call, &value.join(" "))),
-    ) {
+    match (found, others.any(|value| holds(&call, value))) {
         (all, false) if all == wanted.len() && is_passed(arguments, &call) => Some(RIGHT),
         (0, true) => Some(wrong(Outcome::Misbound)),
         _ => None,
     }
 }
 
+fn holds(call: &str, value: &[String]) -> bool {
+    has_phrase(call, &value.join(" "))
+}
+
 /// Whether each value is an argument by itself, and none under the name of another.
 fn is_passed(arguments: &[KeyValue], call: &str) -> bool {
     let mut quote = None;
-    let passed: Vec<&str> = call
-        .split(|c| {
-            if let Some(open) = quote {
-                quote = quote.filter(|_| open != c);
-                return false;
-            }
-            quote = Some(c).filter(|c| matches!(c, '"' | '\''));
-            ",(){}[]\n".contains(c)
-        })
-        .collect();
+    let passed = call.split(|c| {
+        if let Some(open) = quote {
+            quote = quote.filter(|_| open != c);
+            return false;
+        }
+        quote = Some(c).filter(|c| matches!(c, '"' | '\''));
+        ",(){}[]\n".contains(c)
+    });
+    let passed: Vec<&str> = passed.collect();
     arguments.iter().all(|own| {
         let own_value = words(&own.value);
         let others = arguments.iter().filter(|other| other.key != own.key);

@@ -77,16 +77,13 @@ fn letters(statement: &str, foil: &str, answer: &str) -> Option<Score> {
     if abstains_in_one_order(answer) {
         return Some(wrong(Outcome::Abstained));
     }
-    Some(
-        match (
-            is_a(straight, statement, foil)?,
-            is_a(turned, foil, statement)?,
-        ) {
-            (true, false) => RIGHT,
-            (true, true) | (false, false) => wrong(Outcome::Partial),
-            (false, true) => wrong(Outcome::Wrong),
-        },
-    )
+    let first = is_a(straight, statement, foil)?;
+    let then = is_a(turned, foil, statement)?;
+    Some(match (first, then) {
+        (true, false) => RIGHT,
+        (true, true) | (false, false) => wrong(Outcome::Partial),
+        (false, true) => wrong(Outcome::Wrong),
+    })
 }
 
 /// Whether an answer is the letter A, alone or with its option: the article "a" is none.

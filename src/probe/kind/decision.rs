@@ -23,10 +23,9 @@ pub(super) fn spec<'a>(
                 return Some(RIGHT);
             }
             let plain = answer.around([]);
-            rejected
-                .iter()
-                .any(|option| plain.holds_only(&said, &words(option)))
-                .then_some(wrong(Outcome::Misbound))
+            let mut options = rejected.iter();
+            let is_rejected = options.any(|option| plain.holds_only(&said, &words(option)));
+            is_rejected.then_some(wrong(Outcome::Misbound))
         })),
         ..Spec::new(ProbeKind::Decision, AnswerFormat::Choice, parts)
     }

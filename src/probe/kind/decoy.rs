@@ -26,7 +26,6 @@ fn grade(answer: &Answer<'_>) -> Option<Score> {
     if abstains(answer.text) {
         return Some(RIGHT);
     }
-    answer
-        .is_anothers(&answer.around([]), &words(answer.text))
-        .then_some(wrong(Outcome::Invented))
+    let is_anothers = answer.is_anothers(&answer.around([]), &words(answer.text));
+    is_anothers.then_some(wrong(Outcome::Invented))
 }

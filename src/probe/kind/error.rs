@@ -25,9 +25,7 @@ fn is_fault(around: &Around, code: &str, place: &str, answer: &str) -> bool {
     let (file, line) = place.rsplit_once(':').unwrap_or((&place, &place));
     let parts = [&*code, &*place, file, line];
     let answer = words(answer);
-    let said = answer.iter().map(String::as_str);
-    let said: BTreeSet<&str> = said
-        .filter(|word| parts.contains(word) || !around.allows(word))
-        .collect();
+    let mut said: BTreeSet<&str> = answer.iter().map(String::as_str).collect();
+    said.retain(|word| parts.contains(word) || !around.allows(word));
     said == BTreeSet::from([parts[0], parts[1]]) || said == BTreeSet::from([parts[0], file, line])
 }

@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, unit: &'a str, values: &'a [Revision]) -> Spec<'a> {
-    let parts = Part::revisions(Search::Count, key, values);
+    let parts = Part::revisions(Search::Version, key, values);
     Spec {
         answers: Answers::Newest,
         unit,

@@ -150,27 +150,23 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
             .iter()
             .any(|(whole, _)| whole.contains(&place.start))
     });
-    let nexts = places
-        .iter()
-        .skip(1)
-        .map(|place| Some(&text[place.clone()]));
-    let pairs = places.iter().zip(nexts.chain([None]));
     let mut found: Vec<Anchor> = Vec::new();
     let mut numbers: Vec<(usize, Range<usize>)> = Vec::new();
-    let mut number: Option<Anchor> = None;
-    for (place, next) in pairs {
+    let mut last: Option<Anchor> = None;
+    for (at, place) in places.iter().enumerate() {
         // The unit of a number is no name: `MB`.
-        let counted =
-            number.is_some_and(|number| number.counts(&text[place.clone()].to_lowercase()));
+        let counted = last.is_some_and(|last| last.counts(&text[place.clone()].to_lowercase()));
+        let next = places.get(at + 1).map(|next| &text[next.clone()]);
         let read = Anchor::read(text, place, next).filter(|_| !counted);
-        if read
-            .as_ref()
-            .is_some_and(|read| read.kind == AnchorKind::Number)
+        if let Some(Anchor {
+            kind: AnchorKind::Number,
+            ..
+        }) = read
         {
             numbers.push((found.len(), place.clone()));
         }
         found.extend(read.clone());
-        number = read;
+        last = read;
     }
     for (place, moment) in moments {
         found.push(Anchor {
@@ -184,10 +180,7 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
             .iter()
             .filter(|(at, _)| found[*at].is_like(&found[*own]));
         let like: Vec<Range<usize>> = like.map(|(_, place)| place.clone()).collect();
-        let at = like
-            .iter()
-            .position(|other| other == place)
-            .unwrap_or_default();
+        let at = like.partition_point(|other| other.start < place.start);
         let standing = standing(text, &(0..text.len()), &like, at, false);
         found[*own].is_former = like.len() > 1 && standing == Standing::Former;
     }
@@ -248,9 +241,8 @@ fn rooted(text: &str, place: &Range<usize>) -> String {
 fn canonical(token: &str) -> String {
     let composed = token.nfkc().flat_map(char::to_lowercase);
     let lower = composed.collect::<String>().replace('\\', "/");
-    let own = lower
-        .strip_suffix("'s")
-        .or_else(|| lower.strip_suffix("\u{2019}s"));
+    let mut genitives = ["'s", "\u{2019}s"].iter();
+    let own = genitives.find_map(|ending| lower.strip_suffix(ending));
     own.unwrap_or(&lower).to_owned()
 }
 

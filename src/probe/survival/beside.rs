@@ -106,11 +106,10 @@ impl<'t> Values<'t> {
             let owner = beside.find(|value| clauses.contains(&(**value, at.clause)));
             (word, owner.or_else(|| sides.next()).copied())
         });
-        let words = words.collect();
         Self {
             text,
+            words: words.collect(),
             places,
-            words,
         }
     }
 
@@ -156,19 +155,14 @@ impl<'t> Values<'t> {
 
     fn standing(&self, at: usize, is_one_of: bool) -> Standing {
         let sentence = self.sentence(at);
-        let first = self
-            .places
-            .partition_point(|place| place.start < sentence.start);
-        let end = self
-            .places
-            .partition_point(|place| place.start < sentence.end);
-        standing(
-            self.text,
-            &sentence,
-            &self.places[first..end],
-            at - first,
-            is_one_of,
-        )
+        let first = self.before(sentence.start);
+        let own = &self.places[first..self.before(sentence.end)];
+        standing(self.text, &sentence, own, at - first, is_one_of)
+    }
+
+    /// The number of values before a byte.
+    fn before(&self, byte: usize) -> usize {
+        self.places.partition_point(|place| place.start < byte)
     }
 
     /// The sentence around a value, which may hold what ends others: `2.5`.
@@ -241,9 +235,7 @@ impl Survival {
         places.retain(|other| other.end <= own.start || own.end <= other.start);
         places.push(own.clone());
         let values = Values::read(around, places);
-        let at = values
-            .places
-            .partition_point(|place| place.start < own.start);
+        let at = values.before(own.start);
         (values, at)
     }
 
@@ -319,14 +311,9 @@ pub(super) fn goes_on(text: &str, place: &Range<usize>) -> bool {
     let value = &text[place.clone()];
     let mut before = text[..place.start].chars().rev();
     let mut behind = text[place.end..].chars();
-    let before = [before.next(), before.next()];
-    joins(value, value.chars().next(), before, true)
-        || joins(
-            value,
-            value.chars().next_back(),
-            [behind.next(), behind.next()],
-            false,
-        )
+    let (first, last) = (value.chars().next(), value.chars().next_back());
+    joins(value, first, [before.next(), before.next()], true)
+        || joins(value, last, [behind.next(), behind.next()], false)
 }
 
 /// Whether a value is a number and a unit, and so an amount of another thing in front of `/s`.

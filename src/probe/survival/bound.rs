@@ -33,11 +33,10 @@ pub(super) fn is_bound(text: &str, place: &Range<usize>, key: &[String]) -> bool
             places.push((index, at));
         }
     });
+    let object = object.unwrap_or_default();
     places.retain(|(_, at)| {
         line.contains(&at.start)
-            || object
-                .as_ref()
-                .is_some_and(|object| object.contains(&at.start))
+            || object.contains(&at.start)
             || own.as_ref().is_some_and(|own| {
                 let behind = at.word.saturating_sub(own.end);
                 own.start.saturating_sub(at.word).max(behind) <= BINDING_WORDS

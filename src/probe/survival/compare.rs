@@ -69,10 +69,9 @@ impl Sentence {
             cue.class == Class::Forbid
                 && !bounds.any(|bound| cue.is_right_before(bound, DENIED_WITHIN))
         });
-        let mut clauses: Vec<Option<usize>> = forbids
-            .map(|cue| cue.at.map(|at| self.clauses[at]))
-            .filter(|clause| clause.is_none_or(|clause| self.concerns(clause, content)))
-            .collect();
+        let places = forbids.map(|cue| cue.at.map(|at| self.clauses[at]));
+        let mut clauses: Vec<Option<usize>> = places.collect();
+        clauses.retain(|clause| clause.is_none_or(|clause| self.concerns(clause, content)));
         // Entries without spaces are parts of one another.
         clauses.dedup_by(|one, other| one.is_none() && other.is_none());
         let count = clauses.len();
@@ -85,11 +84,9 @@ impl Sentence {
 
     /// Whether a clause has one of these words, or says nothing by itself.
     pub(super) fn concerns(&self, clause: usize, content: &[String]) -> bool {
-        let own = (0..self.words.len()).filter(|at| self.clauses[*at] == clause);
-        let own = own
-            .filter(|at| !self.is_empty(*at))
-            .map(|at| &self.words[at]);
-        let said: Vec<String> = own.cloned().collect();
+        let places = 0..self.words.len();
+        let own = places.filter(|at| self.clauses[*at] == clause && !self.is_empty(*at));
+        let said: Vec<String> = own.map(|at| self.words[at].clone()).collect();
         content.is_empty() || said.is_empty() || alike(&said, content) > 0
     }
 
@@ -124,10 +121,8 @@ impl Sentence {
     fn crosses(&self, rule: &Self) -> bool {
         let known = rule.dividers();
         self.dividers().iter().any(|(kind, at)| {
-            let mut known = known.iter().filter(|(known, _)| known == kind);
-            known
-                .next()
-                .is_some_and(|(_, known)| self.swaps(*at, rule, *known))
+            let same = known.iter().find(|(known, _)| known == kind);
+            same.is_some_and(|(_, known)| self.swaps(*at, rule, *known))
         })
     }
 
@@ -169,16 +164,15 @@ impl Sentence {
 
     /// Whether it has two anchors of one kind in another order than a rule.
     pub(super) fn reorders(&self, rule: &Self) -> bool {
-        let exact = rule
+        let mut places: Vec<(&Anchor, usize)> = Vec::new();
+        for known in rule
             .anchors
             .iter()
-            .filter(|own| own.kind != AnchorKind::Name);
-        let places: Vec<(&Anchor, usize)> = exact
-            .filter_map(|known| {
-                let place = self.anchors.iter().position(|own| own.is_same(known))?;
-                Some((known, place))
-            })
-            .collect();
+            .filter(|own| own.kind != AnchorKind::Name)
+        {
+            let place = self.anchors.iter().position(|own| own.is_same(known));
+            places.extend(place.map(|place| (known, place)));
+        }
         places.iter().enumerate().any(|(at, (one, first))| {
             let mut later = places[at + 1..].iter();
             later.any(|(other, then)| one.is_like(other) && then < first)
@@ -191,10 +185,7 @@ impl Sentence {
         let known = &rule.words;
         let from = gone.saturating_sub(REPLACED_WITHIN);
         let to = known.len().min(gone + 1 + REPLACED_WITHIN);
-        let before = known[from..gone]
-            .iter()
-            .rev()
-            .find(|word| self.has_word(word));
+        let before = known[from..gone].iter().rfind(|word| self.has_word(word));
         let behind = known[gone + 1..to].iter().find(|word| self.has_word(word));
         if before.is_none() && behind.is_none() {
             return false;

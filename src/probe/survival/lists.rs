@@ -11,7 +11,8 @@ use crate::script::is_unspaced;
 /// A text is of a script without lists if more than one of so many letters is.
 const LEAST_FOREIGN: usize = 5;
 
-/// What the words of a list say, by the name of the list. Those up to [`Self::Allow`] say it about the force of a rule.
+/// What the words of a list say, by the name of the list. Those up to [`Self::Allow`] say it about the force of a rule; all
+/// before [`Self::Stop`] are looked for in a sentence, the others are asked for word by word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Class {
@@ -31,8 +32,6 @@ pub(super) enum Class {
     Restrict,
     Narrow,
     Along,
-    /// Of a heading whose list is one of rules.
-    RuleHeading,
     Whole,
     Doubt,
     Guess,
@@ -81,6 +80,8 @@ pub(super) enum Class {
     Opposites,
     /// States of an item that is done.
     Ticked,
+    /// Of a heading whose list is one of rules.
+    RuleHeading,
 }
 
 impl Class {
@@ -89,25 +90,9 @@ impl Class {
         matches!(self, Self::Upper | Self::Lower)
     }
 
-    /// Whether its words are looked for in a sentence: the others are asked for word by word.
+    /// Whether its words are looked for in a sentence.
     fn is_cue(self) -> bool {
-        !matches!(
-            self,
-            Self::Stop
-                | Self::Divide
-                | Self::Foreign
-                | Self::Units
-                | Self::Signs
-                | Self::Powers
-                | Self::Scales
-                | Self::And
-                | Self::Months
-                | Self::Places
-                | Self::Numbers
-                | Self::Opposites
-                | Self::Ticked
-                | Self::RuleHeading
-        )
+        self < Self::Stop
     }
 }
 

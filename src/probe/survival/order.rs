@@ -123,24 +123,25 @@ fn marked(
     let clause = behind.split(CLAUSE_ENDS).next().unwrap_or_default();
     if next.is_some() && clause.len() == behind.len() {
         // Words between two values of a clause are those of the second.
-        let parts = nearest_before(behind, true) == Some(Class::Either);
-        return if parts {
-            Standing::Unclear
-        } else {
-            Standing::Plain
+        return match nearest_before(behind, true) {
+            Some(Class::Either) => Standing::Unclear,
+            _ => Standing::Plain,
         };
     }
     let words = words_of(clause);
     let cues = LISTS.cues(clause, &words[..words.len().min(SAID_WITHIN)]);
     // "… was withdrawn" is said of the value; "E17 expired handle" is not.
-    let is_said = words
-        .first()
-        .is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let first = words.first();
+    let is_said = first.is_some_and(|word| LISTS.has(&[Class::Stop], word));
     match () {
         () if is_said && has(&cues, Class::Revoke) => Standing::Former,
         () if is_one_of && has(&cues, Class::FormerBehind) => Standing::Former,
         () if is_one_of && has(&cues, Class::CurrentBehind) => Standing::Current,
-        () if says(clause, Class::DeniedBehind) || is_doubted(before, behind) => Standing::Unclear,
+        () if has(&LISTS.cues(clause, &words), Class::DeniedBehind)
+            || is_doubted(before, behind) =>
+        {
+            Standing::Unclear
+        }
         () => Standing::Plain,
     }
 }
@@ -149,7 +150,8 @@ fn marked(
 fn is_doubted(before: &str, behind: &str) -> bool {
     let clause = before.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
     let asked = behind.strip_prefix('?');
-    says(clause, Class::Guess) || asked.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+    has(&LISTS.cues(clause, &words_of(clause)), Class::Guess)
+        || asked.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
 fn has_arrow(text: &str) -> bool {
@@ -164,9 +166,8 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
     }
     let clause = text.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
     let words = words_of(clause);
-    let is_front = words
-        .last()
-        .is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let last = words.last();
+    let is_front = last.is_some_and(|word| LISTS.has(&[Class::Stop], word));
     let is_aside = text
         .strip_suffix(clause)
         .is_some_and(|text| text.ends_with('('));
@@ -199,11 +200,6 @@ pub(super) fn is_struck(text: &str, at: usize) -> bool {
         &around[place.start..line.end],
     ];
     before.matches("~~").count() % 2 == 1 && behind.contains("~~")
-}
-
-/// Whether a text has a cue of this class.
-fn says(text: &str, class: Class) -> bool {
-    has(&LISTS.cues(text, &words_of(text)), class)
 }
 
 fn has(cues: &[Cue], class: Class) -> bool {
@@ -292,9 +288,8 @@ fn mark_beside(line: &str, own: &Range<usize>) -> Option<bool> {
     let (before, behind) = (&line[..own.start], &line[own.end..]);
     let ticks = TICKS.iter().map(|mark| (*mark, true));
     let marks = ticks.chain(NO_TICKS.iter().map(|mark| (*mark, false)));
-    let last = marks
-        .clone()
-        .filter_map(|(mark, ticks)| Some((before.rfind(mark)?, ticks)));
+    let all = marks.clone();
+    let last = all.filter_map(|(mark, ticks)| Some((before.rfind(mark)?, ticks)));
     let first = marks.filter_map(|(mark, ticks)| Some((behind.find(mark)?, ticks)));
     let found = last.max().or_else(|| first.min());
     found.map(|(_, ticks)| ticks)

@@ -107,9 +107,8 @@ pub(super) fn quantities(text: &str) -> Vec<(Range<usize>, Quantity)> {
         let read = amount(text, &captures, number);
         at = read.as_ref().map_or(number.end(), |(place, _)| place.end);
         found.extend(read.filter(|(place, _)| {
-            !found
-                .iter()
-                .any(|(other, _)| is_part(place, other) || place == other)
+            let mut known = found.iter();
+            !known.any(|(other, _)| is_part(place, other) || place == other)
         }));
     }
     found
@@ -154,10 +153,8 @@ fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
     let part = |names| named(names).map(|part: Match<'_>| part.as_str().to_lowercase());
     let month = part(["m", "m2", "m3", "m4"])?;
     let month = LISTS.stands_for(Class::Months, &month).unwrap_or(&month);
-    let (month, day) = (
-        month.parse::<u8>().ok()?,
-        part(["d", "d2", "d3", "d4"])?.parse::<u8>().ok()?,
-    );
+    let month: u8 = month.parse().ok()?;
+    let day: u8 = part(["d", "d2", "d3", "d4"])?.parse().ok()?;
     let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
     let amount = format!("{}-{month:02}-{day:02}", part(["y", "y2", "y3", "y4"])?);
     is_date.then_some((found.get(0)?.range(), exact(amount, "date")))
@@ -170,17 +167,12 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
     if goes_on(text, &place) {
         return None;
     }
-    let digits = number
-        .as_str()
-        .chars()
-        .filter(char::is_ascii_digit)
-        .collect::<String>();
-    let mut written = format!("{digits}{}", rest.map_or("", |rest| rest.as_str()));
+    let digits = number.as_str().chars().filter(char::is_ascii_digit);
+    let mut written: String = digits.collect();
+    written.push_str(rest.map_or("", |rest| rest.as_str()));
     let mut value: f64 = written.parse().ok()?;
-    let mut words = ["one", "two"]
-        .into_iter()
-        .filter_map(|name| found.name(name))
-        .peekable();
+    let names = ["one", "two"].into_iter();
+    let mut words = names.filter_map(|name| found.name(name)).peekable();
     if let Some(power) = words.peek().and_then(|word| listed(Class::Powers, *word)) {
         value *= power.parse::<f64>().ok()?;
         written = decimal(value);
@@ -207,20 +199,12 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
         // The version of something, or an id.
         return None;
     }
-    let amount = if unit.is_some() {
-        decimal(value)
-    } else {
-        written.clone()
+    let quantity = Quantity {
+        amount: unit.map_or_else(|| written.clone(), |_| decimal(value)),
+        unit: unit.unwrap_or_default().to_owned(),
+        number: written,
     };
-    let unit = unit.unwrap_or_default().to_owned();
-    Some((
-        place,
-        Quantity {
-            amount,
-            unit,
-            number: written,
-        },
-    ))
+    Some((place, quantity))
 }
 
 fn listed(class: Class, word: Match<'_>) -> Option<&'static str> {
@@ -232,17 +216,14 @@ fn smaller(text: &str, base: &str) -> Option<(usize, f64)> {
     let found = SMALLER.at(text, 0)?;
     let and = found.name("and");
     let value: f64 = found.name("number")?.as_str().parse().ok()?;
-    let unit = found
-        .name("unit")
-        .and_then(|unit| listed(Class::Units, unit));
+    let word = found.name("unit");
+    let unit = word.and_then(|word| listed(Class::Units, word));
+    let end = found.get(0)?.end();
+    let is_joined = and.is_none_or(|and| listed(Class::And, and).is_some());
     match unit.and_then(scale_of) {
-        Some((own, factor))
-            if own == base && and.is_none_or(|and| listed(Class::And, and).is_some()) =>
-        {
-            Some((found.get(0)?.end(), value * factor))
-        }
+        Some((own, factor)) if own == base && is_joined => Some((end, value * factor)),
         // An hour and its minutes.
-        None if found.name("number")?.start() == 0 => Some((found.get(0)?.end(), value * 60.0)),
+        None if found.name("number")?.start() == 0 => Some((end, value * 60.0)),
         _ => None,
     }
 }

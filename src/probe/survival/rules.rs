@@ -61,11 +61,9 @@ impl Marks {
 /// The force and the anchors of a sentence.
 pub(crate) fn marks(sentence: &str) -> Marks {
     let read = Sentence::read(sentence);
+    let forces = FORCES.into_iter().filter(|class| read.has(*class));
     Marks {
-        forces: FORCES
-            .into_iter()
-            .filter(|class| read.has(*class))
-            .collect(),
+        forces: forces.collect(),
         anchors: read.anchors.into_iter().map(|anchor| anchor.text).collect(),
     }
 }
@@ -314,13 +312,12 @@ impl Part {
         let own = &self.sentence;
         let mut missing = self.missing(sentence).into_iter();
         let mut gone = (0..own.words.len())
-            .filter(|at| self.content.contains(&own.words[*at]) || own.is_unit(*at))
+            .filter(|at| self.content.contains(&own.words[*at]) || own.is_counted(&own.words[*at]))
             .filter(|at| alike(&own.words[*at..=*at], &sentence.words) == 0)
             .filter(|at| !sentence.is_counted(&own.words[*at]));
+        let mut others = sentence.others(own);
         (missing.any(|anchor| anchor.kind != AnchorKind::Number)
-            && sentence
-                .others(own)
-                .any(|other| other.kind != AnchorKind::Number))
+            && others.any(|other| other.kind != AnchorKind::Number))
             || gone.any(|at| sentence.replaces_word(own, at))
     }
 
@@ -337,18 +334,15 @@ impl Part {
     /// Whether only amounts are missing, and all that a sentence has instead are amounts of the same unit.
     fn is_amended(&self, missing: &[&Anchor], sentence: &Sentence) -> bool {
         let mut others = sentence.others(&self.sentence);
-        missing
-            .iter()
-            .all(|anchor| anchor.kind == AnchorKind::Number)
+        let mut kinds = missing.iter().map(|anchor| anchor.kind);
+        kinds.all(|kind| kind == AnchorKind::Number)
             && others.all(|other| missing.iter().any(|anchor| anchor.is_like(other)))
     }
 }
 
 impl Sentence {
     fn revokes(&self, rule: &Self) -> bool {
-        [Class::Revoke, Class::Permit]
-            .into_iter()
-            .any(|class| self.says_else(class, rule))
+        self.says_else(Class::Revoke, rule) || self.says_else(Class::Permit, rule)
     }
 
     /// Whether its words take back or weaken what a rule says.

@@ -52,9 +52,8 @@ impl Sentence {
             words.push(word.to_owned());
             clauses.push(place.clause);
             let token = places.partition_point(|token| token.end <= place.start);
-            let is_in = places
-                .get(token)
-                .is_some_and(|token| token.start <= place.start);
+            let next = places.get(token);
+            let is_in = next.is_some_and(|token| token.start <= place.start);
             owners.push(is_in.then_some(token));
         });
         let is_known = LISTS.know(text, &words);
@@ -198,11 +197,6 @@ impl Sentence {
         self.clauses.get(one) == self.clauses.get(other)
     }
 
-    /// Whether this word is the unit of one of its numbers.
-    pub(super) fn is_unit(&self, at: usize) -> bool {
-        self.is_counted(&self.words[at])
-    }
-
     /// Whether it has a number of this unit.
     pub(super) fn is_counted(&self, unit: &str) -> bool {
         self.anchors.iter().any(|anchor| anchor.counts(unit))
@@ -309,11 +303,8 @@ pub(super) fn is_alike(one: &str, other: &str) -> bool {
     if ending.is_some_and(|ending| ending <= longest) {
         return true;
     }
-    let common = one
-        .chars()
-        .zip(other.chars())
-        .take_while(|(a, b)| a == b)
-        .count();
+    let pairs = one.chars().zip(other.chars());
+    let common = pairs.take_while(|(a, b)| a == b).count();
     common >= ALIKE_LETTERS
         && 10 * common >= ALIKE_TENTHS * one.chars().count().max(other.chars().count())
 }

@@ -10,7 +10,7 @@ use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
 
 /// The place of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Position {
+pub(crate) struct Position {
     /// The number of words before it.
     pub(super) word: usize,
     /// How many sentences and lines end before it.
@@ -26,7 +26,7 @@ pub(super) struct Position {
 /// Letters and digits make words; everything else parts them, and so do the escapes `\n`, `\t`
 /// and `\r` of JSON. A full stop ends a sentence only where no word goes on at once. A run of
 /// Chinese, Japanese or Korean is a word for each two neighbours.
-pub(super) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
+pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
     let mut at = Position {
         word: 0,
         sentence: 0,
@@ -124,22 +124,15 @@ pub(super) fn words_of(text: &str) -> Vec<String> {
 
 /// The sentences of a text, each up to the first word of the next; at least one, which may have no word.
 pub(super) fn sentences(text: &str) -> Vec<Range<usize>> {
-    let mut starts = vec![(0, 0)];
+    let (mut sentences, mut start, mut last) = (Vec::new(), 0, 0);
     each_word(text, |_, at| {
-        if starts
-            .last()
-            .is_none_or(|(sentence, _)| *sentence != at.sentence)
-        {
-            starts.push((at.sentence, at.start));
+        if at.sentence != last {
+            sentences.push(start..at.start);
+            (start, last) = (at.start, at.sentence);
         }
     });
-    let nexts = starts[1..].iter().map(|(_, start)| *start);
-    let ends = nexts.chain([text.len()]);
-    starts
-        .iter()
-        .zip(ends)
-        .map(|((_, start), end)| *start..end)
-        .collect()
+    sentences.push(start..text.len());
+    sentences
 }
 
 /// The distinct words of `text` that say what it is about, in order; all of its words where

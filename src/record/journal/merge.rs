@@ -218,10 +218,8 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     };
     // The cells come last: what is beside them belongs to them.
     join_lines(&inputs, out)?;
-    let folders = inputs
-        .iter()
-        .map(|input| (&*input.folder, input.shard.as_ref()));
-    let folders: Vec<(&Path, Option<&Shard>)> = folders.collect();
+    let parts = inputs.iter().map(|one| (&*one.folder, one.shard.as_ref()));
+    let folders: Vec<(&Path, Option<&Shard>)> = parts.collect();
     let other_answers = join_answers(&folders, out)?;
     joining.write_cells(&lines, &out.join(CELLS))?;
     let present = joining.present;

@@ -137,9 +137,8 @@ impl Rates {
             (usage.cache_read, self.read),
             (usage.output, self.output),
         ];
-        classes
-            .into_iter()
-            .map(|(tokens, rate)| tokens.0.saturating_mul(u64::from(rate)))
-            .fold(0, u64::saturating_add)
+        classes.into_iter().fold(0, |sum: u64, (tokens, rate)| {
+            sum.saturating_add(tokens.0.saturating_mul(u64::from(rate)))
+        })
     }
 }

@@ -44,13 +44,11 @@ impl Meter<'_> {
     /// their order. What is logged does not depend on which was answered first.
     pub(crate) fn ask(&mut self, puts: &[EvaluatorRequest]) -> Vec<(Answer, RequestBill)> {
         let started = self.clock.now();
-        let sendings: Vec<OutgoingRequest<'_>> = puts
-            .iter()
-            .map(|put| {
-                let (model, repeat) = self.route(put.request.purpose, put.judge, put.turn);
-                OutgoingRequest { put, model, repeat }
-            })
-            .collect();
+        let outgoing = puts.iter().map(|put| {
+            let (model, repeat) = self.route(put.request.purpose, put.judge, put.turn);
+            OutgoingRequest { put, model, repeat }
+        });
+        let sendings: Vec<OutgoingRequest<'_>> = outgoing.collect();
         let is_over = AtomicBool::new(self.is_over());
         let came: Vec<OnceLock<Reply>> = puts.iter().map(|_| OnceLock::new()).collect();
         for wave in waves(&sendings) {
@@ -121,10 +119,8 @@ fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<Vec<usize>>> {
         let model = sending.model;
         model.is_some_and(|model| model.slots().is_some())
     };
-    if sendings
-        .iter()
-        .all(|one| at_once(one) < 2 && !has_slots(one))
-    {
+    let mut all = sendings.iter();
+    if all.all(|one| at_once(one) < 2 && !has_slots(one)) {
         return vec![(0..sendings.len()).map(|at| vec![at]).collect()];
     }
     // The group of each prompt.

@@ -33,9 +33,8 @@ impl ActionEntities {
     pub fn new(session: &Session, counts: &CountedTexts) -> Result<Self, PatternsError> {
         let mut ids: BTreeMap<Pattern, u32> = BTreeMap::new();
         let mut patterns = Vec::new();
-        let mut by_call = BTreeMap::new();
+        let mut by_call: BTreeMap<usize, BTreeSet<u32>> = BTreeMap::new();
         for (call, &response) in session.calls().iter().enumerate() {
-            let mut wanted = Vec::new();
             for (_, tool) in session.message(response).tool_uses() {
                 for entity in entities::entities(&tool.input.value()) {
                     let next = u32::try_from(ids.len()).unwrap_or(u32::MAX);
@@ -43,13 +42,8 @@ impl ActionEntities {
                         patterns.push(entity.clone());
                         next
                     });
-                    wanted.push(*id);
+                    by_call.entry(call).or_default().insert(*id);
                 }
-            }
-            wanted.sort_unstable();
-            wanted.dedup();
-            if !wanted.is_empty() {
-                by_call.insert(call, wanted);
             }
         }
         let count = patterns.len();
@@ -80,11 +74,11 @@ impl ActionEntities {
                 }
             }
         }
-        for (call, wanted) in &mut by_call {
-            let response = session.calls()[*call];
+        for (call, mut wanted) in by_call {
+            let response = session.calls()[call];
             wanted.retain(|entity| entities.texts_before(*entity, response) > 0);
+            entities.wanted.insert(call, wanted.into_iter().collect());
         }
-        entities.wanted = by_call;
         let tools = session.tools().iter().map(ToolSchema::text);
         for text in session.system().into_iter().chain(tools) {
             let found = entities.find(text);

@@ -101,9 +101,12 @@ fn place(applied: &Applied) -> Option<(&[Entry], &AppliedEdit)> {
     best.map(|(_, place)| place)
 }
 
+fn address(entry: &Entry) -> *const Message {
+    Arc::as_ptr(&entry.message)
+}
+
 fn texts(event: usize, applied: &Applied) -> Option<Texts> {
     let (own, edit) = place(applied)?;
-    let address = |entry: &Entry| Arc::as_ptr(&entry.message);
     let new: BTreeSet<_> = edit.with.iter().map(address).collect();
     let old: BTreeSet<_> = own.iter().map(address).collect();
     let gone = own.iter().enumerate();
@@ -138,7 +141,6 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
 impl Changes {
     fn note(&mut self, applied: &Applied, on_append: bool) {
         let event = self.done.len();
-        let address = |entry: &Entry| Arc::as_ptr(&entry.message);
         let written = || applied.written();
         let new: BTreeSet<_> = written().map(address).collect();
         let old: BTreeSet<_> = applied.change.removed.iter().map(address).collect();

@@ -36,9 +36,8 @@ impl Observer for CounterErrors {
             self.pairs.push((counted.0, (billed - last_billed).0));
         }
         self.compactions = compactions;
-        self.last = billed
-            .filter(|billed| *billed > Tokens::ZERO)
-            .map(|b| (b, self.counted));
+        let known = billed.filter(|billed| *billed > Tokens::ZERO);
+        self.last = known.map(|billed| (billed, self.counted));
     }
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {

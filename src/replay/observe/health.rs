@@ -43,10 +43,10 @@ impl Observer for Health {
         };
         self.settle();
         self.found.summaries += 1;
-        let source = asked.usage.prompt();
+        let is_larger = asked.usage.output > asked.usage.prompt();
         self.pending = Some(UnhealthySummary {
             call: asked.call,
-            ailments: self.ailments(&answer.text, answer.stop, asked.usage.output > source),
+            ailments: ailments(&answer.text, answer.stop, is_larger, &self.session),
             text: answer.text.chars().take(KEPT_CHARS).collect(),
         });
     }
@@ -87,16 +87,6 @@ impl Health {
         }
     }
 
-    fn ailments(&self, text: &str, stop: Stop, is_larger: bool) -> Vec<Ailment> {
-        let mut letters = Letters::default();
-        letters.add(text);
-        let mut found = ailments(text, stop, is_larger);
-        if letters.are_foreign_to(&self.session) {
-            found.push(Ailment::OtherScript);
-        }
-        found
-    }
-
     /// Keeps the last summary if something is wrong with it.
     fn settle(&mut self) {
         let summary = self.pending.take();
@@ -122,8 +112,10 @@ fn is_larger(applied: &Applied) -> Option<bool> {
     Some(size(&mut applied.written().filter(is_summary)) > source)
 }
 
-/// The ailments of a summary, in the order of [`Ailment`].
-fn ailments(text: &str, stop: Stop, is_larger: bool) -> Vec<Ailment> {
+/// The ailments of a summary of a session with these letters, in the order of [`Ailment`].
+fn ailments(text: &str, stop: Stop, is_larger: bool, session: &Letters) -> Vec<Ailment> {
+    let mut letters = Letters::default();
+    letters.add(text);
     let mut found = Vec::new();
     let trimmed = text.trim();
     if matches!(stop, Stop::Refusal | Stop::ContentFilter) {
@@ -142,6 +134,9 @@ fn ailments(text: &str, stop: Stop, is_larger: bool) -> Vec<Ailment> {
     }
     if is_larger {
         found.push(Ailment::LargerThanSource);
+    }
+    if letters.are_foreign_to(session) {
+        found.push(Ailment::OtherScript);
     }
     found
 }
@@ -238,7 +233,8 @@ mod tests {
             ("", Stop::Length, true, &[Empty, CutOff, LargerThanSource]),
             (r#"{"done": ["a"], "left": []}"#, Stop::End, false, &[]),
         ] {
-            assert_eq!(ailments(text, stop, larger), expected, "{text:?}");
+            let found = ailments(text, stop, larger, &Letters::default());
+            assert_eq!(found, expected, "{text:?}");
         }
     }
 }

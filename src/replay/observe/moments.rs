@@ -29,12 +29,10 @@ impl Moments {
     fn response(&mut self, message: &Message) {
         self.user_turn = false;
         self.phase_end = false;
-        self.in_flight = message
-            .tool_uses()
-            .map(|(_, tool)| tool.id.clone())
-            .collect();
+        self.in_flight.clear();
         let mut parts: Vec<&[u8]> = Vec::new();
         for (_, tool) in message.tool_uses() {
+            self.in_flight.insert(tool.id.clone());
             parts.extend([tool.name.as_bytes(), tool.input.as_str().as_bytes()]);
             if tool.class == ToolClass::Todo {
                 let done = done(&tool.input.value());
@@ -42,8 +40,8 @@ impl Moments {
                 self.done = done;
             }
         }
-        self.calls
-            .push_back((!parts.is_empty()).then(|| ContentHash::of_parts(parts)));
+        let calls = (!parts.is_empty()).then(|| ContentHash::of_parts(parts));
+        self.calls.push_back(calls);
         if self.calls.len() > CompactionMoment::LOOP {
             self.calls.pop_front();
         }

@@ -97,10 +97,6 @@ impl CachePlan {
         });
     }
 
-    fn event(&self, call: usize) -> Option<CacheEvent> {
-        self.recorded.get()?.event(call)
-    }
-
     fn relative(&self, named: &str) -> Option<RelativePrice> {
         let (prices, own) = self.prices.as_ref()?;
         prices.relative(&own.model, own.per_token.input?, named)
@@ -222,7 +218,7 @@ impl PromptCaches {
 
     /// What happened to the provider's cache before this call.
     fn event(&self) -> Option<CacheEvent> {
-        match (self.plan.event(self.calls)?, self.warm) {
+        match (self.plan.recorded.get()?.event(self.calls)?, self.warm) {
             (CacheEvent::Warm(tokens), Some(most)) => Some(CacheEvent::Warm(tokens.min(most))),
             (event, _) => Some(event),
         }
@@ -397,7 +393,7 @@ impl Observer for PromptCaches {
         for (cache, record) in &mut self.caches {
             let edge = edge.filter(|_| record.placement == Placement::Edge);
             let served = cache.send(&self.line, edge, now);
-            note(record, self.calls, &served, cache.scheme().step, stage);
+            note(record, self.calls, &served, cache.scheme.step, stage);
         }
         if let Some(ideal) = &mut self.ideal {
             ideal.send(&self.line, now);

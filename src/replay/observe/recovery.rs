@@ -89,9 +89,8 @@ impl Observer for RecoveryArm {
             if !probe.kind().is_searched() {
                 continue;
             }
-            let best = plan
-                .snippets
-                .search(&scope, &probe.question, plan.setting.snippets);
+            let (snippets, most) = (&plan.snippets, plan.setting.snippets);
+            let best = snippets.search(&scope, &probe.question, most);
             let mut tokens = Tokens::ZERO;
             let mut missing = survival.asked_slots(index, view.before);
             for text in best {

@@ -214,6 +214,4 @@ impl Observer for SnapshotObserver<'_> {
         });
         self.entries = Vec::new();
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }

@@ -10,8 +10,8 @@ use super::{CallView, Observer, StrategyRequest};
 use crate::patterns::PatternsError;
 use crate::probe::faithful::Quote;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
-use crate::probe::{AnswerFormat, Fact, Item, Probe, ProbeKind, Selection};
-use crate::probe::{FactExt as _, ProbeExt as _, weight};
+use crate::probe::{AnswerFormat, Answers, Fact, Item, Probe, ProbeKind, Selection};
+use crate::probe::{ProbeExt as _, Specified as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;
 use death::after_death;
@@ -63,17 +63,17 @@ impl SurvivalPlan {
         probes: Arc<[Probe]>,
         calls: &[usize],
     ) -> Result<Self, PatternsError> {
-        let of_call = |call: &usize| {
-            let (call, before) = (*call, session.calls()[*call]);
-            let known = probes.iter().enumerate();
-            let known = known.filter(move |(_, probe)| probe.is_answerable(before));
-            known.map(move |(probe, _)| Item {
+        let mut items = Vec::new();
+        for &call in calls {
+            let before = session.calls()[call];
+            let all = probes.iter().enumerate();
+            let answerable = all.filter(|(_, probe)| probe.is_answerable(before));
+            items.extend(answerable.map(|(probe, _)| Item {
                 probe,
                 percent: 0,
                 call,
-            })
-        };
-        let items = calls.iter().flat_map(of_call).collect();
+            }));
+        }
         Self::of_items(session, probes, items)
     }
 
@@ -95,11 +95,8 @@ impl SurvivalPlan {
         let mut pinned = Vec::new();
         for text in session.system().into_iter().chain(tools) {
             let found = survival.find(text, WrittenBy::Session);
-            pinned.extend(
-                found
-                    .iter()
-                    .map(|finding| (finding.slot, finding.found.strength())),
-            );
+            let strengths = found.iter().map(|one| (one.slot, one.found.strength()));
+            pinned.extend(strengths);
         }
         Ok(Self {
             sources: Sources::new(session, &probes, &survival),
@@ -142,7 +139,7 @@ impl SurvivalPlan {
     }
 
     /// The numbers of the items that are asked at this call.
-    pub(super) fn due_range(&self, call: usize) -> std::ops::Range<usize> {
+    pub(in crate::replay) fn due_range(&self, call: usize) -> std::ops::Range<usize> {
         let from = self.items.partition_point(|item| item.call < call);
         let to = self.items.partition_point(|item| item.call <= call);
         from..to
@@ -326,7 +323,7 @@ impl SurvivalObserver {
                 lost_at,
                 said: match last.older {
                     Some(older) => {
-                        let versions = probe.fact.current(before);
+                        let versions = probe.fact.spec().current(before);
                         versions.get(older).map(|value| (*value).to_owned())
                     }
                     None => unsure_said(fate),
@@ -401,11 +398,12 @@ impl SurvivalObserver {
         places: &[usize],
     ) -> Option<OrderFate> {
         let fact = &self.plan.probes[probe].fact;
+        let spec = fact.spec();
         let slots = prompt.slots[self.plan.survival.slots(probe)].iter();
         let ranks: Vec<Option<Rank>> = slots.map(|slot| slot.last(places)).collect();
-        let said = || &ranks[..fact.current(before).len()];
+        let said = || &ranks[..spec.current(before).len()];
         match fact {
-            fact if fact.is_revised() => Some(order::newest(said())),
+            _ if spec.answers == Answers::Newest => Some(order::newest(said())),
             Fact::Order { .. } => Some(order::sequence(said())),
             Fact::Continuation { items, .. } => {
                 let done = items.iter().map(|it| it.done.is_some_and(|at| at < before));

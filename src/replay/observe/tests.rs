@@ -10,7 +10,7 @@ use super::{CallView, Observer};
 use crate::context::{Applied, Context, Edit, Entry, Origin, visited};
 use crate::model::offline::Offline;
 use crate::model::price::Prices;
-use crate::record::{CellRecord, Reread};
+use crate::record::Reread;
 use crate::replay::{
     CellName, Models, NoClock, PreparedSession, Replayed, replay, replay_observed,
 };
@@ -89,8 +89,6 @@ impl Observer for Recount {
         seen.calls += 1;
         seen.rereads = known.to_vec();
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 #[track_caller]

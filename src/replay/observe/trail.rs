@@ -6,6 +6,7 @@
 //! below `Files changed:`.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use super::prelude::*;
 use super::{CallView, Observer};
@@ -18,23 +19,8 @@ use crate::strategy::files::touched_by;
 type Touch = (ArtifactVerb, Arc<str>);
 
 /// Words that say what was done to a file.
-const WORDS: [(ArtifactVerb, &[&str]); 4] = [
-    (
-        ArtifactVerb::Read,
-        &["read", "reads", "viewed", "inspected", "examined", "opened"],
-    ),
-    (
-        ArtifactVerb::Created,
-        &["created", "creates", "wrote", "written", "new", "added"],
-    ),
-    (
-        ArtifactVerb::Modified,
-        &[
-            "modified", "modifies", "changed", "edited", "updated", "patched", "rewrote",
-        ],
-    ),
-    (ArtifactVerb::Deleted, &["deleted", "deletes", "removed"]),
-];
+static VERBS: LazyLock<BTreeMap<ArtifactVerb, String>> =
+    LazyLock::new(|| toml::from_str(include_str!("trail/verbs.toml")).unwrap_or_default());
 
 /// The changes to the files of a session, message by message: made once, shared by all cells.
 #[derive(Debug, Default)]
@@ -54,25 +40,20 @@ impl TrailPlan {
         let mut by_message = HashMap::new();
         for (at, message) in session.messages().iter().enumerate() {
             let touched = message.tool_uses().flat_map(|(_, tool)| touched_by(tool));
-            let touched: Vec<Touch> = touched
-                .map(|(verb, path)| {
-                    let path: Arc<str> = path.into();
-                    let known = paths.get(&path).cloned().unwrap_or(path);
-                    paths.insert(known.clone());
-                    (verb, known)
-                })
-                .collect();
-            if !touched.is_empty() {
-                by_message.insert(at, touched);
+            for (verb, path) in touched {
+                let path: Arc<str> = path.into();
+                let known = paths.get(&path).cloned().unwrap_or(path);
+                paths.insert(known.clone());
+                let touches: &mut Vec<Touch> = by_message.entry(at).or_default();
+                touches.push((verb, known));
             }
         }
         let mut by_end: HashMap<Box<str>, Option<Arc<str>>> = HashMap::new();
         for path in &paths {
             for (at, _) in path.match_indices('/') {
                 let same_end = by_end.entry(path[at + 1..].into());
-                same_end
-                    .and_modify(|path| *path = None)
-                    .or_insert_with(|| Some(path.clone()));
+                let several = same_end.and_modify(|path| *path = None);
+                several.or_insert_with(|| Some(path.clone()));
             }
         }
         Self {
@@ -166,8 +147,12 @@ fn verb_of(token: &str) -> Option<ArtifactVerb> {
     if !token.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         return None;
     }
-    let mut verbs = WORDS.iter();
-    let found = verbs.find(|(_, words)| words.iter().any(|word| word.eq_ignore_ascii_case(token)));
+    let mut verbs = VERBS.iter();
+    let found = verbs.find(|(_, words)| {
+        words
+            .split(' ')
+            .any(|word| word.eq_ignore_ascii_case(token))
+    });
     found.map(|(verb, _)| *verb)
 }
 

@@ -361,9 +361,8 @@ fn reads_as_summary(entry: &Entry, session: &Session) -> bool {
         Origin::Derived(ranges) => &ranges[..],
         _ => &[],
     };
-    let messages = ranges
-        .iter()
-        .filter_map(|range| session.messages().get(range.clone()));
+    let spans = ranges.iter();
+    let messages = spans.filter_map(|range| session.messages().get(range.clone()));
     let source = messages.flatten().flat_map(|message| message.model_text());
     summary::reads_as_summary(entry.message.model_text(), source)
 }

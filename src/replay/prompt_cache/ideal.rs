@@ -167,19 +167,15 @@ impl IdealCache {
             *self.path.get(at)?
         } else {
             let last = self.sent.get(prompt as usize)?.last;
-            let mut longer = self.ancestors(last);
-            longer
-                .by_ref()
-                .take_while(|id| self.node(*id).end >= end)
-                .last()?
+            let longer = self.ancestors(last);
+            longer.take_while(|id| self.node(*id).end >= end).last()?
         };
         let node = self.node(id);
         if node.end == end {
             return Some(id);
         }
-        let start = node
-            .parent
-            .map_or(0, |parent| self.node(parent).end.blocks());
+        let front = node.parent.map(|parent| self.node(parent).end);
+        let start = front.map_or(0, Position::blocks);
         let own = line.counted(end.blocks()).wrapping_sub(line.counted(start));
         let counted = node.before.wrapping_add(own);
         let scale = self.sent[node.prompt as usize].scale;
@@ -211,7 +207,7 @@ impl IdealCache {
         for edit in keeps {
             for entry in [edit.entries.start, edit.entries.end] {
                 let blocks = line.first_block(entry);
-                if blocks <= line.unbroken() {
+                if blocks <= line.unbroken {
                     self.ending(line, Position::of((blocks, Tokens::ZERO)), prompt);
                 }
             }
@@ -252,7 +248,7 @@ impl IdealCache {
         self.sent.push(AgentPrompt {
             prefix,
             last,
-            scale: line.scale(),
+            scale: line.scale,
         });
     }
 

@@ -103,14 +103,14 @@ pub struct Line {
     /// The right sums of the block behind those, less the ones that it has.
     shift: Sums,
     /// The number of blocks that are as they were last sent.
-    unbroken: usize,
+    pub(super) unbroken: usize,
     /// Of blocks that no prompt held yet.
     unsent: Counted,
     pub(super) last_sent: Option<SentAt>,
     /// What happened to the provider's cache before the next prompt.
     pub(super) event: Option<CacheEvent>,
     /// How counted sizes become billed ones.
-    scale: Scale,
+    pub(super) scale: Scale,
     sent: Sent,
 }
 
@@ -209,11 +209,6 @@ impl Line {
         (blocks, tokens - self.until(blocks))
     }
 
-    /// Sizes its prompts so now.
-    pub(super) fn scale(&self) -> Scale {
-        self.scale
-    }
-
     /// The sums over so many blocks.
     fn sums(&self, blocks: usize) -> Sums {
         let Some(at) = blocks.checked_sub(1).filter(|at| *at < self.len()) else {
@@ -237,11 +232,6 @@ impl Line {
     /// The first `blocks` blocks, as counted.
     pub(super) fn counted(&self, blocks: usize) -> Counted {
         self.sums(blocks).counted
-    }
-
-    /// The number of blocks that are as they were last sent.
-    pub(super) fn unbroken(&self) -> usize {
-        self.unbroken
     }
 
     /// Tokens of the first `blocks` blocks, as billed.
@@ -292,7 +282,7 @@ impl Line {
             size: piece.size,
             sums: Sums::default(),
             run: piece.run,
-            born: self.sent.prompts(),
+            born: self.sent.prompts,
         }
     }
 
@@ -329,7 +319,7 @@ impl Line {
             let chain = self.sums(at).chain.and(self.sent.identity(next));
             self.sent.leave(chain, next, sent - at, last);
         }
-        self.sent.edited();
+        self.sent.edits += 1;
         // From the back: indices count before the whole patch. Edits in front of the lowest break put in
         // as many blocks as they take out.
         let mut shifted = self.shifted;
@@ -393,7 +383,7 @@ impl Line {
     }
 
     fn is_sent(&self, block: &Block) -> bool {
-        block.born < self.sent.prompts()
+        block.born < self.sent.prompts
     }
 
     /// Puts blocks and entries in the place of others. Their sums are not known yet.
@@ -489,7 +479,7 @@ impl Line {
         while blocks <= self.len() && self.sent.enter(self.sums(blocks).chain) {
             blocks += 1;
         }
-        self.sent.prompt();
+        self.sent.prompts += 1;
         self.unsent = Counted::default();
         self.unbroken = self.blocks.len();
         self.last_sent = Some(now);
@@ -507,7 +497,7 @@ impl Line {
         let limit = limit.min(self.len());
         let mut known = Known {
             blocks: self.unbroken.min(limit),
-            prompt: self.sent.prompts().checked_sub(1)?,
+            prompt: self.sent.prompts.checked_sub(1)?,
         };
         while known.blocks < limit {
             let ids = self.blocks[known.blocks..limit].iter();

@@ -62,9 +62,8 @@ impl RecordedCache {
             let most = read.min(usage.cache_read);
             let readable = readable.get(call).copied().unwrap_or_default();
             let is_missed = u128::from(read.0) * 100 < u128::from(readable.0) * least;
-            let before = call
-                .checked_sub(1)
-                .map(|last| replayed.prompt_tokens[last].min(*prompt));
+            let last = call.checked_sub(1);
+            let before = last.map(|last| replayed.prompt_tokens[last].min(*prompt));
             let is_alive = before.is_some_and(|both| read.0 * 10 >= both.0.saturating_mul(9));
             if readable == Tokens::ZERO && is_alive && !is_changed {
                 events.insert(call, CacheEvent::Alive);

@@ -79,8 +79,10 @@ pub(super) struct Sent {
     later: HashMap<BlockId, Vec<(u32, BlockId)>, FixedState>,
     /// By the hash of the prefix that ends with their first block. None begins with all of another.
     left: HashMap<Chain, Vec<Branch>, FixedState>,
-    edits: u32,
-    prompts: u32,
+    /// What is said of the order of blocks comes after so many edits.
+    pub(super) edits: u32,
+    /// How many prompts were sent.
+    pub(super) prompts: u32,
 }
 
 impl Sent {
@@ -99,21 +101,6 @@ impl Sent {
 
     pub(super) fn identity(&self, id: BlockId) -> u64 {
         self.identities[id as usize]
-    }
-
-    /// How many prompts were sent.
-    pub(super) fn prompts(&self) -> u32 {
-        self.prompts
-    }
-
-    /// A prompt is sent.
-    pub(super) fn prompt(&mut self) {
-        self.prompts += 1;
-    }
-
-    /// What is said of the order of blocks from now on comes after an edit.
-    pub(super) fn edited(&mut self) {
-        self.edits += 1;
     }
 
     /// In the line, one block follows another now.

@@ -98,7 +98,7 @@ impl Bench {
         };
         self.tokens += prompt.0;
         self.read += read.0;
-        self.cost += self.cache.scheme().rates.cost(&usage);
+        self.cost += self.cache.scheme.rates.cost(&usage);
         served
     }
 }

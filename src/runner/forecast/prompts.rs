@@ -7,7 +7,7 @@ use crate::context::{CacheEffect, Entry, Origin};
 use crate::model::price::{CacheScheme, Client, Prices, Reuse, Senders};
 use crate::model::{Request, Task};
 use crate::probe::Probe;
-use crate::record::{CellRecord, ForecastCell, PromptDue};
+use crate::record::{ForecastCell, PromptDue};
 use crate::replay::ceiling;
 use crate::replay::observe::{CallView, Observer, StrategyRequest};
 use crate::replay::prompt_cache::{EditedEntries, Line, Pieces, PromptCache};
@@ -188,6 +188,4 @@ impl Observer for Watch<'_> {
             evidence.insert((view.call, *probe), due);
         }
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }

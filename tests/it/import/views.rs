@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use proctor::model::scripted::Scripted;
-use proctor::record::CellRecord;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, Replayed, replay_watched};
 use proctor::session::{ContentBlock, Message, Role, import};
@@ -29,8 +28,6 @@ impl Observer for Sent {
         let prompt = entries.flat_map(|entry| said(&entry.message)).collect();
         self.0.lock().unwrap().push(prompt);
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 fn said(message: &Message) -> Prompt {

@@ -159,8 +159,6 @@ impl Observer for Police {
             seen.broken.insert(Law::KeepsLastUserMessage);
         }
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 impl Police {

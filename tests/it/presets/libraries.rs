@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use proctor::context::{Context, Entry};
 use proctor::model::scripted::{Scripted, response};
-use proctor::record::CellRecord;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::session::{ContentBlock, Role, import};
@@ -175,8 +174,6 @@ impl Observer for Prompts {
         let said = context.entries().iter().flat_map(said).collect();
         self.0.lock().unwrap().push(said);
     }
-
-    fn finish(self: Box<Self>, _: &mut CellRecord) {}
 }
 
 /// The prompts of a preset over a session.

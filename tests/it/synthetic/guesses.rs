@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proctor::probe::AnswerFormat;
 use proctor::probe::grade::Rules;
 use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, Selection, Verdict};
-use proctor::probe::{FactExt as _, ProbeExt as _};
+use proctor::probe::{ProbeExt as _, Specified as _};
 use proctor::session::ground_truth::RuleForm;
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -215,11 +215,11 @@ fn known(probe: &Probe, before: usize) -> Vec<String> {
         }
         // Listing what may be left out is as right.
         fact @ Fact::Artifact { .. } => {
-            let files = [fact.current(before), fact.optional_before(before)].concat();
+            let files = [fact.spec().current(before), fact.spec().optional(before)].concat();
             vec![files.join("\n")]
         }
         Fact::Decoy { .. } | Fact::Unanswerable => vec!["not in context".to_owned()],
-        fact => vec![fact.in_words(before)],
+        fact => vec![fact.spec().in_words(before)],
     }
 }
 
@@ -243,7 +243,7 @@ fn a_reader_that_knows_what_was_planted_is_right_at_every_point() {
             };
             let place = format!("{} {} at {} %", family.name, probe.id, item.percent);
             assert_eq!(verdict, right, "{place}: {answers:?}");
-            optional += probe.fact.optional_before(before).len();
+            optional += probe.fact.spec().optional(before).len();
             kinds.insert(probe.kind());
         }
     }

@@ -117,8 +117,8 @@ fn is_part(c: char) -> bool {
 
 /// A token without what ends a sentence or begins an option.
 fn trimmed(token: &str) -> &str {
-    let token = token.trim_end_matches(['.', '-', '/', '@']);
-    token
+    let begun = token.trim_end_matches(['.', '-', '/', '@']);
+    begun
         .trim_start_matches(['-', '@'])
         .trim_start_matches("./")
 }

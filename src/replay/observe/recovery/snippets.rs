@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::script::{is_unspaced, pairs, run_end};
+use crate::probe::Pattern;
+use crate::probe::survival::each_word;
 use crate::strategy::bm25::{gain, rarity};
 
 /// Lines are cut into pieces of at most this many bytes: minified files are one line.
@@ -59,7 +60,7 @@ impl Snippets {
 
     fn add(&mut self, owner: usize, text: &str) {
         let (at, mut words) = (self.all.len(), 0);
-        each_word(text, |word| {
+        each_word(text, |word, _| {
             words += 1;
             let postings = self.postings.entry(hash(word)).or_default();
             match postings.last_mut() {
@@ -95,7 +96,7 @@ impl Snippets {
         most: usize,
     ) -> impl Iterator<Item = &Arc<str>> {
         let mut words = Vec::new();
-        each_word(query, |word| words.push(hash(word)));
+        each_word(query, |word, _| words.push(hash(word)));
         words.sort_unstable();
         words.dedup();
         let mut scores: BTreeMap<usize, f64> = BTreeMap::new();
@@ -114,18 +115,11 @@ impl Snippets {
     }
 }
 
-/// The byte behind `。`, `！` or `？`, where one of them starts.
-fn sentence_end(bytes: &[u8], at: usize) -> Option<usize> {
-    if bytes[at].is_ascii() {
-        return None;
-    }
-    let mark = bytes.get(at..at + 3)?;
-    let ends = ["。", "！", "？"].iter().any(|end| end.as_bytes() == mark);
-    ends.then_some(at + 3)
-}
+/// Where a line ends: at a line feed, also where that is written as an escape, and behind the full stops of Chinese and
+/// Japanese, whose paragraphs are one. Other escapes end none.
+static ENDS: Pattern = Pattern::new(r"(?s)\\.|\n|[。！？]");
 
-/// Lines, also where the line feed is written as an escape, in pieces of bounded length. The full
-/// stops of Chinese and Japanese end a line too: their paragraphs are one.
+/// The lines of a text, in pieces of bounded length.
 fn split(text: &str) -> Vec<Range<usize>> {
     let mut lines = Vec::new();
     let mut push = |mut from: usize, to: usize| {
@@ -141,57 +135,17 @@ fn split(text: &str) -> Vec<Range<usize>> {
             lines.push(from..to);
         }
     };
-    let bytes = text.as_bytes();
     let mut from = 0;
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == b'\n' {
-            push(from, at);
-            from = at + 1;
-        } else if bytes[at] == b'\\' {
-            if bytes.get(at + 1) == Some(&b'n') {
-                push(from, at);
-                from = at + 2;
-            }
-            at += 1;
-        } else if let Some(end) = sentence_end(bytes, at) {
-            push(from, end);
-            from = end;
-            at = end;
-            continue;
+    for end in ENDS.matches(text).filter_map(|found| found.get(0)) {
+        match end.as_str() {
+            "\n" | "\\n" => push(from, end.start()),
+            escape if escape.starts_with('\\') => continue,
+            _ => push(from, end.end()),
         }
-        at += 1;
+        from = end.end();
     }
-    push(from.min(bytes.len()), bytes.len());
+    push(from, text.len());
     lines
-}
-
-/// Calls `each` with every run of letters and digits, lower-cased; a run of Chinese, Japanese or
-/// Korean in pairs.
-fn each_word(text: &str, mut each: impl FnMut(&str)) {
-    let mut word = String::new();
-    let mut next = 0;
-    for (at, c) in text.char_indices() {
-        if at < next {
-            continue;
-        }
-        let unspaced = is_unspaced(c);
-        if c.is_alphanumeric() && !unspaced {
-            word.extend(c.to_lowercase());
-            continue;
-        }
-        if !word.is_empty() {
-            each(&word);
-            word.clear();
-        }
-        if unspaced {
-            next = run_end(text, at);
-            pairs(&text[at..next]).for_each(|(_, pair)| each(pair));
-        }
-    }
-    if !word.is_empty() {
-        each(&word);
-    }
 }
 
 /// FNV-1a: the same on every platform.

@@ -6,28 +6,27 @@ use crate::record::{DeathCause, End, Fate, LostAt, SurvivalRecord};
 /// The record of an item that was never asked: nothing was sent, so nothing survived, neither where
 /// it was said nor in the output of a compaction.
 pub(super) fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
-    let overflow;
-    let lost = match end {
-        End::Completed => None,
+    let (stage, reason) = match end {
+        End::Completed => ("", String::new()),
         End::Died {
-            call,
             prompt,
             cause: DeathCause::Overflow,
+            ..
         } => {
-            overflow = format!("a prompt of {prompt} tokens did not fit");
-            Some((call, "overflow death", &*overflow))
+            let reason = format!("a prompt of {prompt} tokens did not fit");
+            ("overflow death", reason)
         }
-        End::Died { call, .. } => {
+        End::Died { .. } => {
             let reason = "the provider failed at every attempt";
-            Some((call, "unanswered call", reason))
+            ("unanswered call", reason.to_owned())
         }
-        End::Failed { call, error } => Some((call, "strategy failure", &**error)),
-        End::NotMeasurable { call, why } => Some((call, "not measurable", &**why)),
+        End::Failed { error, .. } => ("strategy failure", error.clone()),
+        End::NotMeasurable { why, .. } => ("not measurable", why.clone()),
     };
-    let lost_at = lost.map(|(call, stage, reason)| LostAt {
-        call: *call,
+    let lost_at = end.call().map(|call| LostAt {
+        call,
         stage: stage.to_owned(),
-        reason: reason.to_owned(),
+        reason,
         seen_by_summariser: None,
     });
     SurvivalRecord {

@@ -21,30 +21,25 @@ pub(super) struct OrderFate {
 /// follows it. It is changed if only older values are left, or if an older one comes last. It is
 /// unsure if old and new are in one text that gives them no order.
 pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
-    let (newest, older) = values
-        .split_last()
-        .map_or((None, &[][..]), |(it, rest)| (*it, rest));
-    let last_older = older
-        .iter()
-        .enumerate()
-        .filter_map(|(at, rank)| Some((rank.as_ref().copied()?, at)))
-        .max();
+    let (newest, earlier) = values.split_last().unwrap_or((&None, &[]));
+    let ranked = (0..)
+        .zip(earlier)
+        .filter_map(|(at, rank)| Some(((*rank)?, at)));
+    let last_older = ranked.max();
     let older = last_older.map(|(rank, _)| rank);
-    let (fate, place) = match (newest, older) {
+    let (fate, place) = match (*newest, older) {
         (Some(new), Some(old)) if old.0 > new.0 => (Fate::Changed, Some(old.1)),
         (Some(new), Some(old)) if old.0 == new.0 => (Fate::Unsure, Some(new.1)),
         (Some(new), _) => (Fate::Kept, Some(new.1)),
         (None, Some(old)) => (Fate::Changed, Some(old.1)),
         (None, None) => (Fate::Lost, None),
     };
-    let score = if fate == Fate::Kept { 1.0 } else { 0.0 };
+    let older = last_older.filter(|_| fate == Fate::Changed);
     OrderFate {
         fate,
-        score,
+        score: if fate == Fate::Kept { 1.0 } else { 0.0 },
         place,
-        older: last_older
-            .filter(|_| fate == Fate::Changed)
-            .map(|(_, at)| at),
+        older: older.map(|(_, at)| at),
     }
 }
 

@@ -433,7 +433,7 @@ fn only_revisions_before_the_question_count() {
         assert_eq!(result.fate, Fate::Kept, "{call}");
         let fact = &plan.probes[item.probe].fact;
         let before = cell.session.calls()[call];
-        assert_eq!(fact.current(before).pop(), Some(newest), "{call}");
+        assert_eq!(fact.spec().current(before).pop(), Some(newest), "{call}");
     }
 }
 
