@@ -22,6 +22,9 @@ const MOST_WORDS: usize = 64;
 /// Words between a negation and what it denies: `never really acceptable`.
 pub(super) const DENIED_WITHIN: usize = 2;
 
+/// Words of a clause in front that only says where or when.
+const FRONT_WORDS: usize = 4;
+
 /// A sentence, or a part of a rule, read.
 #[derive(Debug)]
 pub(super) struct Sentence {
@@ -96,7 +99,7 @@ impl Sentence {
         let mut conditions = self.new_cues(Class::Restrict, rule);
         (self.is_question && !rule.is_question)
             || (!rule.has(Class::Forbid) && self.widens(rule))
-            || begins.any(|cue| cue.at == Some(0) && self.is_before(0, content))
+            || begins.any(|cue| cue.at == Some(0) && self.is_fronted(content))
             || conditions.any(|cue| cue.at.is_none_or(|at| self.bears_on(at, content)))
     }
 
@@ -135,6 +138,14 @@ impl Sentence {
         !self.concerns(self.clauses[at], content)
             && self.is_joined(next)
             && self.concerns(self.clauses[next], content)
+    }
+
+    /// Whether its first clause is a few words that say nothing of this content, as the next one does: `On Fridays, …`.
+    fn is_fronted(&self, content: &[String]) -> bool {
+        let next = self
+            .clauses
+            .partition_point(|other| *other == self.clauses[0]);
+        next <= FRONT_WORDS && self.is_before(0, content)
     }
 
     fn is_joined(&self, at: usize) -> bool {
