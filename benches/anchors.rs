@@ -22,11 +22,7 @@ fn session(calls: u64) -> Result<Session, SessionError> {
         answer.details.usage = Some(Usage::uncached(Tokens(billed), Tokens(30)));
         messages.push(Arc::new(answer));
     }
-    Session::new(SessionParts {
-        id: "billed".to_owned(),
-        messages,
-        ..SessionParts::default()
-    })
+    Session::new(SessionParts { id: "billed".to_owned(), messages, ..SessionParts::default() })
 }
 
 fn bills(c: &mut Criterion) {

@@ -2,10 +2,7 @@
 //! of five million tokens, under all four schemes at once.
 //!
 //! `cargo bench --bench cache_share`; a number behind `--` is another size in tokens.
-#![expect(
-    clippy::print_stdout,
-    reason = "what is measured is the output of this program"
-)]
+#![expect(clippy::print_stdout, reason = "what is measured is the output of this program")]
 
 use std::error::Error;
 use std::sync::Arc;
@@ -35,12 +32,8 @@ impl CpuClock for ThreadTime {
     }
 }
 
-const STRATEGIES: [Option<&str>; 4] = [
-    None,
-    Some("observation-masking"),
-    Some("claude-code"),
-    Some("codex"),
-];
+const STRATEGIES: [Option<&str>; 4] =
+    [None, Some("observation-masking"), Some("claude-code"), Some("codex")];
 
 /// Times of each cell; the best of so many counts.
 const TIMES: usize = 3;
@@ -60,12 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let without = prepared()?;
     let schemes = Prices::built_in()?.schemes("anthropic", None);
     let names: Vec<&str> = schemes.iter().map(|scheme| scheme.name.as_str()).collect();
-    println!(
-        "{} tokens, {} calls; {}",
-        tokens.0,
-        session.calls().len(),
-        names.join(", ")
-    );
+    println!("{} tokens, {} calls; {}", tokens.0, session.calls().len(), names.join(", "));
     let with = prepared()?.with_cache(schemes, 30);
     let offline = Arc::new(Offline::new(counts.clone()));
     let models = Models {
@@ -86,10 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                         Replayed::Strategy(Box::new(spec.build()?), Window::new(Tokens(200_000)))
                     }
                 };
-                let cell = CellName {
-                    strategy: name.unwrap_or("full").to_owned(),
-                    repeat: 0,
-                };
+                let cell = CellName { strategy: name.unwrap_or("full").to_owned(), repeat: 0 };
                 best = best.min(replay(prepared, cell, replayed, &models, &ThreadTime).cell_cpu);
             }
             Ok(best)

@@ -33,9 +33,7 @@ fn main() {
 fn serve(context: &str) {
     for line in stdin().lock().lines().map_while(Result::ok) {
         // The `id` comes first; the line without one wants no answer.
-        let id = line
-            .strip_prefix("{\"id\":")
-            .and_then(|rest| rest.split_once(','));
+        let id = line.strip_prefix("{\"id\":").and_then(|rest| rest.split_once(','));
         let Some((id, _)) = id else {
             continue;
         };
@@ -44,11 +42,7 @@ fn serve(context: &str) {
         } else {
             format!("{{\"type\":\"unchanged\",\"id\":{id}}}\n")
         };
-        if stdout()
-            .write_all(answer.as_bytes())
-            .and_then(|()| stdout().flush())
-            .is_err()
-        {
+        if stdout().write_all(answer.as_bytes()).and_then(|()| stdout().flush()).is_err() {
             return;
         }
     }
@@ -60,11 +54,8 @@ fn program(context: &str) -> Option<StrategySpec> {
     let words = [&*itself, PROGRAM, context].map(|word| Setting::new(word, &place));
     let mut table = Table::new(place.clone());
     table.put("command", Vec::from(words), &place);
-    let host = Host {
-        environment: BTreeMap::new(),
-        folder: std::env::temp_dir(),
-        ..Host::default()
-    };
+    let host =
+        Host { environment: BTreeMap::new(), folder: std::env::temp_dir(), ..Host::default() };
     let spec = StrategySpec::of(context, table, &Trigger::default()).ok()?;
     spec.with_programs(host).ok()
 }
@@ -73,10 +64,7 @@ fn exchanges(c: &mut Criterion) {
     let mut group = c.benchmark_group("calls of a strategy that does nothing");
     for rounds in [100, 800] {
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-        let recipe = Recipe {
-            length: Length::Rounds(rounds),
-            ..Recipe::default()
-        };
+        let recipe = Recipe { length: Length::Rounds(rounds), ..Recipe::default() };
         let Ok(made) = generate(&recipe, &counts) else {
             return;
         };
@@ -104,10 +92,7 @@ fn exchanges(c: &mut Criterion) {
                     let Ok(strategy) = spec.build() else {
                         return;
                     };
-                    let cell = CellName {
-                        strategy: name.to_owned(),
-                        repeat: 0,
-                    };
+                    let cell = CellName { strategy: name.to_owned(), repeat: 0 };
                     let window = Window::new(Tokens(10_000_000));
                     let replayed = Replayed::Strategy(Box::new(strategy), window);
                     black_box(replay_observed(

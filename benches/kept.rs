@@ -10,10 +10,7 @@ use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
 
 fn kept(c: &mut Criterion) {
-    let recipe = Recipe {
-        length: Length::Tokens(Tokens(100_000)),
-        ..Recipe::default()
-    };
+    let recipe = Recipe { length: Length::Tokens(Tokens(100_000)), ..Recipe::default() };
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let Ok(made) = generate(&recipe, &counts) else {
         return;
@@ -23,19 +20,15 @@ fn kept(c: &mut Criterion) {
     let facts = &made.truth.facts;
     let mut group = c.benchmark_group("kept");
     group.throughput(Throughput::Bytes(bytes));
-    for (name, written_by) in [
-        ("recorded", WrittenBy::Session),
-        ("written", WrittenBy::Compaction),
-    ] {
+    for (name, written_by) in [("recorded", WrittenBy::Session), ("written", WrittenBy::Compaction)]
+    {
         // Each text is searched once: what was found is remembered.
         group.bench_function(name, |b| {
             b.iter_batched(
                 || Survival::new(facts),
                 |survival| {
                     let found = survival.map(|survival| {
-                        let found = texts
-                            .iter()
-                            .map(|text| survival.find(text, written_by).len());
+                        let found = texts.iter().map(|text| survival.find(text, written_by).len());
                         found.sum::<usize>()
                     });
                     black_box(found)

@@ -32,10 +32,7 @@ fn prepared(tokens: u64) -> Option<(PreparedSession, Models)> {
         judge: None,
         times: proctor::replay::Repetitions::default(),
     };
-    Some((
-        PreparedSession::new(Arc::new(made.session), counts, probes).ok()?,
-        models,
-    ))
+    Some((PreparedSession::new(Arc::new(made.session), counts, probes).ok()?, models))
 }
 
 fn strategy(name: &str) -> Result<StrategySpec, SettingError> {
@@ -48,27 +45,11 @@ fn cells(c: &mut Criterion) {
         return;
     };
     let mut group = c.benchmark_group("replay 100k tokens");
-    let cell = |name: &str| CellName {
-        strategy: name.to_owned(),
-        repeat: 0,
-    };
+    let cell = |name: &str| CellName { strategy: name.to_owned(), repeat: 0 };
     group.bench_function("full", |b| {
-        b.iter(|| {
-            black_box(replay(
-                &session,
-                cell("full"),
-                Replayed::Full,
-                &models,
-                &NoClock,
-            ))
-        });
+        b.iter(|| black_box(replay(&session, cell("full"), Replayed::Full, &models, &NoClock)));
     });
-    for name in [
-        "none",
-        "observation-masking",
-        "learn-claude-code-s06",
-        "tail@20000",
-    ] {
+    for name in ["none", "observation-masking", "learn-claude-code-s06", "tail@20000"] {
         let Ok(spec) = strategy(name) else { continue };
         group.bench_function(name, |b| {
             b.iter(|| {
@@ -97,10 +78,7 @@ fn growth(c: &mut Criterion) {
                 let Ok(pipeline) = spec.build() else { return };
                 let window = Window::new(Tokens(10_000_000));
                 let replayed = Replayed::Strategy(Box::new(pipeline), window);
-                let name = CellName {
-                    strategy: "observation-masking".to_owned(),
-                    repeat: 0,
-                };
+                let name = CellName { strategy: "observation-masking".to_owned(), repeat: 0 };
                 black_box(replay(&session, name, replayed, &models, &NoClock));
             });
         });

@@ -21,10 +21,7 @@ struct Canned;
 
 impl Caller for Canned {
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
-        requests
-            .iter()
-            .map(|_| Ok(scripted::response("a summary of a few words")))
-            .collect()
+        requests.iter().map(|_| Ok(scripted::response("a summary of a few words"))).collect()
     }
 }
 
@@ -54,10 +51,7 @@ fn context() -> Option<(Context, Arc<CountedTexts>)> {
 
 fn pipeline(text: &str) -> Option<Pipeline> {
     let table = Table::parse("bench", text).ok()?;
-    StrategySpec::of("bench", table, &Trigger::always())
-        .ok()?
-        .build()
-        .ok()
+    StrategySpec::of("bench", table, &Trigger::always()).ok()?.build().ok()
 }
 
 /// What a stage needs to find work, or to do no more of it than it is for.
@@ -84,10 +78,7 @@ fn stages(c: &mut Criterion) {
         .iter()
         .map(|kind| {
             let knobs = knobs(kind.name);
-            (
-                kind.name,
-                format!("[[stage]]\nkind = '{}'\n{knobs}", kind.name),
-            )
+            (kind.name, format!("[[stage]]\nkind = '{}'\n{knobs}", kind.name))
         })
         .collect();
     kinds.push((

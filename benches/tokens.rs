@@ -8,15 +8,10 @@ use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::tokens::{COUNTERS, CharsPer4, CountedTexts, O200k, Reference, TokenCounter, counter};
 
 fn texts() -> Vec<Arc<str>> {
-    let recipe = Recipe {
-        length: Length::Rounds(60),
-        ..Recipe::default()
-    };
+    let recipe = Recipe { length: Length::Rounds(60), ..Recipe::default() };
     let counts = CountedTexts::new(Arc::new(CharsPer4));
-    generate(&recipe, &counts).map_or_else(
-        |_| Vec::new(),
-        |made| made.session.texts().cloned().collect(),
-    )
+    generate(&recipe, &counts)
+        .map_or_else(|_| Vec::new(), |made| made.session.texts().cloned().collect())
 }
 
 fn tokens(c: &mut Criterion) {
@@ -52,14 +47,7 @@ fn tokens(c: &mut Criterion) {
     let warm = CountedTexts::new(Arc::new(O200k));
     warm.preload(&texts);
     group.bench_function("remembered", |b| {
-        b.iter(|| {
-            black_box(
-                texts
-                    .iter()
-                    .map(|text| warm.size(text).tokens.0)
-                    .sum::<u64>(),
-            )
-        });
+        b.iter(|| black_box(texts.iter().map(|text| warm.size(text).tokens.0).sum::<u64>()));
     });
     group.finish();
 }

@@ -38,10 +38,7 @@ impl Stage for KeepNewest {
         let mut patch = Patch::default();
         if let Some(cut) = cut.filter(|cut| *cut > 1) {
             patch.reason = format!("the newest {} entries", entries.len() - cut);
-            patch.edits = vec![Edit::Replace {
-                entries: 1..cut,
-                with: Vec::new(),
-            }];
+            patch.edits = vec![Edit::Replace { entries: 1..cut, with: Vec::new() }];
         }
         Step::Done(Ok(patch))
     }
@@ -49,10 +46,7 @@ impl Stage for KeepNewest {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let recipe = Recipe {
-        length: Length::Rounds(60),
-        ..Recipe::default()
-    };
+    let recipe = Recipe { length: Length::Rounds(60), ..Recipe::default() };
     let session = Arc::new(generate(&recipe, &counts)?.session);
     let prepared = PreparedSession::new(session, counts.clone(), Vec::new())?;
 
@@ -61,28 +55,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let slot = Slot::new("keep_newest".into(), when, Guards::default(), stage);
     let strategy = Box::new(Pipeline::new(vec![slot], Retries::default()));
 
-    let name = CellName {
-        strategy: "keep-newest".to_owned(),
-        repeat: 0,
-    };
+    let name = CellName { strategy: "keep-newest".to_owned(), repeat: 0 };
     let arranged = Replayed::Strategy(strategy, Window::new(Tokens(30_000)));
-    let record = replay(
-        &prepared,
-        name,
-        arranged,
-        &Models::offline(&counts),
-        &NoClock,
-    )
-    .record;
+    let record = replay(&prepared, name, arranged, &Models::offline(&counts), &NoClock).record;
     for event in &record.compactions {
         println!(
             "call {}: {}, {} to {} tokens",
             event.call, event.reason, event.before, event.after
         );
     }
-    println!(
-        "{} of {} calls sent: {:?}",
-        record.reached_calls, record.planned_calls, record.end
-    );
+    println!("{} of {} calls sent: {:?}", record.reached_calls, record.planned_calls, record.end);
     Ok(())
 }

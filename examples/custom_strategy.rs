@@ -34,20 +34,13 @@ impl Strategy for SummariseAll {
         if cx.prompt(&context).0 * 5 < cx.window.tokens.0 * 4 {
             return Step::Done(Compaction::unchanged(context));
         }
-        let mut messages: Vec<Arc<Message>> = context
-            .entries()
-            .iter()
-            .map(|it| it.message.clone())
-            .collect();
-        messages.push(Arc::new(Message::text(
-            Role::User,
-            "Sum up what was done and what comes next.",
-        )));
+        let mut messages: Vec<Arc<Message>> =
+            context.entries().iter().map(|it| it.message.clone()).collect();
+        messages
+            .push(Arc::new(Message::text(Role::User, "Sum up what was done and what comes next.")));
         let request = Request {
             purpose: Purpose::Compaction,
-            task: Task::Summarise {
-                sections: Vec::new(),
-            },
+            task: Task::Summarise { sections: Vec::new() },
             system: None,
             tools: None,
             messages,
@@ -63,10 +56,7 @@ impl Strategy for SummariseAll {
             let all = compaction.context.entries();
             let summary = Arc::new(Message::text(Role::User, response.text));
             let entry = Entry::new(Origin::derived_from(all), summary, &cx.counts);
-            let edit = Edit::Replace {
-                entries: 0..all.len(),
-                with: vec![entry],
-            };
+            let edit = Edit::Replace { entries: 0..all.len(), with: vec![entry] };
             if let Ok(change) = compaction.context.apply(vec![edit], &cx.counts) {
                 compaction.applied.push(Applied {
                     call: cx.call,
@@ -92,26 +82,13 @@ impl Strategy for SummariseAll {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let recipe = Recipe {
-        length: Length::Rounds(60),
-        ..Recipe::default()
-    };
+    let recipe = Recipe { length: Length::Rounds(60), ..Recipe::default() };
     let session = Arc::new(generate(&recipe, &counts)?.session);
     let prepared = PreparedSession::new(session, counts.clone(), Vec::new())?;
 
-    let name = CellName {
-        strategy: "summarise-all".to_owned(),
-        repeat: 0,
-    };
+    let name = CellName { strategy: "summarise-all".to_owned(), repeat: 0 };
     let arranged = Replayed::Strategy(Box::new(SummariseAll), Window::new(Tokens(30_000)));
-    let record = replay(
-        &prepared,
-        name,
-        arranged,
-        &Models::offline(&counts),
-        &NoClock,
-    )
-    .record;
+    let record = replay(&prepared, name, arranged, &Models::offline(&counts), &NoClock).record;
     for (event, asked) in record.compactions.iter().zip(&record.model_calls) {
         let usage = asked.usage;
         println!(
@@ -123,9 +100,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             usage.output
         );
     }
-    println!(
-        "{} of {} calls sent: {:?}",
-        record.reached_calls, record.planned_calls, record.end
-    );
+    println!("{} of {} calls sent: {:?}", record.reached_calls, record.planned_calls, record.end);
     Ok(())
 }

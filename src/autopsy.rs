@@ -274,10 +274,7 @@ impl Autopsy {
         let session = &**prepared.session();
         let events = session.compactions();
         let (mut compacted, is_opaque) = compacted(session);
-        let inherited = events
-            .iter()
-            .filter(|event| is_inherited(session, event))
-            .count();
+        let inherited = events.iter().filter(|event| is_inherited(session, event)).count();
         let own = entry.native_window.own();
         let mut found = Self {
             file: planned.file.clone(),

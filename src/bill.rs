@@ -37,11 +37,7 @@ pub struct Scale {
 
 impl Scale {
     /// The bare counter: no head, and tokens as counted.
-    pub const COUNTED: Self = Self {
-        head: Tokens::ZERO,
-        factor: Factor::ONE,
-        ratio: Factor::ONE,
-    };
+    pub const COUNTED: Self = Self { head: Tokens::ZERO, factor: Factor::ONE, ratio: Factor::ONE };
 
     /// Texts without the head.
     #[must_use]
@@ -77,11 +73,7 @@ impl Scale {
             Some(less) if text > billed => Factor(less.share(Tokens(factor.0)).0),
             _ => factor,
         };
-        let scale = Self {
-            factor: less(self.factor),
-            ratio: less(self.ratio),
-            ..self
-        };
+        let scale = Self { factor: less(self.factor), ratio: less(self.ratio), ..self };
         let head = billed - scale.text(size);
         Self { head, ..scale }
     }
@@ -134,17 +126,10 @@ impl TextSizes {
 impl Bill {
     /// The bare counter after a head of this size; `None` if the size is unknown.
     pub fn counted(head: Option<Tokens>) -> Self {
-        let scale = Scale {
-            head: head.unwrap_or_default(),
-            ..Scale::COUNTED
-        };
+        let scale = Scale { head: head.unwrap_or_default(), ..Scale::COUNTED };
         Self {
             scales: vec![scale],
-            sizes: SessionSizes {
-                sizes: Sizes::Counted,
-                head,
-                ..SessionSizes::default()
-            },
+            sizes: SessionSizes { sizes: Sizes::Counted, head, ..SessionSizes::default() },
             ..Self::default()
         }
     }
@@ -219,10 +204,7 @@ impl Bill {
     /// All that leaves the prompt so before this message.
     pub fn left_out_before(&self, message: usize) -> Tokens {
         let events = self.texts.left_out.range(..message);
-        events
-            .flat_map(|(_, left_out)| &left_out.parts)
-            .map(|(_, tokens)| *tokens)
-            .sum()
+        events.flat_map(|(_, left_out)| &left_out.parts).map(|(_, tokens)| *tokens).sum()
     }
 
     /// The largest prompt that the provider billed; zero where none is known.

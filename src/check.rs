@@ -142,12 +142,9 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     let hello = spec.build().map(|strategy| strategy.declared());
     let hello = hello.unwrap_or_else(|_| Ok(Hello::default()))?;
     let scenes = world::scenes(settings.seed).into_iter();
-    let plays: Vec<Plays<'_>> = scenes
-        .map(|scene| Plays::of(spec, scene, &settings.stop))
-        .collect();
-    let answers = plays
-        .first()
-        .map(|plays| (plays, judged(&LAWS[0], plays, &Known::default())));
+    let plays: Vec<Plays<'_>> =
+        scenes.map(|scene| Plays::of(spec, scene, &settings.stop)).collect();
+    let answers = plays.first().map(|plays| (plays, judged(&LAWS[0], plays, &Known::default())));
     let unanswered = answers.and_then(|(plays, judged)| match (unknown(&hello), judged) {
         (Some(got), _) | (None, Judged::Broken(got)) => Some((plays, got)),
         (None, Judged::Held | Judged::NoChance | Judged::OutOfTime) => None,
@@ -160,11 +157,7 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
             }
             _ => law.checked(State::NotTried),
         });
-        return Ok(Outcome {
-            kind: hello.kind,
-            laws: laws.collect(),
-            changed: (0, plays.len()),
-        });
+        return Ok(Outcome { kind: hello.kind, laws: laws.collect(), changed: (0, plays.len()) });
     }
     plays.par_iter().for_each(|plays| _ = plays.usual());
     let known = known(&plays);
@@ -182,14 +175,10 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     let mut allowed = settings.allowed.clone();
     allowed.extend(hello.breaks.into_iter().map(|declared| {
         let reason = declared.reason;
-        (
-            declared.law,
-            reason.unwrap_or_else(|| "the program declares it".to_owned()),
-        )
+        (declared.law, reason.unwrap_or_else(|| "the program declares it".to_owned()))
     }));
-    let wanted = LAWS
-        .iter()
-        .filter(|law| settings.only.is_empty() || settings.only.contains(law.name));
+    let wanted =
+        LAWS.iter().filter(|law| settings.only.is_empty() || settings.only.contains(law.name));
     let wanted: Vec<&CheckLaw> = wanted.collect();
     // All are judged before a scene is made smaller: that may take the rest of the time.
     let verdicts: Vec<Verdict<'_>> = wanted
@@ -203,11 +192,7 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
         })
     });
     let fired = plays.iter().filter(|plays| plays.usual().has_fired());
-    Ok(Outcome {
-        kind,
-        changed: (fired.count(), plays.len()),
-        laws: laws.collect(),
-    })
+    Ok(Outcome { kind, changed: (fired.count(), plays.len()), laws: laws.collect() })
 }
 
 /// The verdict on a law over all scenes.
@@ -229,12 +214,7 @@ fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &Known) -> Judged {
 
 impl CheckLaw {
     fn checked(&self, state: State) -> Checked {
-        Checked {
-            law: self.name,
-            level: self.level,
-            expected: self.expected,
-            state,
-        }
+        Checked { law: self.name, level: self.level, expected: self.expected, state }
     }
 
     fn verdict<'p>(
@@ -286,12 +266,7 @@ impl CheckLaw {
         } else {
             smaller::smallest(scene, got, broken)
         };
-        Finding {
-            got,
-            scene: scene.name,
-            window: scene.window,
-            session: scene.session,
-        }
+        Finding { got, scene: scene.name, window: scene.window, session: scene.session }
     }
 }
 
@@ -299,10 +274,7 @@ impl CheckLaw {
 fn unknown(hello: &Hello) -> Option<String> {
     let mut breaks = hello.breaks.iter();
     let declared = breaks.find(|declared| !laws().any(|law| law == declared.law))?;
-    Some(format!(
-        "`hello` declares that it breaks `{}`, which is not a law",
-        declared.law
-    ))
+    Some(format!("`hello` declares that it breaks `{}`, which is not a law", declared.law))
 }
 
 /// The kind of a strategy, by its replays.
@@ -361,17 +333,9 @@ mod tests {
     #[test]
     fn the_page_has_every_law() {
         let page = include_str!("../docs/reference/external-strategies.md");
-        let rows: Vec<&str> = page
-            .lines()
-            .filter(|line| line.starts_with("| `"))
-            .collect();
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
         for law in LAWS {
-            let row = format!(
-                "| `{}` | {} | {} |",
-                law.name,
-                law.level.name(),
-                law.expected
-            );
+            let row = format!("| `{}` | {} | {} |", law.name, law.level.name(), law.expected);
             assert!(rows.contains(&&*row), "missing: {row}");
         }
         let names: BTreeSet<&str> = laws().collect();

@@ -276,11 +276,7 @@ struct CliError {
 
 impl CliError {
     fn new(exit: Exit, problem: impl Into<String>) -> Self {
-        Self {
-            exit,
-            problem: problem.into(),
-            hint: None,
-        }
+        Self { exit, problem: problem.into(), hint: None }
     }
 
     fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -342,10 +338,7 @@ fn print(text: &str) -> Result<Exit> {
 
 /// Prints facts for programs, as JSON that a terminal does not obey, line by line: some facts are many.
 fn print_json(value: &impl Serialize) -> Result<Exit> {
-    let mut lines = EscapedLines {
-        out: io::BufWriter::new(io::stdout().lock()),
-        line: Vec::new(),
-    };
+    let mut lines = EscapedLines { out: io::BufWriter::new(io::stdout().lock()), line: Vec::new() };
     let printed = serde_json::to_writer_pretty(&mut lines, value).map_err(io::Error::from);
     let printed = printed.and_then(|()| lines.write_all(b"\n"));
     match printed.and_then(|()| lines.flush()) {
@@ -397,22 +390,14 @@ struct Facts<'a, T> {
 impl<'a, T: Serialize> Facts<'a, T> {
     fn new(format: &'a str, facts: T) -> Self {
         let version = 1;
-        Self {
-            format,
-            version,
-            facts,
-        }
+        Self { format, version, facts }
     }
 }
 
 /// Prints the result of a command: its facts for programs, or for people a text that the template makes
 /// of them, in which nothing is left that a terminal obeys.
 fn show(as_json: bool, format: &str, facts: impl Serialize, template: &str) -> Result<Exit> {
-    if as_json {
-        print_json(&Facts::new(format, facts))
-    } else {
-        show_text(facts, template)
-    }
+    if as_json { print_json(&Facts::new(format, facts)) } else { show_text(facts, template) }
 }
 
 /// The same, with more that only the text says: the template knows the facts as `facts`.
@@ -449,10 +434,7 @@ fn terminal_width() -> Option<usize> {
         .or_else(|| environment("COLUMNS")?.parse().ok())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the one place that reads the environment"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -51,8 +51,7 @@ impl Line {
     /// The sentences with the code behind them.
     pub(crate) fn in_full(&self) -> String {
         let text = &self.text;
-        self.code
-            .map_or_else(|| text.clone(), |code| code.behind(text))
+        self.code.map_or_else(|| text.clone(), |code| code.behind(text))
     }
 }
 

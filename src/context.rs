@@ -43,11 +43,7 @@ impl Entry {
 
     /// A message whose size is known.
     pub(crate) fn sized(origin: Origin, message: Arc<Message>, size: Size) -> Self {
-        Self {
-            origin,
-            message,
-            size: size.into(),
-        }
+        Self { origin, message, size: size.into() }
     }
 
     /// How large it is.
@@ -103,9 +99,7 @@ pub(crate) fn measure(message: &Message, counts: &CountedTexts) -> Size {
 /// A block of a message, as billed where its bill shows that: a part of it has its share.
 pub(crate) fn measure_block(message: &Message, block: usize, counts: &CountedTexts) -> Size {
     let block = message.blocks().nth(block);
-    block.map_or_else(Size::default, |block| {
-        counts.block(&block).billed_by(message.details.factor)
-    })
+    block.map_or_else(Size::default, |block| counts.block(&block).billed_by(message.details.factor))
 }
 
 /// Where a piece of the prompt came from.
@@ -147,9 +141,7 @@ impl Origin {
             Self::Edited { message, blocks } => (*message, &blocks[..]),
             Self::Derived(_) | Self::Restored(_) | Self::Authored => return self.clone(),
         };
-        let changed = changed
-            .into_iter()
-            .map(|block| u32::try_from(block).unwrap_or(u32::MAX));
+        let changed = changed.into_iter().map(|block| u32::try_from(block).unwrap_or(u32::MAX));
         let blocks: BTreeSet<u32> = earlier.iter().copied().chain(changed).collect();
         let blocks = Arc::new(blocks.into_iter().collect());
         Self::Edited { message, blocks }
@@ -193,11 +185,7 @@ impl Origin {
                 _ => merged.push(range),
             }
         }
-        if merged.is_empty() {
-            Self::Authored
-        } else {
-            Self::Derived(merged.into())
-        }
+        if merged.is_empty() { Self::Authored } else { Self::Derived(merged.into()) }
     }
 }
 
@@ -227,10 +215,7 @@ pub struct BlockAt {
 impl Context {
     /// An empty context with room for so many entries: growing would take up to twice the memory.
     pub(crate) fn with_capacity(entries: usize) -> Self {
-        Self {
-            entries: Vec::with_capacity(entries).into(),
-            ..Self::default()
-        }
+        Self { entries: Vec::with_capacity(entries).into(), ..Self::default() }
     }
 
     /// The entries, oldest first.
@@ -257,10 +242,7 @@ impl Context {
     ) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'_> {
         let first_mark = self.entries.first_mark();
         let marked = self.results.get(number..).unwrap_or_default().iter();
-        marked.map(move |at| BlockAt {
-            entry: at.entry - first_mark,
-            ..*at
-        })
+        marked.map(move |at| BlockAt { entry: at.entry - first_mark, ..*at })
     }
 
     /// Images and documents in all messages together.
@@ -352,22 +334,12 @@ impl Context {
     pub fn apply(&mut self, edits: Vec<Edit>, counts: &CountedTexts) -> Result<Change, PatchError> {
         self.check(&edits)?;
         let before = self.size;
-        let mut change = Change {
-            edits: Vec::new(),
-            removed: Vec::new(),
-            before,
-            after: before,
-        };
+        let mut change = Change { edits: Vec::new(), removed: Vec::new(), before, after: before };
         let mut is_in_place = true;
         let mut shift = 0_isize;
         for edit in edits {
             match edit {
-                Edit::EditBlock {
-                    entry,
-                    block,
-                    text,
-                    cache,
-                } => {
+                Edit::EditBlock { entry, block, text, cache } => {
                     let at = entry.saturating_add_signed(shift);
                     let with = vec![self.entries[at].with_block_text(block, &text, counts)];
                     let (old, _) = self.replace(at..at + 1, &with);
@@ -393,11 +365,7 @@ impl Context {
                     shift += signed(with.len()) - signed(old.len());
                     is_in_place &= is_same_shape;
                     change.removed.extend(old);
-                    change.edits.push(AppliedEdit {
-                        entries,
-                        with,
-                        cache: CacheEffect::Breaks,
-                    });
+                    change.edits.push(AppliedEdit { entries, with, cache: CacheEffect::Breaks });
                 }
             }
         }
@@ -521,9 +489,8 @@ fn is_in_place(old: &[Entry], new: &[Entry]) -> bool {
         let message = &entry.message;
         let asks: Vec<&Arc<str>> = message.tool_uses().map(|(_, tool)| &tool.id).collect();
         let answers = message.tool_results();
-        let answers: Vec<(usize, &Arc<str>)> = answers
-            .map(|(at, result)| (at, &result.tool_use_id))
-            .collect();
+        let answers: Vec<(usize, &Arc<str>)> =
+            answers.map(|(at, result)| (at, &result.tool_use_id)).collect();
         (message.role(), asks, answers)
     }
     old.iter().map(shape).eq(new.iter().map(shape))

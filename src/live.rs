@@ -126,12 +126,7 @@ impl Live {
     pub fn restore(&self, events: &[Event]) -> Result<Vec<Ticket>, NotItsLog> {
         let own = self.began();
         let outcomes = events.iter().filter_map(|event| match event {
-            Event::Sent {
-                number,
-                skipped,
-                hash,
-                ..
-            } => Some((*number, (*skipped, hash))),
+            Event::Sent { number, skipped, hash, .. } => Some((*number, (*skipped, hash))),
             _ => None,
         });
         let outcomes: BTreeMap<usize, (Option<Skip>, &Option<String>)> = outcomes.collect();
@@ -151,14 +146,7 @@ impl Live {
             let (ticket, now) = match event {
                 Event::Began { .. } if *event == own => continue,
                 Event::Began { .. } => return Err(NotItsLog::Settings),
-                Event::Request {
-                    ticket,
-                    at,
-                    api,
-                    cell,
-                    shared,
-                    body,
-                } => {
+                Event::Request { ticket, at, api, cell, shared, body } => {
                     if cell.strategy >= self.settings.len() {
                         return Err(NotItsLog::Settings);
                     }
@@ -180,11 +168,7 @@ impl Live {
                     (ticket, self.shorten(*ticket, *api, body, source))
                 }
                 Event::Sent { .. } => continue,
-                Event::Answer {
-                    ticket,
-                    at,
-                    response,
-                } => {
+                Event::Answer { ticket, at, response } => {
                     self.answered(*ticket, response.as_deref(), *at);
                     continue;
                 }
@@ -192,11 +176,7 @@ impl Live {
                     self.cut(*ticket, response);
                     continue;
                 }
-                Event::Apart {
-                    cell,
-                    api,
-                    response,
-                } => {
+                Event::Apart { cell, api, response } => {
                     self.answered_apart(cell, *api, response);
                     continue;
                 }
@@ -218,14 +198,9 @@ impl Live {
                 window,
                 serde_json::json!(setting.sizes),
             ];
-            (
-                setting.spec.name().to_owned(),
-                ContentHash::of_values(all).hex(16),
-            )
+            (setting.spec.name().to_owned(), ContentHash::of_values(all).hex(16))
         });
-        Event::Began {
-            strategies: strategies.collect(),
-        }
+        Event::Began { strategies: strategies.collect() }
     }
 
     /// Keeps what happens from now on in this log.
@@ -247,10 +222,7 @@ impl Live {
 
     /// Counts a request that no strategy saw.
     pub fn pass(&self, why: &str) {
-        *lock(&self.table)
-            .untouched
-            .entry(why.to_owned())
-            .or_default() += 1;
+        *lock(&self.table).untouched.entry(why.to_owned()).or_default() += 1;
     }
 
     /// Requests that no strategy saw, by the reason.
@@ -270,10 +242,7 @@ impl Live {
             Ok(request) => request,
             Err(why) => {
                 self.pass(&why.to_string());
-                return Sent {
-                    body: None,
-                    ticket: None,
-                };
+                return Sent { body: None, ticket: None };
             }
         };
         let mut cell = cell.clone();
@@ -306,14 +275,8 @@ impl Live {
             });
             let ticket = Ticket { conversation, call };
             let body = kept.clone().into_owned();
-            let number = table.log_asked(Event::Request {
-                ticket,
-                at,
-                api,
-                cell,
-                shared: None,
-                body,
-            });
+            let number =
+                table.log_asked(Event::Request { ticket, at, api, cell, shared: None, body });
             (ticket, number)
         };
         Sent {
@@ -331,10 +294,8 @@ impl Live {
         (request, body): (&Request<'_>, &str),
     ) -> Option<String> {
         let timeout = (source == SentBy::Client).then_some(self.timeout);
-        let done = wait(result, timeout).unwrap_or_else(|why| Done {
-            prompt: None,
-            skipped: Some(why),
-        });
+        let done =
+            wait(result, timeout).unwrap_or_else(|why| Done { prompt: None, skipped: Some(why) });
         let is_late = source == SentBy::Log(Some(Skip::Late));
         let prompt = done.prompt.filter(|_| !is_late);
         let body = prompt.map(|prompt| prompt.body(request, body));
@@ -377,11 +338,7 @@ impl Live {
     /// A call was answered, or failed.
     pub fn answered(&self, ticket: Ticket, response: Option<&str>, at: Timestamp) {
         let mut table = lock(&self.table);
-        table.log(|| Event::Answer {
-            ticket,
-            at,
-            response: response.map(str::to_owned),
-        });
+        table.log(|| Event::Answer { ticket, at, response: response.map(str::to_owned) });
         let conversation = table.conversations.get(ticket.conversation);
         let answer = conversation.zip(response);
         let answer = answer.and_then(|(its, text)| (self.reader.answer)(its.api, text));
@@ -396,11 +353,7 @@ impl Live {
             return;
         }
         let mut table = lock(&self.table);
-        table.log(|| Event::Apart {
-            cell: cell.clone(),
-            api,
-            response: response.to_owned(),
-        });
+        table.log(|| Event::Apart { cell: cell.clone(), api, response: response.to_owned() });
         if let Some(mut answer) = (self.reader.answer)(api, response) {
             let call = table.apart.entry(cell.clone()).or_default();
             call.bill(&mut answer.details);
@@ -410,10 +363,7 @@ impl Live {
     /// A call failed when so much of its answer had come: its usage is billed, and the call counts as not answered.
     pub fn cut(&self, ticket: Ticket, response: &str) {
         let mut table = lock(&self.table);
-        table.log(|| Event::Cut {
-            ticket,
-            response: response.to_owned(),
-        });
+        table.log(|| Event::Cut { ticket, response: response.to_owned() });
         let Some(conversation) = table.conversations.get_mut(ticket.conversation) else {
             return;
         };

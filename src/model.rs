@@ -108,12 +108,7 @@ pub struct Reply {
 impl Reply {
     /// The outcome of a request that was made once, and is kept nowhere.
     pub fn once(answer: Result<Response, CallFailure>) -> Self {
-        Self {
-            answer,
-            key: None,
-            failed: Vec::new(),
-            paid: None,
-        }
+        Self { answer, key: None, failed: Vec::new(), paid: None }
     }
 }
 

@@ -35,10 +35,7 @@ pub enum StrategyNameError {
 impl StrategyName {
     /// Reads a name that a run recorded. One that is not well formed has no overrides.
     pub fn recorded(name: &str) -> Self {
-        name.parse().unwrap_or_else(|_| Self {
-            base: name.to_owned(),
-            overrides: Vec::new(),
-        })
+        name.parse().unwrap_or_else(|_| Self { base: name.to_owned(), overrides: Vec::new() })
     }
 
     /// Sets a knob in place of an earlier value for it. The last change is shown last.
@@ -83,10 +80,7 @@ impl FromStr for StrategyName {
         };
         for item in split_at_commas(items) {
             let Some((path, value)) = item.split_once('=') else {
-                return Err(StrategyNameError::SetsNothing(
-                    item.to_owned(),
-                    name.to_owned(),
-                ));
+                return Err(StrategyNameError::SetsNothing(item.to_owned(), name.to_owned()));
             };
             overrides.push((path.trim().to_owned(), value.trim().to_owned()));
         }

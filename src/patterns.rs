@@ -61,9 +61,7 @@ pub struct Patterns {
 
 impl fmt::Debug for Patterns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Patterns")
-            .field("patterns", &self.all.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Patterns").field("patterns", &self.all.len()).finish_non_exhaustive()
     }
 }
 
@@ -85,12 +83,7 @@ impl Patterns {
             }))
             .build(texts)
             .map_err(|source| PatternsError::TooLarge { bytes, source })?;
-        Ok(Self {
-            automaton,
-            given,
-            all: patterns,
-            found: PerText::default(),
-        })
+        Ok(Self { automaton, given, all: patterns, found: PerText::default() })
     }
 
     /// The patterns, in the order of their indices.
@@ -137,9 +130,8 @@ fn is_escape(bytes: &[u8], at: usize) -> bool {
 }
 
 fn is_word(bytes: &[u8], start: usize, end: usize) -> bool {
-    let before = start
-        .checked_sub(1)
-        .is_some_and(|at| continues_word(bytes[at]) && !is_escape(bytes, at));
+    let before =
+        start.checked_sub(1).is_some_and(|at| continues_word(bytes[at]) && !is_escape(bytes, at));
     let after = bytes.get(end).is_some_and(|byte| continues_word(*byte));
     !(before && continues_word(bytes[start]) || after && continues_word(bytes[end - 1]))
 }
@@ -152,9 +144,7 @@ fn is_path(bytes: &[u8], start: usize, end: usize) -> bool {
     let ends = match bytes.get(end) {
         None => true,
         // The end of a sentence, unless a suffix follows.
-        Some(b'.') => bytes
-            .get(end + 1)
-            .is_none_or(|next| !continues_word(*next) && *next != b'/'),
+        Some(b'.') => bytes.get(end + 1).is_none_or(|next| !continues_word(*next) && *next != b'/'),
         Some(byte) => !part(*byte),
     };
     begins && ends
@@ -216,10 +206,7 @@ mod tests {
     fn patterns(patterns: &[(&str, Boundary)]) -> Patterns {
         let patterns = patterns
             .iter()
-            .map(|&(text, boundary)| Pattern {
-                text: text.to_owned(),
-                boundary,
-            })
+            .map(|&(text, boundary)| Pattern { text: text.to_owned(), boundary })
             .collect();
         Patterns::new(patterns).unwrap()
     }

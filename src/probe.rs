@@ -90,10 +90,7 @@ pub const OTHER_ORDER: &str = "\n--- in the other order ---\n";
 pub const LEAST_EVENTS: usize = 3;
 
 /// How a reader that is a model is asked, and what beside the scored question of each prompt.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of its own in a scenario"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own in a scenario")]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Asking {
     /// Once more under full history and under an empty context, to see whether the question can be

@@ -20,11 +20,8 @@ use crate::stop::StopToken;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Set for every program: the same answers on every machine.
-const FIXED: [(&str, &str); 3] = [
-    ("LANG", "C.UTF-8"),
-    ("TZ", "UTC"),
-    ("PYTHONDONTWRITEBYTECODE", "1"),
-];
+const FIXED: [(&str, &str); 3] =
+    [("LANG", "C.UTF-8"), ("TZ", "UTC"), ("PYTHONDONTWRITEBYTECODE", "1")];
 
 /// The variable whose value a program shares with what it started and with nothing else.
 pub(crate) const OWN_FOLDER: &str = "TMPDIR";
@@ -47,11 +44,7 @@ impl Groups {
         let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let leader = command.spawn()?;
         running.insert(leader.id(), folder.into());
-        Ok(Group {
-            leader,
-            groups: self.clone(),
-            is_over: false,
-        })
+        Ok(Group { leader, groups: self.clone(), is_over: false })
     }
 
     /// Kills all programs and what they started: for a process that ends without dropping them.
@@ -78,10 +71,7 @@ impl Group {
         #[cfg(target_os = "linux")]
         {
             use rustix::process::{Resource, Rlimit, prlimit};
-            let limit = Rlimit {
-                current: Some(bytes),
-                maximum: Some(bytes),
-            };
+            let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
             let _ = prlimit(pid(self.leader.id()), Resource::Data, limit);
         }
         #[cfg(not(target_os = "linux"))]
@@ -173,9 +163,7 @@ fn kill_those_of(folder: &OsStr) {
 #[cfg(target_os = "linux")]
 fn kill_if_it_has(variable: &[u8], process: &Path) -> bool {
     use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-    let id = process
-        .file_name()
-        .and_then(|name| name.to_str()?.parse().ok());
+    let id = process.file_name().and_then(|name| name.to_str()?.parse().ok());
     let Some(id) = id.and_then(pid) else {
         return false;
     };
@@ -183,9 +171,7 @@ fn kill_if_it_has(variable: &[u8], process: &Path) -> bool {
         return false;
     };
     let environment = crate::files::read(&process.join("environ")).unwrap_or_default();
-    let is_of_program = environment
-        .split(|byte| *byte == 0)
-        .any(|one| one == variable);
+    let is_of_program = environment.split(|byte| *byte == 0).any(|one| one == variable);
     is_of_program && pidfd_send_signal(handle, Signal::KILL).is_ok()
 }
 

@@ -115,12 +115,7 @@ impl Proxy {
         if leads_to(&upstream, address) {
             return Err(wrong("it is the address at which the proxy itself listens"));
         }
-        Ok(Self {
-            listener,
-            address,
-            upstream,
-            grace: GRACE,
-        })
+        Ok(Self { listener, address, upstream, grace: GRACE })
     }
 
     /// Gives requests under way this long once the proxy is stopping.
@@ -238,9 +233,7 @@ fn is_named(address: SocketAddr, headers: &HeaderMap) -> bool {
     };
     let (port, ip) = (format!(":{}", address.port()), address.ip().to_string());
     // The port of HTTP is left out.
-    let name = host
-        .strip_suffix(&*port)
-        .or((port == ":80").then_some(host));
+    let name = host.strip_suffix(&*port).or((port == ":80").then_some(host));
     let own = ["127.0.0.1", "localhost", "[::1]", &ip];
     name.is_some_and(|name| own.iter().any(|own| name.eq_ignore_ascii_case(own)))
 }
@@ -266,10 +259,7 @@ fn runtime() -> Result<Runtime, ProxyError> {
 ///
 /// The head, the body and the end of an answer are separate writes. Nagle's algorithm would hold each back
 /// until the client acknowledges the one before, which clients delay by 40 ms.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place that accepts connections"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place that accepts connections")]
 async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let (socket, _) = listener.accept().await?;
     // A socket that refuses the option is served all the same, only slower.

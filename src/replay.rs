@@ -118,10 +118,7 @@ impl CellName {
     /// The first cell of a strategy.
     pub fn first(strategy: impl Into<String>) -> Self {
         let strategy = strategy.into();
-        Self {
-            strategy,
-            repeat: 0,
-        }
+        Self { strategy, repeat: 0 }
     }
 }
 
@@ -199,11 +196,7 @@ fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellReco
 
 /// The end of a session whose prompt of this call was never answered.
 fn died(call: usize, prompt: Tokens, cause: DeathCause) -> End {
-    End::Died {
-        call,
-        prompt,
-        cause,
-    }
+    End::Died { call, prompt, cause }
 }
 
 struct Cell<'a> {
@@ -490,11 +483,8 @@ impl Host for Cell<'_> {
         let left_out = message.and_then(|message| self.prepared.bill.left_out(message));
         if let Some(left_out) = left_out {
             let shrunk = context.leave_out(&left_out.parts);
-            let cache = if left_out.is_cache_kept {
-                CacheEffect::Keeps
-            } else {
-                CacheEffect::Breaks
-            };
+            let cache =
+                if left_out.is_cache_kept { CacheEffect::Keeps } else { CacheEffect::Breaks };
             for observer in &mut self.observers {
                 observer.thinking_left_out(context, &shrunk, cache);
             }

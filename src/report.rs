@@ -294,8 +294,7 @@ impl Report {
 
     /// The rows of the comparison.
     pub(crate) fn compared(&self) -> &[Row] {
-        self.section("comparison")
-            .map_or(&[], |section| &section.table.rows)
+        self.section("comparison").map_or(&[], |section| &section.table.rows)
     }
 
     /// Those of its strategies.

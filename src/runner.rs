@@ -199,11 +199,7 @@ impl Plan {
 
     /// The folder this run is found in again: `<scenario>-<8 hex digits of the fingerprint>`.
     pub fn folder(&self, reports: &Path) -> PathBuf {
-        reports.join(format!(
-            "{}-{}",
-            self.manifest.scenario,
-            &self.manifest.fingerprint[..8]
-        ))
+        reports.join(format!("{}-{}", self.manifest.scenario, &self.manifest.fingerprint[..8]))
     }
 }
 
@@ -268,9 +264,7 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
     // In words, so that a comparison can say what differs; the fingerprint holds all of it already.
     manifest.conditions = variant::conditions(scenario);
     let margins = scenario.gate.margins.iter();
-    manifest.margins = margins
-        .map(|(name, margin, _)| (name.clone(), *margin))
-        .collect();
+    manifest.margins = margins.map(|(name, margin, _)| (name.clone(), *margin)).collect();
     manifest
 }
 
@@ -337,10 +331,7 @@ pub fn run(
     let missing: Vec<(usize, Vec<ArmIndex>)> = (0..plan.sessions.len())
         .map(|session| {
             let missing = |arm: &ArmIndex| !done.contains(&plan.key(session, *arm));
-            (
-                session,
-                plan.arms(session).into_iter().filter(missing).collect(),
-            )
+            (session, plan.arms(session).into_iter().filter(missing).collect())
         })
         .collect();
     let outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
@@ -350,11 +341,7 @@ pub fn run(
         arms.map(move |arm| (plan.key(session, arm), work(&plan.manifest, place)))
     };
     progress.begin(&missing.iter().flat_map(work_of).collect::<Vec<_>>());
-    let running = Cells {
-        plan,
-        followed: followed_cells(plan, &missing, journal)?,
-        progress,
-    };
+    let running = Cells { plan, followed: followed_cells(plan, &missing, journal)?, progress };
     let queue = Queue::new(missing);
     let limits = Limits::new(plan.models());
     let sink = Mutex::new(Sink {
@@ -385,9 +372,7 @@ pub fn run(
             let key = plan.key(shared.session, arm);
             let record = replay.as_ref().ok().and_then(Option::as_ref);
             let record = record.filter(|replay| replay.unanswered.is_none());
-            running
-                .followed
-                .finish(&key, record.map(|replay| &replay.record));
+            running.followed.finish(&key, record.map(|replay| &replay.record));
             let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
             match sink.take(key, replay, plan) {
                 ControlFlow::Break(()) => break,

@@ -190,10 +190,7 @@ impl Scenario {
         }
         let strategies = follow::find_followed(strategies, table.place())?;
         let problem_and_hint = if sessions.is_empty() {
-            Some((
-                "session",
-                "add `[[sessions]]` with `path = \"…\"` or `synthetic = { … }`",
-            ))
+            Some(("session", "add `[[sessions]]` with `path = \"…\"` or `synthetic = { … }`"))
         } else {
             let hint = "add `[[strategies]]` with `preset = \"observation-masking\"`";
             strategies.is_empty().then_some(("strategy", hint))
@@ -291,20 +288,17 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec> {
         return Err(error.with_hint("as in `set = { clear_results.keep_last = 5 }`"));
     };
     let mut knobs = knobs.entries().iter();
-    knobs.try_fold(spec, |spec, (path, setting)| {
-        with_flattened(spec, path, setting)
-    })
+    knobs.try_fold(spec, |spec, (path, setting)| with_flattened(spec, path, setting))
 }
 
 /// `set = { a.b = 1 }` and `set = { "a.b" = 1 }` mean the same.
 fn with_flattened(spec: StrategySpec, path: &str, setting: &Setting) -> Result<StrategySpec> {
     match &setting.value {
-        Value::Table(inner) if path.rsplit('.').next() != Some("when") => inner
-            .entries()
-            .iter()
-            .try_fold(spec, |spec, (key, setting)| {
+        Value::Table(inner) if path.rsplit('.').next() != Some("when") => {
+            inner.entries().iter().try_fold(spec, |spec, (key, setting)| {
                 with_flattened(spec, &format!("{path}.{key}"), setting)
-            }),
+            })
+        }
         _ => spec.with(path, setting.clone()),
     }
 }
@@ -317,10 +311,7 @@ mod tests {
     fn check(text: &str, says: &str) {
         let said = Table::parse("s.toml", text)
             .and_then(|table| Scenario::read(&table, Path::new("/base")))
-            .map_or_else(
-                |error| error.to_string(),
-                |scenario| format!("{scenario:?}"),
-            );
+            .map_or_else(|error| error.to_string(), |scenario| format!("{scenario:?}"));
         assert!(said.contains(says), "{said}\n\ndoes not say\n\n{says}");
     }
 
@@ -328,14 +319,8 @@ mod tests {
     fn mistakes_are_named_with_their_line() {
         let good = "[[sessions]]\npath = 'a.jsonl'\n[[strategies]]\npreset = 'none'\n";
         check(good, "/base/a.jsonl");
-        check(
-            "nam = 'x'\n",
-            "line 1: unknown key `nam`, did you mean `name`?",
-        );
-        check(
-            "[[strategies]]\npreset = 'none'",
-            "the scenario names no session",
-        );
+        check("nam = 'x'\n", "line 1: unknown key `nam`, did you mean `name`?");
+        check("[[strategies]]\npreset = 'none'", "the scenario names no session");
         check("[[sessions]]\npath = 'a'", "the scenario names no strategy");
         check("name = '../x'", "`name` must be");
         check("provider = 'opnai'", "line 1: ");
@@ -446,11 +431,8 @@ mod tests {
         let table = Table::parse("s.toml", text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         assert_eq!(scenario.window.to_string(), "9000 tokens, triggers matched");
-        let stages: Vec<String> = scenario
-            .strategies
-            .iter()
-            .flat_map(|spec| spec.stages().unwrap())
-            .collect();
+        let stages: Vec<String> =
+            scenario.strategies.iter().flat_map(|spec| spec.stages().unwrap()).collect();
         assert_eq!(
             stages,
             [

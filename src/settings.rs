@@ -30,10 +30,7 @@ pub struct Setting {
 impl Setting {
     /// A value written at this place.
     pub fn new(value: impl Into<Value>, place: &Place) -> Self {
-        Self {
-            value: value.into(),
-            place: place.clone(),
-        }
+        Self { value: value.into(), place: place.clone() }
     }
 
     /// The text, where it is one.
@@ -182,11 +179,7 @@ pub struct SettingError {
 impl SettingError {
     /// A mistake without a hint.
     pub fn new(place: &Place, problem: impl Into<String>) -> Self {
-        Self {
-            place: place.clone(),
-            problem: problem.into(),
-            hint: None,
-        }
+        Self { place: place.clone(), problem: problem.into(), hint: None }
     }
 
     /// The same mistake with a hint.
@@ -207,10 +200,7 @@ pub struct Table {
 impl Table {
     /// An empty table.
     pub fn new(place: Place) -> Self {
-        Self {
-            entries: Vec::new(),
-            place,
-        }
+        Self { entries: Vec::new(), place }
     }
 
     /// Parses TOML; `file` names it in errors.
@@ -309,10 +299,7 @@ impl Table {
         }
         match self.get_mut(head).and_then(Setting::as_table_mut) {
             Some(table) => table.overlay(rest, setting),
-            None => Err(SettingError::new(
-                &setting.place,
-                format!("`{head}` is not a table"),
-            )),
+            None => Err(SettingError::new(&setting.place, format!("`{head}` is not a table"))),
         }
     }
 }
@@ -348,10 +335,7 @@ fn convert_entries(
         let value = convert(value.get_ref(), &place, at)?;
         entries.push((key.get_ref().to_string(), Setting { value, place }));
     }
-    Ok(Table {
-        entries,
-        place: place.clone(),
-    })
+    Ok(Table { entries, place: place.clone() })
 }
 
 fn convert(
@@ -392,9 +376,8 @@ pub fn did_you_mean<'a>(
 ) -> Option<&'a str> {
     let candidates: Vec<&str> = candidates.into_iter().collect();
     one_slip(typed, &candidates).or_else(|| {
-        let scored = candidates
-            .iter()
-            .map(|candidate| (strsim::jaro_winkler(typed, candidate), *candidate));
+        let scored =
+            candidates.iter().map(|candidate| (strsim::jaro_winkler(typed, candidate), *candidate));
         scored
             .filter(|(score, _)| *score > 0.8)
             .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -484,11 +467,7 @@ mod tests {
         );
         check(
             "[b]\nc = []",
-            |r| {
-                r.table("b")?
-                    .ok_or(())
-                    .map_or(Ok(()), |mut b| b.flag("c").map(drop))
-            },
+            |r| r.table("b")?.ok_or(()).map_or(Ok(()), |mut b| b.flag("c").map(drop)),
             "`s.toml`: line 2: `b.c` must be `true` or `false`, not a list",
         );
         check(
@@ -517,21 +496,13 @@ mod tests {
     fn overlays_reach_into_tables_and_keep_their_place() {
         let mut table = Table::parse("s.toml", "[window]\ntokens = 5").unwrap();
         let flag = Place::Flag("--set window.tokens=9".into());
-        table
-            .overlay("window.tokens", parse_value("9", &flag))
-            .unwrap();
-        table
-            .overlay("probes.grid.last", parse_value("true", &flag))
-            .unwrap();
+        table.overlay("window.tokens", parse_value("9", &flag)).unwrap();
+        table.overlay("probes.grid.last", parse_value("true", &flag)).unwrap();
         let mut reader = Reader::new(&table, "");
         let mut window = reader.table("window").unwrap().unwrap();
         assert_eq!(window.whole("tokens", 0, 10), Ok(Some(9)));
         assert_eq!(window.setting("tokens").unwrap().place, flag);
-        assert!(
-            table
-                .overlay("window.tokens.x", parse_value("1", &flag))
-                .is_err()
-        );
+        assert!(table.overlay("window.tokens.x", parse_value("1", &flag)).is_err());
     }
 
     #[test]

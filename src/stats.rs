@@ -165,11 +165,7 @@ fn mean_of(values: &[f64]) -> f64 {
 impl ConfidenceInterval {
     /// An interval at the usual level.
     pub(crate) fn of(lower_bound: f64, upper_bound: f64) -> Self {
-        Self {
-            confidence_level: CONFIDENCE_LEVEL,
-            lower_bound,
-            upper_bound,
-        }
+        Self { confidence_level: CONFIDENCE_LEVEL, lower_bound, upper_bound }
     }
 
     /// Both ends on another scale, which keeps their order.
@@ -218,13 +214,7 @@ mod tests {
         let interval = estimate.confidence_interval.unwrap();
         close(interval.half_width(), 0.248_414, 1e-5);
         close(interval.lower_bound, 0.251_586, 1e-5);
-        assert_eq!(
-            estimate.n,
-            SampleSize {
-                sessions: 3,
-                items: 30
-            }
-        );
+        assert_eq!(estimate.n, SampleSize { sessions: 3, items: 30 });
     }
 
     #[test]
@@ -249,11 +239,7 @@ mod tests {
         let ratio = Estimate::of_ratio(&pairs, 3).unwrap();
         let mean = Estimate::of_sessions(&[0.8, 1.0, 1.2], 3).unwrap();
         close(ratio.point_estimate, mean.point_estimate, 1e-12);
-        close(
-            ratio.standard_error.unwrap(),
-            mean.standard_error.unwrap(),
-            1e-12,
-        );
+        close(ratio.standard_error.unwrap(), mean.standard_error.unwrap(), 1e-12);
         let one = Estimate::of_ratio(&[(0.2, 0.4)], 5).unwrap();
         assert_eq!(one.confidence_interval, None);
         for pairs in [&[][..], &[(0.5, 0.0)], &[(0.1, -0.2)], &[(f64::NAN, 1.0)]] {

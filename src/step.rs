@@ -29,9 +29,7 @@ pub struct Ask<'a, T> {
 
 impl<T> std::fmt::Debug for Ask<'_, T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Ask")
-            .field("requests", &self.requests)
-            .finish_non_exhaustive()
+        f.debug_struct("Ask").field("requests", &self.requests).finish_non_exhaustive()
     }
 }
 
@@ -55,10 +53,7 @@ impl<'a, T: 'a> Step<'a, T> {
         requests: Vec<Request>,
         then: impl FnOnce(Vec<Answer>) -> Step<'a, T> + Send + 'a,
     ) -> Self {
-        Self::Ask(Ask {
-            requests,
-            resume: Box::new(then),
-        })
+        Self::Ask(Ask { requests, resume: Box::new(then) })
     }
 
     /// Goes on with the result, which may ask again.
@@ -77,10 +72,7 @@ impl<'a, T: 'a> Step<'a, T> {
     pub fn asking(self, change: impl Fn(&mut Request) + Send + 'a) -> Self {
         match self {
             Self::Done(value) => Self::Done(value),
-            Self::Ask(Ask {
-                mut requests,
-                resume,
-            }) => {
+            Self::Ask(Ask { mut requests, resume }) => {
                 requests.iter_mut().for_each(&change);
                 Self::Ask(Ask {
                     requests,

@@ -41,11 +41,7 @@ impl Window {
 
     /// A window of `tokens` that reserves no output.
     pub const fn new(tokens: Tokens) -> Self {
-        Self {
-            tokens,
-            max_output: Tokens::ZERO,
-            overflow_reserve: Tokens::ZERO,
-        }
+        Self { tokens, max_output: Tokens::ZERO, overflow_reserve: Tokens::ZERO }
     }
 
     /// `tokens − min(max_output, 20,000)`.
@@ -118,10 +114,7 @@ pub struct NativeWindow {
 impl NativeWindow {
     /// The window that the product works in.
     pub fn own(&self) -> Window {
-        Window {
-            max_output: self.max_output,
-            ..Window::new(self.tokens)
-        }
+        Window { max_output: self.max_output, ..Window::new(self.tokens) }
     }
 }
 
@@ -146,20 +139,15 @@ mod tests {
 
     #[test]
     fn output_is_reserved_up_to_a_limit() {
-        let window = |max_output| Window {
-            max_output: Tokens(max_output),
-            ..Window::new(Tokens(200_000))
-        };
+        let window =
+            |max_output| Window { max_output: Tokens(max_output), ..Window::new(Tokens(200_000)) };
         assert_eq!(window(16_384).effective(), Tokens(183_616));
         assert_eq!(window(64_000).effective(), Tokens(180_000));
     }
 
     #[test]
     fn a_prompt_that_fills_the_window_still_fits() {
-        let window = Window {
-            overflow_reserve: Tokens(10),
-            ..Window::new(Tokens(100))
-        };
+        let window = Window { overflow_reserve: Tokens(10), ..Window::new(Tokens(100)) };
         assert!(!window.overflows(Tokens(90)));
         assert!(window.overflows(Tokens(91)));
     }

@@ -73,10 +73,8 @@ impl Anchors {
                 }
             }
         }
-        let patterns = phrases.keys().map(|text| Pattern {
-            text: text.clone(),
-            boundary: Boundary::Word,
-        });
+        let patterns =
+            phrases.keys().map(|text| Pattern { text: text.clone(), boundary: Boundary::Word });
         let phrases_of = Patterns::new(patterns.collect())?;
         let all = phrases.into_iter().map(|(text, kind)| (kind, text));
         let mut anchors = Self {
@@ -314,9 +312,7 @@ mod tests {
             // Both end so, and this is one of them.
             ("cat /one/lib/x.rs", "/two/lib/x.rs", false),
         ] {
-            let [number] = anchors.numbers_of(name)[..] else {
-                panic!("{name}")
-            };
+            let [number] = anchors.numbers_of(name)[..] else { panic!("{name}") };
             let found = anchors.standing_in(text);
             assert_eq!(found.contains(&number), stands, "{text} {name}");
         }
@@ -334,10 +330,7 @@ mod tests {
     #[test]
     fn a_read_needs_its_file_and_nothing_that_its_path_holds() {
         let uses = [
-            ToolUse {
-                id: "0".into(),
-                ..shell("pytest")
-            },
+            ToolUse { id: "0".into(), ..shell("pytest") },
             read("/w/src/app/[id]/page.tsx"),
             read("/repo/pytest/main.py"),
             read("/repo/b/x.rs"),
@@ -351,10 +344,8 @@ mod tests {
             };
             let tool = vec![ContentBlock::ToolUse(Box::new(tool))];
             messages.push(Message::new(Role::Assistant, tool));
-            messages.push(Message::new(
-                Role::User,
-                vec![ContentBlock::ToolResult(Box::new(result))],
-            ));
+            messages
+                .push(Message::new(Role::User, vec![ContentBlock::ToolResult(Box::new(result))]));
         }
         let session = Session::new(SessionParts {
             id: "s".into(),

@@ -126,10 +126,7 @@ impl<'a> Bill<'a> {
 
     /// The price of tokens of this call as new input, above that of reading them from the cache.
     fn above_read(&self, call: usize, tokens: Tokens) -> Option<Usd> {
-        let read = Usage {
-            cache_read: tokens,
-            ..Usage::default()
-        };
+        let read = Usage { cache_read: tokens, ..Usage::default() };
         let call = self.of_call(call);
         let [new, read] = [self.as_new(tokens), read].map(|part| call.cost(part));
         Some(Usd(new?.0.saturating_sub(read?.0)))
@@ -158,10 +155,7 @@ impl<'a> Bill<'a> {
         let billed = event.and_then(|event| event.usage);
         compaction.is_billed = billed.is_some();
         compaction.request = billed.unwrap_or_else(|| asked.sum());
-        let asked = Request {
-            usage: compaction.request,
-            ..first
-        };
+        let asked = Request { usage: compaction.request, ..first };
         let anew = compaction.after - first.usage.cache_read;
         compaction.tokens = asked.usage.total() + anew;
         let usd = asked.cost(asked.usage).zip(self.above_read(call, anew));

@@ -75,10 +75,7 @@ mod tests {
             ("git push --force", true),
             ("cd app && git push --force origin main", true),
             ("git push --force-with-lease", false),
-            (
-                "git commit -m 'say that; git push --force is banned'",
-                false,
-            ),
+            ("git commit -m 'say that; git push --force is banned'", false),
             ("rg 'git push --force' docs", false),
             ("cat <<X\ngit push --force\nX", false),
         ] {

@@ -41,12 +41,7 @@ impl Shown {
             _ => (vec![text], LEAST_RESULT),
         };
         lines.retain(|line| line.len() >= least);
-        Self {
-            place,
-            kind,
-            lines: lines.into_iter().map(str::to_owned).collect(),
-            gone: None,
-        }
+        Self { place, kind, lines: lines.into_iter().map(str::to_owned).collect(), gone: None }
     }
 
     /// Whether these show at least half of the lines of this file, or the same result of a call.
@@ -148,11 +143,8 @@ impl<'a> Needs<'a> {
     /// A compaction has changed the prompt, in which these texts stood before; nothing shows yet how its losses are made good.
     fn compacted(&mut self, call: usize, before: &[u32], how: How) {
         let by = self.found.compactions.len();
-        let mut compaction = Compaction {
-            call,
-            is_opaque: how == How::Unknown,
-            ..Compaction::default()
-        };
+        let mut compaction =
+            Compaction { call, is_opaque: how == How::Unknown, ..Compaction::default() };
         for (number, _) in (0..).zip(before).filter(|(_, texts)| **texts > 0) {
             let stays = self.is_present(number);
             compaction.count(self.anchors.all[number as usize].0, stays);
@@ -221,15 +213,7 @@ impl<'a> Needs<'a> {
 
     fn need(&mut self, (kind, what): (Kind, String), call: usize, tokens: Tokens, loss: Loss) {
         let (by, how, back_at) = loss;
-        self.found.compactions[by].need(Need {
-            kind,
-            what,
-            call,
-            how,
-            back_at,
-            tokens,
-            usd: None,
-        });
+        self.found.compactions[by].need(Need { kind, what, call, how, back_at, tokens, usd: None });
     }
 }
 

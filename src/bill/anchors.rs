@@ -157,9 +157,7 @@ impl Walk<'_> {
         let (mut counted, mut kept) = (0, Tokens::ZERO);
         for range in ranges.into_iter().chain([since]) {
             let range = range.start..range.end.min(point.message);
-            counted += self
-                .points
-                .expected(range.clone(), factor, HiddenThinking::Dropped);
+            counted += self.points.expected(range.clone(), factor, HiddenThinking::Dropped);
             kept += range.map(|at| self.size(at)).sum();
         }
         let summary = signed(factor.bill(written.scaled) + written.billed);
@@ -351,12 +349,8 @@ pub(super) fn walk<'a>(
     // Only what is of an earlier turn had a chance to leave.
     let turn = last.map_or(0, |last| walk.points.turns[last.message]);
     let earlier: Tokens = walk.texts.hidden.range(..turn).map(|(_, it)| *it).sum();
-    let left = walk
-        .texts
-        .left_out
-        .values()
-        .flat_map(|left_out| &left_out.parts)
-        .map(|(_, part)| *part);
+    let left =
+        walk.texts.left_out.values().flat_map(|left_out| &left_out.parts).map(|(_, part)| *part);
     if walk.rates.thinking == HiddenThinking::Kept && left.sum::<Tokens>().0 * 2 > earlier.0 {
         walk.rates.thinking = HiddenThinking::KeptForTurn;
     }
@@ -387,16 +381,12 @@ pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tok
         _ => {}
     }
     let Some((rates, anchors)) = anchors(&points, &points.all) else {
-        return counted(Some(
-            "the prompts of the recording do not grow as their bill does",
-        ));
+        return counted(Some("the prompts of the recording do not grow as their bill does"));
     };
     let falls = anchors.iter().filter(|anchor| anchor.step == Step::Falls);
     let others = points.all.len() - anchors.len();
     if (falls.count() + others) * 4 > points.all.len() {
-        return counted(Some(
-            "the bill does not follow the prompts of the recording",
-        ));
+        return counted(Some("the bill does not follow the prompts of the recording"));
     }
     Bill::anchored(session, counts, &points, rates, &anchors)
 }
@@ -410,9 +400,7 @@ impl Bill {
         anchors: &[Anchor],
     ) -> Self {
         let is_flat = rates.factors.iter().all(Option::is_none);
-        let factors: Vec<Factor> = (0..points.models.len())
-            .map(|at| rates.factor(at))
-            .collect();
+        let factors: Vec<Factor> = (0..points.models.len()).map(|at| rates.factor(at)).collect();
         let calls = points.by_call.len();
         let mut scales: Vec<Scale> = Vec::with_capacity(calls);
         let scale = |walk: &Walk<'_>, call: usize| Scale {
@@ -425,10 +413,9 @@ impl Bill {
             // The calls in front of the first anchor are sized as it is.
             let before = scales.last().copied();
             scales.extend(known.map(|call| match before {
-                Some(before) if call < point.call => Scale {
-                    factor: factors[points.by_call[call]],
-                    ..before
-                },
+                Some(before) if call < point.call => {
+                    Scale { factor: factors[points.by_call[call]], ..before }
+                }
                 _ => scale(walk, call),
             }));
         });
@@ -446,10 +433,7 @@ impl Bill {
         let head = walk.is_head_known.then(|| tokens(walk.first_head));
         let mut bill = Self {
             scales,
-            billed: anchors
-                .iter()
-                .map(|it| (it.point.call, tokens(it.point.billed)))
-                .collect(),
+            billed: anchors.iter().map(|it| (it.point.call, tokens(it.point.billed))).collect(),
             largest: largest(anchors.iter().map(|it| it.point)),
             sizes: SessionSizes {
                 sizes: Sizes::Billed,

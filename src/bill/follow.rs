@@ -39,9 +39,7 @@ pub(super) struct Rates {
 impl Rates {
     pub(super) fn factor(&self, model: usize) -> Factor {
         let all = self.factors.iter().flatten();
-        self.factors[model]
-            .or(all.copied().next())
-            .unwrap_or(Factor::ONE)
+        self.factors[model].or(all.copied().next()).unwrap_or(Factor::ONE)
     }
 }
 
@@ -89,10 +87,7 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
         if is_known && factors.iter().all(Option::is_none) {
             return None;
         }
-        let rates = Rates {
-            factors,
-            thinking: *thinking,
-        };
+        let rates = Rates { factors, thinking: *thinking };
         let error = pairs.iter().map(|(one, two)| {
             let factor = rates.factor(one.model);
             let expected = points.expected(one.message..two.message, factor, *thinking);
@@ -125,11 +120,7 @@ fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
         let added = points.expected(one.message..two.message, factor, rates.thinking);
         let expected = (one.billed + added).max(1);
         // Another model may count half of it, or twice.
-        let (least, most) = if one.model == two.model {
-            (0.8, 1.25)
-        } else {
-            (0.5, 2.0)
-        };
+        let (least, most) = if one.model == two.model { (0.8, 1.25) } else { (0.5, 2.0) };
         let may_leave = match rates.thinking {
             HiddenThinking::Dropped => 0,
             HiddenThinking::KeptForTurn | HiddenThinking::Kept => {
@@ -164,10 +155,7 @@ fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
                 new = Step::Grows;
             }
         }
-        anchors.push(Anchor {
-            point: *point,
-            step: new,
-        });
+        anchors.push(Anchor { point: *point, step: new });
     }
     anchors
 }
@@ -183,11 +171,7 @@ pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<An
     // A bill that no text explains is that of another request, or wrong. Where all are, there is no rate.
     let mut explained = near.clone();
     explained.retain(|(one, two)| {
-        let most = points.expected(
-            one.message..two.message,
-            *FACTORS.end(),
-            HiddenThinking::Kept,
-        );
+        let most = points.expected(one.message..two.message, *FACTORS.end(), HiddenThinking::Kept);
         two.billed - one.billed <= most
     });
     if explained.is_empty() {

@@ -53,18 +53,11 @@ fn second_half(whole: &Walk<'_>, anchors: &[Anchor]) -> Option<Vec<Predicted>> {
     rates.factors.iter().flatten().next()?;
     let mut head = 0;
     let first = learnt.first()?.point.call;
-    let half = walk(
-        whole.session,
-        whole.counts,
-        points,
-        rates,
-        &learnt,
-        |walk, point| {
-            if point.call == first {
-                head = walk.head;
-            }
-        },
-    );
+    let half = walk(whole.session, whole.counts, points, rates, &learnt, |walk, point| {
+        if point.call == first {
+            head = walk.head;
+        }
+    });
     let from = learnt.last()?.point;
     let predicted = tried.iter().map(|Anchor { point, .. }| {
         let factor = half.rates.factor(point.model);
@@ -92,10 +85,7 @@ fn in_a_row(walk: &Walk<'_>, anchors: &[Anchor]) -> Vec<Predicted> {
     let points: &Points = walk.points;
     let mut predicted = Vec::new();
     let head = walk.first_head;
-    for around in anchors
-        .chunks(IN_A_ROW + 2)
-        .filter(|it| it.len() == IN_A_ROW + 2)
-    {
+    for around in anchors.chunks(IN_A_ROW + 2).filter(|it| it.len() == IN_A_ROW + 2) {
         let (one, two) = (around[0].point, around[IN_A_ROW + 1].point);
         let text = |end: usize| i128::from(points.added(one.message..end).text);
         let grown = i128::from(two.billed - one.billed);

@@ -122,10 +122,7 @@ impl Points {
             while compactions.next_if(|event| event.at <= at).is_some() {
                 segment += 1;
             }
-            let usage = message
-                .details
-                .usage
-                .filter(|usage| usage.total() <= ABSURD);
+            let usage = message.details.usage.filter(|usage| usage.total() <= ABSURD);
             if calls.next_if(|call| **call == at).is_some() {
                 let name = message.details.model.clone().unwrap_or_else(|| own.clone());
                 let new = points.models.len();
@@ -232,16 +229,12 @@ impl Points {
     /// Hidden thinking of the turn of `one`, which may leave before the prompt of `two` where another turn begins.
     pub(super) fn may_leave(&self, one: &Point, two: &Point, factor: Factor) -> i64 {
         let typed = self.typed(one.message..two.message);
-        typed.map_or(0, |typed| {
-            self.hidden(self.turns[one.message]..typed, factor)
-        })
+        typed.map_or(0, |typed| self.hidden(self.turns[one.message]..typed, factor))
     }
 
     /// What was billed for the prompt in front of this response.
     pub(super) fn billed(&self, message: usize) -> Option<i64> {
-        let at = self
-            .all
-            .binary_search_by_key(&message, |point| point.message);
+        let at = self.all.binary_search_by_key(&message, |point| point.message);
         at.ok().map(|at| self.all[at].billed)
     }
 }

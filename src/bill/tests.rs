@@ -28,13 +28,7 @@ struct Call {
 const ANSWER: u64 = 50;
 
 fn call(arrives: u64, billed: u64) -> Call {
-    Call {
-        arrives,
-        billed,
-        model: None,
-        hidden: 0,
-        is_typed: false,
-    }
+    Call { arrives, billed, model: None, hidden: 0, is_typed: false }
 }
 
 fn text(tokens: u64) -> ContentBlock {
@@ -51,10 +45,8 @@ fn session(calls: &[Call], compacted_at: Option<usize>) -> Session {
             signature: Some("signed".into()),
         }));
         let thinks = (call.hidden > 0).then_some(thinks);
-        let mut answers = Message::new(
-            Role::Assistant,
-            thinks.into_iter().chain([text(ANSWER)]).collect(),
-        );
+        let mut answers =
+            Message::new(Role::Assistant, thinks.into_iter().chain([text(ANSWER)]).collect());
         let output = Tokens(ANSWER + call.hidden);
         answers.details.usage = Some(Usage::uncached(Tokens(call.billed), output));
         answers.details.model = call.model.map(Arc::from);
@@ -102,11 +94,7 @@ fn billed(
             // The bill counts all that was written; words among it are billed by the factor.
             hidden += (ANSWER + thought).saturating_sub((ANSWER * factor + 500_000) / 1_000_000);
         }
-        Call {
-            hidden: *thought,
-            is_typed: *is_typed,
-            ..call(*arrives, billed)
-        }
+        Call { hidden: *thought, is_typed: *is_typed, ..call(*arrives, billed) }
     });
     calls.collect()
 }
@@ -260,11 +248,7 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
     let growing = |from: u64, step: u64, n: u64| -> Vec<Call> {
         (0..n).map(|at| call(1_000, from + at * step)).collect()
     };
-    let absurd = [
-        call(1_000, 9_000),
-        call(1_000, u64::MAX),
-        call(1_000, 11_100),
-    ];
+    let absurd = [call(1_000, 9_000), call(1_000, u64::MAX), call(1_000, 11_100)];
     let mut wrong = growing(9_000, 1_050, 12);
     wrong[5].billed = 10_000_000;
     // Every other call is billed by a fifth more than it was before, regardless of its prompt.
@@ -272,12 +256,7 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
     let sawtooth = (0..12).map(|at| call(1_000, bill(at))).collect();
     for (calls, compacted_at, sizes, says) in [
         (vec![call(100, 0); 5], None, Sizes::Counted, ""),
-        (
-            growing(9_000, 1_050, 1),
-            None,
-            Sizes::Billed,
-            "text is taken as counted",
-        ),
+        (growing(9_000, 1_050, 1), None, Sizes::Billed, "text is taken as counted"),
         (
             vec![call(1_000, 0), call(1_000, 9_000)],
             None,
@@ -285,36 +264,11 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
             "one call was billed, and not the first",
         ),
         (growing(9_000, 1_050, 9), None, Sizes::Billed, ""),
-        (
-            growing(9_000, 0, 9),
-            None,
-            Sizes::Counted,
-            "do not grow as their bill does",
-        ),
-        (
-            growing(9_000, 50_000, 9),
-            None,
-            Sizes::Counted,
-            "do not grow as their bill does",
-        ),
-        (
-            growing(9_000, 1_050, 9),
-            Some(1),
-            Sizes::Billed,
-            "head is unknown",
-        ),
-        (
-            growing(900_000, 1_050, 9),
-            None,
-            Sizes::Billed,
-            "begins in the middle",
-        ),
-        (
-            growing(10, 1_050, 9),
-            None,
-            Sizes::Billed,
-            "the head is taken as 0",
-        ),
+        (growing(9_000, 0, 9), None, Sizes::Counted, "do not grow as their bill does"),
+        (growing(9_000, 50_000, 9), None, Sizes::Counted, "do not grow as their bill does"),
+        (growing(9_000, 1_050, 9), Some(1), Sizes::Billed, "head is unknown"),
+        (growing(900_000, 1_050, 9), None, Sizes::Billed, "begins in the middle"),
+        (growing(10, 1_050, 9), None, Sizes::Billed, "the head is taken as 0"),
         (absurd.to_vec(), None, Sizes::Billed, "not believed: 1"),
         (wrong, None, Sizes::Billed, "those of other requests: 1"),
         (sawtooth, None, Sizes::Counted, "does not follow"),
@@ -329,12 +283,7 @@ fn a_bill_that_tells_nothing_is_not_fitted() {
 
 #[test]
 fn a_fall_of_the_bill_is_named_and_goes_to_the_head() {
-    let mut calls = billed(
-        30_000,
-        1_200_000,
-        HiddenThinking::Dropped,
-        &[(2_000, 0, false); 20],
-    );
+    let mut calls = billed(30_000, 1_200_000, HiddenThinking::Dropped, &[(2_000, 0, false); 20]);
     for call in &mut calls[12..] {
         call.billed -= 25_000;
     }
@@ -345,20 +294,12 @@ fn a_fall_of_the_bill_is_named_and_goes_to_the_head() {
     // All of it was in the head.
     assert_eq!(bill.scale(11).head.0 - bill.scale(12).head.0, 25_000);
     assert!((bill.scale(0).factor.ratio() - 1.2).abs() < 0.001);
-    assert_eq!(
-        bill.largest().0,
-        calls.iter().map(|it| it.billed).max().unwrap()
-    );
+    assert_eq!(bill.largest().0, calls.iter().map(|it| it.billed).max().unwrap());
 }
 
 #[test]
 fn each_model_has_its_factor_and_the_same_head() {
-    let mut calls = billed(
-        24_000,
-        1_200_000,
-        HiddenThinking::Dropped,
-        &[(2_000, 0, false); 20],
-    );
+    let mut calls = billed(24_000, 1_200_000, HiddenThinking::Dropped, &[(2_000, 0, false); 20]);
     let mut counted = 10 * (2_000 + ANSWER);
     for call in &mut calls[10..] {
         counted += 2_000;
@@ -379,12 +320,8 @@ fn each_model_has_its_factor_and_the_same_head() {
 #[test]
 fn a_model_whose_bills_tell_nothing_leaves_the_others_theirs() {
     for odd in [0, 20_000] {
-        let mut calls = billed(
-            24_000,
-            1_200_000,
-            HiddenThinking::Dropped,
-            &[(2_000, 0, false); 20],
-        );
+        let mut calls =
+            billed(24_000, 1_200_000, HiddenThinking::Dropped, &[(2_000, 0, false); 20]);
         for (at, call) in (0..).zip(&mut calls[17..]) {
             call.billed = 60_000 + at * odd;
             call.model = Some("other");

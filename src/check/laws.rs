@@ -180,10 +180,7 @@ fn deterministic(plays: &Plays<'_>, _: &Known) -> Judged {
 /// a line.
 fn difference(one: &Played, other: &Played) -> Option<String> {
     let (first, second) = (&one.record, &other.record);
-    let both = CellRecord {
-        end: first.end.clone(),
-        ..second.clone()
-    };
+    let both = CellRecord { end: first.end.clone(), ..second.clone() };
     let fails = [first, second].map(|record| matches!(record.end, End::Failed { .. }));
     let same_texts = *first == both && one.written == other.written;
     if (first.end == second.end || fails == [true; 2]) && same_texts {

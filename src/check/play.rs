@@ -116,18 +116,12 @@ pub(super) struct Plays<'a> {
 
 impl<'a> Plays<'a> {
     pub(super) fn of(spec: &'a StrategySpec, scene: Scene, stop: &'a StopToken) -> Self {
-        Self {
-            spec,
-            scene,
-            stop,
-            usual: OnceLock::new(),
-        }
+        Self { spec, scene, stop, usual: OnceLock::new() }
     }
 
     /// With the summariser that quotes every fact, as far as there was time.
     pub(super) fn usual(&self) -> &Played {
-        self.usual
-            .get_or_init(|| self.play(Writer::Faithful, self.scene.faults(), false))
+        self.usual.get_or_init(|| self.play(Writer::Faithful, self.scene.faults(), false))
     }
 
     /// Whether there was time for the usual play.
@@ -159,10 +153,7 @@ impl<'a> Plays<'a> {
 
     fn play(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
         if self.stop.is_requested() {
-            return Played {
-                is_cut: true,
-                ..Played::default()
-            };
+            return Played { is_cut: true, ..Played::default() };
         }
         let played = self.played(writer, faults, is_asked_twice);
         // One that ended by itself counts, however late: a program that hangs is not short of time.
@@ -179,10 +170,7 @@ impl<'a> Plays<'a> {
             let answers = answers.clone();
             Scripted::new().reply(move |request| answers.to(request))
         };
-        let models = Models {
-            summariser: Arc::new(summariser),
-            ..Models::offline(&counts)
-        };
+        let models = Models { summariser: Arc::new(summariser), ..Models::offline(&counts) };
         let name = CellName::first(self.spec.name());
         let prepared = PreparedSession::new(self.scene.session.clone(), counts, Vec::new());
         let (Ok(mut prepared), Ok(inner)) = (prepared, self.spec.build()) else {
@@ -197,15 +185,9 @@ impl<'a> Plays<'a> {
             stop: self.stop.clone(),
             again: is_asked_twice.then(|| (seen.clone(), answers)),
         });
-        let watch = Watch {
-            seen: seen.clone(),
-            history: Tokens::ZERO,
-        };
-        let observers: Vec<Box<dyn Observer>> = vec![
-            Box::new(watch),
-            Box::new(Validity::default()),
-            Box::new(Changes::default()),
-        ];
+        let watch = Watch { seen: seen.clone(), history: Tokens::ZERO };
+        let observers: Vec<Box<dyn Observer>> =
+            vec![Box::new(watch), Box::new(Validity::default()), Box::new(Changes::default())];
         let replayed = Replayed::Strategy(strategy, Window::new(self.scene.window));
         let record =
             replay_observed(&prepared, name, replayed, &models, &NoClock, observers).record;
@@ -269,10 +251,7 @@ impl Answers {
             Writer::CallsTool => (String::new(), Stop::ToolUse),
             Writer::Faithful | Writer::Fails => self.faithful.answer(request),
         };
-        Ok(Response {
-            stop,
-            ..response(text)
-        })
+        Ok(Response { stop, ..response(text) })
     }
 }
 
@@ -305,9 +284,7 @@ impl Observer for Watch {
     }
 
     fn patched(&mut self, applied: &Applied) {
-        let written = applied
-            .written()
-            .map(|entry| (applied.call, entry.message.clone()));
+        let written = applied.written().map(|entry| (applied.call, entry.message.clone()));
         let written: Vec<(usize, Arc<Message>)> = written.collect();
         self.with(|played| played.written.extend(written));
     }

@@ -32,12 +32,7 @@ pub(super) fn smallest(
     got: String,
     broken: impl Fn(&Scene) -> Option<String>,
 ) -> (Scene, String) {
-    let mut search = Search {
-        best: (scene, got),
-        attempts: ATTEMPTS,
-        work: WORK,
-        broken,
-    };
+    let mut search = Search { best: (scene, got), attempts: ATTEMPTS, work: WORK, broken };
     let mut size = search.messages().len() / 2;
     while size > 0 {
         let mut from = 0;
@@ -93,10 +88,7 @@ impl<F: Fn(&Scene) -> Option<String>> Search<F> {
         }
         self.attempts -= 1;
         self.work -= work;
-        let smaller = Scene {
-            session,
-            ..scene.clone()
-        };
+        let smaller = Scene { session, ..scene.clone() };
         let Some(got) = (self.broken)(&smaller) else {
             return false;
         };

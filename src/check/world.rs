@@ -58,10 +58,7 @@ impl Scene {
 
     /// Whether it is played several times, for what needs another summariser or a second replay.
     pub(super) fn is_usual(&self) -> bool {
-        matches!(
-            self.subject,
-            Matter::Work | Matter::Chinese | Matter::Loaded | Matter::Long
-        )
+        matches!(self.subject, Matter::Work | Matter::Chinese | Matter::Loaded | Matter::Long)
     }
 
     /// The faults that are played in it.
@@ -114,20 +111,12 @@ pub(super) enum Matter {
 }
 
 const fn fact(kind: FactKind, evidence: &'static str, value: &'static str) -> Fact {
-    Fact {
-        kind,
-        evidence,
-        value,
-    }
+    Fact { kind, evidence, value }
 }
 
 /// The facts of the scenes in English.
 const FACTS: [Fact; 8] = [
-    fact(
-        FactKind::Value,
-        "The staging host is kestrel-4821.internal.",
-        "kestrel-4821.internal",
-    ),
+    fact(FactKind::Value, "The staging host is kestrel-4821.internal.", "kestrel-4821.internal"),
     fact(FactKind::Value, "It listens on port 48213.", "48213"),
     fact(
         FactKind::Rule,
@@ -139,11 +128,7 @@ const FACTS: [Fact; 8] = [
         "Always keep the table audit_2019 as it is.",
         "Always keep the table audit_2019",
     ),
-    fact(
-        FactKind::Value,
-        "Background task bg-51937 writes to /var/tmp/bg-51937.log.",
-        "bg-51937",
-    ),
+    fact(FactKind::Value, "Background task bg-51937 writes to /var/tmp/bg-51937.log.", "bg-51937"),
     fact(
         FactKind::Value,
         "The export holds 73519 invoices with total < 500 && state = 'open'.",
@@ -155,30 +140,14 @@ const FACTS: [Fact; 8] = [
         "Only the ledger team may change",
     ),
     // Functions that replace text read these signs in the replacement.
-    fact(
-        FactKind::Value,
-        "The label of a total reads US$$ 4218 ($& net).",
-        "US$$ 4218 ($& net)",
-    ),
+    fact(FactKind::Value, "The label of a total reads US$$ 4218 ($& net).", "US$$ 4218 ($& net)"),
 ];
 
 /// The same in Chinese.
 const CHINESE: [Fact; 3] = [
-    fact(
-        FactKind::Value,
-        "测试主机是 kestrel-4821.internal。",
-        "kestrel-4821.internal",
-    ),
-    fact(
-        FactKind::Rule,
-        "没有我的同意绝不能推送到主分支。",
-        "绝不能推送到主分支",
-    ),
-    fact(
-        FactKind::Rule,
-        "必须保留审计表，不得修改。",
-        "必须保留审计表",
-    ),
+    fact(FactKind::Value, "测试主机是 kestrel-4821.internal。", "kestrel-4821.internal"),
+    fact(FactKind::Rule, "没有我的同意绝不能推送到主分支。", "绝不能推送到主分支"),
+    fact(FactKind::Rule, "必须保留审计表，不得修改。", "必须保留审计表"),
 ];
 
 /// The item of the plan that is finished in the course of the work, and one that stays open.
@@ -240,21 +209,9 @@ fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
     script.plan("[ ]");
     script.read("the old ledger has four tables");
     script.calls(&[
-        (
-            "Bash",
-            json!({ "command": "make export", "run_in_background": true }),
-            FACTS[4].evidence,
-        ),
-        (
-            "Grep",
-            json!({ "pattern": "audit" }),
-            "3 files name the table",
-        ),
-        (
-            "Read",
-            json!({ "file_path": "README.md" }),
-            FACTS[6].evidence,
-        ),
+        ("Bash", json!({ "command": "make export", "run_in_background": true }), FACTS[4].evidence),
+        ("Grep", json!({ "pattern": "audit" }), "3 files name the table"),
+        ("Read", json!({ "file_path": "README.md" }), FACTS[6].evidence),
         ("TaskList", json!({}), FACTS[7].evidence),
     ]);
     script.plan("[x]");
@@ -269,11 +226,7 @@ fn work(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
         ),
         2_000,
     );
-    for says in [
-        "it names the column twice",
-        "a view needs it",
-        "a test needs it",
-    ] {
+    for says in ["it names the column twice", "a view needs it", "a test needs it"] {
         script.read(says);
         // Somebody types while the agent works: two messages of the user follow each other.
         if says == "a view needs it" {
@@ -330,11 +283,7 @@ fn generations(window: u64, seed: u64) -> Option<Scene> {
         script.typed("These are the logs of the last nights.");
     }
     for round in 0..50 {
-        script.read(if round == 3 {
-            FACTS[5].evidence
-        } else {
-            "one part of fifty"
-        });
+        script.read(if round == 3 { FACTS[5].evidence } else { "one part of fifty" });
         if round == 20 {
             script.says("Half of the parts are migrated.");
             script.typed(&format!("Go on. {}", FACTS[3].evidence));
@@ -349,10 +298,9 @@ fn long(window: u64, subject: Matter, seed: u64) -> Option<Scene> {
     let mut script = Script::of(180, seed);
     for part in 0..24 {
         script.typed(&match part {
-            0 => format!(
-                "Please go through the ledger. {} {}",
-                FACTS[1].evidence, FACTS[2].evidence
-            ),
+            0 => {
+                format!("Please go through the ledger. {} {}", FACTS[1].evidence, FACTS[2].evidence)
+            }
             _ => format!("Go on with chapter {part}."),
         });
         (0..4).for_each(|_| script.read("a small part"));
@@ -373,9 +321,7 @@ fn pictures(seed: u64) -> Option<Scene> {
             JsonText::of(&json!({ "page": round })),
         );
         let shots = (0..8).map(|at| picture(seed * 100 + round * 10 + at, 1_100_000));
-        script
-            .messages
-            .push(Message::new(Role::Assistant, vec![use_of]));
+        script.messages.push(Message::new(Role::Assistant, vec![use_of]));
         script.messages.push(Message::new(
             Role::User,
             vec![ContentBlock::tool_result(id, shots.collect(), false)],
@@ -388,10 +334,7 @@ fn pictures(seed: u64) -> Option<Scene> {
 fn chinese(window: u64, seed: u64) -> Option<Scene> {
     let mut script = Script::of(window * 14 / 100, seed);
     let [host, push, audit] = &CHINESE;
-    script.typed(&format!(
-        "请把计费服务迁移到新的账本。{}{}",
-        host.evidence, push.evidence
-    ));
+    script.typed(&format!("请把计费服务迁移到新的账本。{}{}", host.evidence, push.evidence));
     // A name that has characters outside of the first plane, of two units in UTF-16.
     script.line = "𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽𠮷𡈽";
     (0..4).for_each(|_| script.look("旧账本的一部分"));
@@ -422,10 +365,7 @@ pub(super) fn scenes(seed: u64) -> Vec<Scene> {
         long(16_000, Matter::Outage, seed + 14),
     ];
     let numbered = scenes.into_iter().flatten().zip((0..).step_by(1_000));
-    let numbered = numbered.map(|(scene, first_answer)| Scene {
-        first_answer,
-        ..scene
-    });
+    let numbered = numbered.map(|(scene, first_answer)| Scene { first_answer, ..scene });
     numbered.collect()
 }
 
@@ -442,21 +382,13 @@ mod tests {
             let texts = scene.session.messages().iter();
             let texts = texts.flat_map(|message| message.model_text());
             let text: String = texts.map(|text| &**text).collect();
-            let missing = scene
-                .facts
-                .iter()
-                .find(|fact| !text.contains(fact.evidence));
+            let missing = scene.facts.iter().find(|fact| !text.contains(fact.evidence));
             let has_all = matches!(
                 scene.subject,
                 Matter::Work | Matter::Loaded | Matter::Refused | Matter::Chinese
             );
             assert!(missing.is_none() || !has_all, "{}: {missing:?}", scene.name);
-            assert!(
-                scene
-                    .facts
-                    .iter()
-                    .all(|fact| fact.evidence.contains(fact.value))
-            );
+            assert!(scene.facts.iter().all(|fact| fact.evidence.contains(fact.value)));
         }
     }
 }

@@ -73,12 +73,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let strategy = vec!["recorded".to_owned()];
     let prices = args.prices.iter();
     let set = prices.map(|file| format!("cache.prices={}", file.display()));
-    let inputs = Inputs {
-        session,
-        strategy,
-        set: set.collect(),
-        ..Inputs::default()
-    };
+    let inputs = Inputs { session, strategy, set: set.collect(), ..Inputs::default() };
     let plan = find_sessions::plan(inputs.read()?)?;
     let decisions = decided(args, &plan)?;
     let mut all: Vec<Autopsy> = Vec::new();
@@ -167,12 +162,8 @@ fn decided(args: &Args, plan: &Plan) -> Result<BTreeMap<String, Vec<Probe>>> {
         let count = many(calm, "session", "sessions");
         say!("not asked for decisions: {count} without a compaction");
     }
-    let proposer = Proposer {
-        flag: "--graded",
-        model,
-        cassette: &args.cassette,
-        options: &args.models,
-    };
+    let proposer =
+        Proposer { flag: "--graded", model, cassette: &args.cassette, options: &args.models };
     let mut found = BTreeMap::new();
     for (id, decided) in ids.into_iter().zip(proposer.decided(&asked)?) {
         match decided {
@@ -202,10 +193,7 @@ fn again(args: &Args, session: &Autopsy) -> String {
         [] => format!("-n {}", args.limit),
         named => {
             let named = named.iter().map(|path| path.display().to_string());
-            named
-                .map(|path| escape::shell(&path))
-                .collect::<Vec<_>>()
-                .join(" ")
+            named.map(|path| escape::shell(&path)).collect::<Vec<_>>().join(" ")
         }
     };
     format!("{places} --id {}", session.session)

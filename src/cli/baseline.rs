@@ -92,11 +92,7 @@ fn save_run(typed: &str, name: &str, force: bool, args: &Args) -> Result<Exit> {
     let side = Side::find(typed, baselines)?;
     // Another baseline was fit when it was saved.
     let place = Path::new(typed.split("::").next().unwrap_or(typed));
-    let unfit = if place.is_dir() && !force {
-        comparison::unfit(&read_run(place)?)
-    } else {
-        None
-    };
+    let unfit = if place.is_dir() && !force { comparison::unfit(&read_run(place)?) } else { None };
     if let Some((exit, why)) = unfit {
         let problem = format!("`{typed}` is not saved: {why}");
         return stop_with(exit, problem, "`--force` saves it all the same");
@@ -117,10 +113,7 @@ fn refresh(name: &str, run: &Path, args: &Args) -> Result<Exit> {
     let shown = run.display().to_string();
     let run = read_run(run)?;
     if let Some((exit, why)) = comparison::unfit(&run) {
-        return stop(
-            exit,
-            format!("`{name}` is not refreshed from `{shown}`: {why}"),
-        );
+        return stop(exit, format!("`{name}` is not refreshed from `{shown}`: {why}"));
     }
     let source = Side::of_run(&shown, &run).source;
     let mut mismatches = old.definition_mismatches(&source);
@@ -224,9 +217,7 @@ fn list(baselines: &Path, as_json: bool) -> Result<Exit> {
         Err(error) => return Err(cannot(Exit::Invalid, "read folder", baselines)(error).into()),
     }
     names.sort();
-    let rows = names
-        .iter()
-        .map(|name| row(name, &read_baseline(name, baselines)));
+    let rows = names.iter().map(|name| row(name, &read_baseline(name, baselines)));
     let facts = json!({ "baselines": rows.collect::<Vec<_>>() });
     let template = include_str!("text/baselines.txt");
     show(as_json, "proctor-baselines", facts, template)
@@ -255,9 +246,7 @@ fn show_one(name: &str, baselines: &Path, as_json: bool) -> Result<Exit> {
         let sessions = stored.sessions.values();
         let probes = sessions.flat_map(|session| session.probes.values());
         let probes: Vec<_> = probes.collect();
-        let lost = probes
-            .iter()
-            .filter(|probe| probe.survival.iter().all(|score| *score < 0.5));
+        let lost = probes.iter().filter(|probe| probe.survival.iter().all(|score| *score < 0.5));
         json!({
             "name": stored.strategy,
             "items": probes.len(),

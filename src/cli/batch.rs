@@ -47,10 +47,7 @@ pub(super) fn is_answered(
 
 /// Without the network nothing is deferred.
 #[cfg(not(feature = "http"))]
-#[expect(
-    clippy::unnecessary_wraps,
-    reason = "with the feature `http` asking may fail"
-)]
+#[expect(clippy::unnecessary_wraps, reason = "with the feature `http` asking may fail")]
 pub(super) fn is_answered(_: &Plan, _: &Outcome, _: &Path, _: &StopToken) -> Result<bool> {
     Ok(false)
 }

@@ -40,10 +40,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    let window = Window {
-        max_output: args.max_output,
-        ..Window::new(args.window)
-    };
+    let window = Window { max_output: args.max_output, ..Window::new(args.window) };
     if window.effective() == Tokens::ZERO {
         let problem = format!("a window of {} tokens leaves no room", args.window);
         let hint = "`--window` must be larger than what `--max-output` reserves";
@@ -99,13 +96,7 @@ fn buffers() -> Value {
 /// smallest such prompt.
 fn reading(lines: Lines, prompt: Option<Tokens>) -> Value {
     let Lines { warning, error, .. } = lines;
-    let first = [
-        Tokens::ZERO,
-        warning,
-        error,
-        lines.auto_compact,
-        lines.blocking,
-    ];
+    let first = [Tokens::ZERO, warning, error, lines.auto_compact, lines.blocking];
     let zones = Zone::ALL.into_iter().zip(first);
     let zones = zones.filter(|(zone, from)| lines.zone(*from) == *zone);
     json!({
@@ -176,10 +167,7 @@ mod tests {
     use super::*;
 
     fn budget(system: u64) -> Value {
-        let window = Window {
-            max_output: Tokens(16_384),
-            ..Window::new(Tokens(200_000))
-        };
+        let window = Window { max_output: Tokens(16_384), ..Window::new(Tokens(200_000)) };
         let args = Args {
             window: window.tokens,
             max_output: window.max_output,
@@ -259,25 +247,16 @@ Stages of learn-claude-code-s06
                 panic!("{row}");
             };
             let tokens = |text: &str| text.parse().map(Tokens).unwrap();
-            let window = Window {
-                max_output: tokens(max_output),
-                ..Window::new(tokens(window))
-            };
+            let window = Window { max_output: tokens(max_output), ..Window::new(tokens(window)) };
             let stages = stages(preset, window, Tokens::ZERO).unwrap();
             let ours = stages.iter().filter(|stage| {
                 let (kinds, stage) = (["summarize", "digest"], stage["stage"].as_str().unwrap());
                 kinds.iter().any(|kind| stage.starts_with(kind))
             });
-            let ours = ours
-                .filter_map(|stage| stage["fires_at"].as_u64())
-                .min()
-                .map(Tokens);
+            let ours = ours.filter_map(|stage| stage["fires_at"].as_u64()).min().map(Tokens);
             let later = u64::from(holds == ">");
             let exact = tokens(line);
-            assert!(
-                ours == Some(exact) || ours == Some(exact + Tokens(later)),
-                "{row}: {ours:?}"
-            );
+            assert!(ours == Some(exact) || ours == Some(exact + Tokens(later)), "{row}: {ours:?}");
         }
     }
 

@@ -67,11 +67,9 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         Command::List { cassettes } => list(cassettes, args.json),
         Command::Verify { cassettes, run } => verify(cassettes, run.as_deref(), args.json),
         Command::Renew { cassette } => renew(cassette, args.json),
-        Command::Clear {
-            cassette,
-            model,
-            force,
-        } => clear(cassette, model.as_deref(), *force, args.json),
+        Command::Clear { cassette, model, force } => {
+            clear(cassette, model.as_deref(), *force, args.json)
+        }
     }
 }
 
@@ -176,9 +174,7 @@ fn problems(path: &Path, contents: &cassette::Contents) -> Result<Vec<String>> {
         problems.push("its last line was cut off by a crash".to_owned());
     }
     if twice > 0 {
-        problems.push(format!(
-            "{twice} answers stand there twice, the last one counts"
-        ));
+        problems.push(format!("{twice} answers stand there twice, the last one counts"));
     }
     if let Some(entry) = entries.iter().find(|entry| !is_key(&entry.key)) {
         problems.push(format!("`{}` is not a key", escape::short(&entry.key, 80)));
@@ -217,9 +213,7 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
             continue;
         }
         if (count, tokens) == (answers, paid) {
-            lines.push(format!(
-                "{purpose}: {count} answers, {tokens} tokens in both"
-            ));
+            lines.push(format!("{purpose}: {count} answers, {tokens} tokens in both"));
         } else {
             agrees = false;
             lines.push(format!(
@@ -229,9 +223,7 @@ fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
         }
     }
     if others > 0 {
-        lines.push(format!(
-            "{others} answers in the cassettes belong to other runs"
-        ));
+        lines.push(format!("{others} answers in the cassettes belong to other runs"));
     }
     (lines, agrees)
 }

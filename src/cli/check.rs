@@ -164,10 +164,9 @@ impl Args {
         let words = caller.into_iter().chain(command);
         let words: Vec<Setting> = words.map(|word| Setting::new(word, &place)).collect();
         table.put("command", words, &place);
-        for (key, seconds) in [
-            ("timeout_seconds", self.timeout),
-            ("start_seconds", self.start_timeout),
-        ] {
+        for (key, seconds) in
+            [("timeout_seconds", self.timeout), ("start_seconds", self.start_timeout)]
+        {
             let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
             table.put(key, SettingValue::Integer(seconds), &place);
         }
@@ -252,17 +251,13 @@ fn state(checked: &Checked) -> (&'static str, Option<String>) {
     match &checked.state {
         State::Held(_) => ("held", None),
         State::Broken(finding) => ("broken", Some(got(finding))),
-        State::NoChance => (
-            "no_chance",
-            Some("it had no chance to be broken".to_owned()),
-        ),
+        State::NoChance => ("no_chance", Some("it had no chance to be broken".to_owned())),
         State::NotAsked => ("not_asked", Some("not asked of this kind".to_owned())),
         State::Declared(reason) => ("declared", Some(format!("broken on purpose: {reason}"))),
         State::NotTried => ("not_tried", Some("not tried".to_owned())),
-        State::OutOfTime => (
-            "out_of_time",
-            Some("not judged in time (`--max-seconds`)".to_owned()),
-        ),
+        State::OutOfTime => {
+            ("out_of_time", Some("not judged in time (`--max-seconds`)".to_owned()))
+        }
     }
 }
 
@@ -338,8 +333,5 @@ fn suite(name: &str, outcome: &Outcome, is_strict: bool) -> Suite {
             messages: says.into_iter().chain(lines).collect(),
         }
     });
-    Suite {
-        name: name.to_owned(),
-        cases: cases.collect(),
-    }
+    Suite { name: name.to_owned(), cases: cases.collect() }
 }

@@ -72,11 +72,7 @@ struct OutputOptions {
 
 impl OutputOptions {
     fn printed(&self) -> OutputFormat<'_> {
-        if self.json {
-            OutputFormat::Json
-        } else {
-            OutputFormat::Text(&self.tables)
-        }
+        if self.json { OutputFormat::Json } else { OutputFormat::Text(&self.tables) }
     }
 }
 
@@ -131,9 +127,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 fn compare(args: &Args, sides: &[String]) -> Result<Exit> {
     let files = &args.output.output;
     comparison::prepare_ungated(files)?;
-    let found = sides
-        .iter()
-        .map(|typed| Side::find(typed, &args.options.baselines));
+    let found = sides.iter().map(|typed| Side::find(typed, &args.options.baselines));
     let sides: Vec<Side> = found.collect::<Result<_, _>>()?;
     let rules = rules(&args.gate.setting()?)?;
     let mut found = Comparisons::default();
@@ -183,11 +177,7 @@ pub(super) fn against(
     let sides: Vec<Side> = olds.collect::<Result<_, _>>()?;
     for (at, baseline) in sides.iter().enumerate() {
         // Strategies that are newer than the anchor are compared with the baseline.
-        let unpaired = if at == 0 {
-            Unpaired::Refused
-        } else {
-            Unpaired::Reported
-        };
+        let unpaired = if at == 0 { Unpaired::Refused } else { Unpaired::Reported };
         let sides = [baseline, candidate];
         comparison::compare(&mut found, sides, (options, rules), unpaired, seed)?;
     }

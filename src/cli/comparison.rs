@@ -163,10 +163,7 @@ impl Side {
     }
 
     pub(super) fn of_run(name: &str, run: &Run) -> Self {
-        Self {
-            name: name.to_owned(),
-            source: ComparedRun::of(&run.manifest, &run.cells),
-        }
+        Self { name: name.to_owned(), source: ComparedRun::of(&run.manifest, &run.cells) }
     }
 }
 
@@ -192,9 +189,10 @@ pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
 
 pub(super) fn read_baseline(name: &str, baselines: &Path) -> Result<ComparedRun> {
     let path = baseline_path(name, baselines);
-    let bytes = crate::files::read(&path)
-        .map_err(cannot(Exit::Baseline, "read baseline", &path))
-        .map_err(|stop| stop.with_hint(format!("`proctor baseline save RUN {name}` writes one")))?;
+    let bytes =
+        crate::files::read(&path).map_err(cannot(Exit::Baseline, "read baseline", &path)).map_err(
+            |stop| stop.with_hint(format!("`proctor baseline save RUN {name}` writes one")),
+        )?;
     let text = String::from_utf8_lossy(&bytes);
     ComparedRun::parse(&text).with_context(|| format!("baseline `{}`", path.display()))
 }
@@ -289,10 +287,9 @@ pub(super) fn compare(
         );
         return stop_with(Exit::Baseline, problem, hint);
     }
-    for (names, has, lacks) in [
-        (&pairs.baseline_alone, one, other),
-        (&pairs.candidate_alone, other, one),
-    ] {
+    for (names, has, lacks) in
+        [(&pairs.baseline_alone, one, other), (&pairs.candidate_alone, other, one)]
+    {
         for name in names {
             say!(
                 "note: `{has}` has `{name}`, which has no counterpart in `{lacks}`: it is not compared"
@@ -310,14 +307,8 @@ pub(super) fn compare(
             unpriced_sessions: unpriced.len(),
             ..judge(sample, newer, &rule).with_texts(&[&new, &old])
         },
-        repairs: both
-            .clone()
-            .filter_map(|side| side.repairs.clone())
-            .collect(),
-        simulated_cost: both
-            .clone()
-            .filter_map(|side| side.simulated_cost)
-            .collect(),
+        repairs: both.clone().filter_map(|side| side.repairs.clone()).collect(),
+        simulated_cost: both.clone().filter_map(|side| side.simulated_cost).collect(),
     });
     found.comparisons.extend(compared);
     if pairs.pairs.is_empty() {
@@ -353,10 +344,7 @@ fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow
             short(&mismatch.candidate)
         )
     });
-    let mut problem = format!(
-        "`{}` and `{}` cannot be compared:",
-        baseline.name, candidate.name
-    );
+    let mut problem = format!("`{}` and `{}` cannot be compared:", baseline.name, candidate.name);
     problem.extend(lines);
     if mismatches.len() > 12 {
         let _ = write!(problem, "\n  … and {} more", mismatches.len() - 12);
@@ -438,10 +426,8 @@ fn remove_earlier(path: &Path) -> Result<()> {
 pub(super) fn prepare_ungated(files: &[PathBuf]) -> Result<()> {
     for path in files {
         if report::format_of(Kind::Comparison, path)?.ending == "junit.xml" {
-            let problem = format!(
-                "`{}` would have no test case: nothing is gated here",
-                path.display()
-            );
+            let problem =
+                format!("`{}` would have no test case: nothing is gated here", path.display());
             let hint = "`proctor compare --gate RUN --baseline NAME -o gate.junit.xml` writes one";
             return stop_with(Exit::Usage, problem, hint);
         }

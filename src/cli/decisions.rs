@@ -49,9 +49,8 @@ impl Proposer<'_> {
             return Ok(Vec::new());
         };
         let each = sessions.iter();
-        let missing: Vec<(Vec<Request>, u32)> = each
-            .flat_map(|session| missing(&**model, session))
-            .collect();
+        let missing: Vec<(Vec<Request>, u32)> =
+            each.flat_map(|session| missing(&**model, session)).collect();
         let asked = missing.iter().map(|(all, times)| (&all[..], *times));
         let requests: Vec<(&[Request], u32)> = asked.collect();
         self.options.confirm(&connected, &requests, &CharsPer4)?;
@@ -175,24 +174,19 @@ impl<'a> Asker<'a> {
     fn knows(&self, fact: &PlantedFact, messages: &[Arc<Message>], before: usize) -> bool {
         let probes = std::slice::from_ref(fact);
         let rules = Rules::new(probes);
-        let judge = Judge {
-            probes,
-            ..Judge::default()
-        };
-        judge::questions(None, messages, fact, Asking::default())
-            .iter()
-            .all(|question| {
-                let said = self.text(question);
-                match rules.verdict(fact, before, &said) {
-                    Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
-                    // Rules confirm exact answers only: the model grades other words itself.
-                    Verdict::Unscored { .. } => {
-                        let graded = self.answer(&judge.request(fact, before, &said));
-                        let is_unknown = graded.is_err() && self.missing.is_some();
-                        is_unknown || judge.task.read(&graded) == Ok(Word::Right)
-                    }
+        let judge = Judge { probes, ..Judge::default() };
+        judge::questions(None, messages, fact, Asking::default()).iter().all(|question| {
+            let said = self.text(question);
+            match rules.verdict(fact, before, &said) {
+                Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
+                // Rules confirm exact answers only: the model grades other words itself.
+                Verdict::Unscored { .. } => {
+                    let graded = self.answer(&judge.request(fact, before, &said));
+                    let is_unknown = graded.is_err() && self.missing.is_some();
+                    is_unknown || judge.task.read(&graded) == Ok(Word::Right)
                 }
-            })
+            }
+        })
     }
 }
 
@@ -238,10 +232,7 @@ mod tests {
             messages: vec![Arc::new(message)],
             ..SessionParts::default()
         });
-        let model = Silent {
-            keeps_all,
-            ..Silent::default()
-        };
+        let model = Silent { keeps_all, ..Silent::default() };
         let missing = missing(&model, &session.unwrap());
         let each = missing.iter();
         let sent: usize = each.map(|(all, times)| all.len() * *times as usize).sum();

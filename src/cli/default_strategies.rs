@@ -22,11 +22,7 @@ pub(super) fn of_recordings<'p>(paths: impl Iterator<Item = &'p Path>) -> Result
     names.extend(products(paths, &defaults));
     names.push("tail@20000".to_owned());
     let usual = defaults.get("strategies").and_then(Setting::as_list);
-    for name in usual
-        .unwrap_or_default()
-        .iter()
-        .filter_map(Setting::as_text)
-    {
+    for name in usual.unwrap_or_default().iter().filter_map(Setting::as_text) {
         if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
@@ -66,9 +62,7 @@ fn preset_of(format: &str, defaults: &Table) -> Option<String> {
     let named = products.and_then(|products| products.text(format));
     let name = named.unwrap_or(format);
     let mut presets = PRESETS.iter();
-    presets
-        .any(|(preset, _)| *preset == name)
-        .then(|| name.to_owned())
+    presets.any(|(preset, _)| *preset == name).then(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -80,17 +74,11 @@ mod tests {
     #[test]
     fn all_default_strategies_are_presets() {
         let defaults = Table::parse("presets/defaults.toml", DEFAULTS).unwrap();
-        let products = defaults
-            .get("products")
-            .and_then(Setting::as_table)
-            .unwrap();
+        let products = defaults.get("products").and_then(Setting::as_table).unwrap();
         for (format, _) in products.entries() {
             assert!(preset_of(format, &defaults).is_some(), "{format}");
         }
-        assert_eq!(
-            preset_of("claude-code", &defaults).as_deref(),
-            Some("claude-code")
-        );
+        assert_eq!(preset_of("claude-code", &defaults).as_deref(), Some("claude-code"));
         assert_eq!(preset_of("otlp", &defaults), None);
         for setting in of_recordings(std::iter::empty()).unwrap() {
             let name = setting.as_table().unwrap().text("preset").unwrap();

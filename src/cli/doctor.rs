@@ -34,12 +34,8 @@ pub(super) struct Args {
 const REPORTS: &str = "reports";
 
 /// Variables that hold a key of a model provider.
-const KEYS: &[&str] = &[
-    "ANTHROPIC_API_KEY",
-    "OPENAI_API_KEY",
-    "GEMINI_API_KEY",
-    "OPENROUTER_API_KEY",
-];
+const KEYS: &[&str] =
+    &["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"];
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
     args.inputs.refuse_caller("doctor")?;
@@ -189,11 +185,7 @@ fn settings(table: &Table) -> Vec<Row> {
 impl Row {
     fn default(path: String, value: String) -> Self {
         let source = "default".to_owned();
-        Self {
-            path,
-            value,
-            source,
-        }
+        Self { path, value, source }
     }
 }
 

@@ -26,9 +26,7 @@ const CORRELATION: f64 = 0.1;
 pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> Result<Forecast> {
     let mut cells = plan.forecast()?;
     cells.retain(|cell| !done.contains(&cell.record.key()));
-    Ok(with_asking(plan, |inputs| {
-        Forecast::of(plan.manifest(), &cells, inputs)
-    }))
+    Ok(with_asking(plan, |inputs| Forecast::of(plan.manifest(), &cells, inputs)))
 }
 
 /// The requests to models in such cells of the run itself.

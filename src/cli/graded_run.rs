@@ -56,9 +56,7 @@ pub(super) struct GradedOptions {
 fn minutes(typed: &str) -> Result<f64, String> {
     let what = "a number of minutes, such as 10";
     let minutes = models::number(typed, what)?;
-    (minutes > 0.0)
-        .then_some(minutes)
-        .ok_or_else(|| format!("it must be {what}"))
+    (minutes > 0.0).then_some(minutes).ok_or_else(|| format!("it must be {what}"))
 }
 
 /// A limit on the cost or on the time of a run.
@@ -107,10 +105,7 @@ impl Limit {
 impl GradedOptions {
     /// The same for a plan, which asks nobody whether to go on.
     pub(super) fn to_look_at(&self) -> Self {
-        Self {
-            anyway: true,
-            ..self.clone()
-        }
+        Self { anyway: true, ..self.clone() }
     }
 
     /// Asks the reader a few items before all others. A run of a reader that knows too little ends here.
@@ -206,19 +201,12 @@ impl GradedOptions {
             }
             None => (plan, None),
         };
-        let money = self.usd.map(|usd| Limit::Money {
-            most: Usd::of_dollars(usd),
-            in_batches,
-        });
+        let money = self.usd.map(|usd| Limit::Money { most: Usd::of_dollars(usd), in_batches });
         let Some(limit) = money.or(self.minutes_of(plan.scenario()).map(Limit::Minutes)) else {
             return Ok(plan);
         };
         if !forecast::asks_live_models(&plan) {
-            let flag = if money.is_some() {
-                "--usd"
-            } else {
-                "--minutes"
-            };
+            let flag = if money.is_some() { "--usd" } else { "--minutes" };
             let problem =
                 format!("`{flag}` sizes a run that asks live models, and none is asked here");
             let hint = "`--graded openai:gpt-5.4-mini` names one";
@@ -307,9 +295,8 @@ impl GradedOptions {
             Err(least) => return too_little(limit, 1, least),
         };
         let sessions = size.plan.manifest().sessions.len();
-        let needed = verdict.map_or("more than can be told".to_owned(), |least| {
-            limit.in_words(least)
-        });
+        let needed =
+            verdict.map_or("more than can be told".to_owned(), |least| limit.in_words(least));
         let problem = format!(
             "a verdict needs {needed}; {} read {}, as a look",
             limit.in_words(limit.most()),
@@ -407,9 +394,7 @@ fn unpriced(plan: &Plan, spend: &Spend) -> Result<Plan> {
             ("cache_read", price.cache_read, spend.cache_read.0 > 0),
             ("cache_write_5m", price.cache_write_5m, written),
         ];
-        let unknown = keys
-            .iter()
-            .filter(|(_, price, occurs)| *occurs && price.is_none());
+        let unknown = keys.iter().filter(|(_, price, occurs)| *occurs && price.is_none());
         let keys: Vec<String> = unknown.map(|(key, ..)| format!("`{key} = …`")).collect();
         if !keys.is_empty() {
             missing.push(format!("`names = [\"{model}\"]` with {}", keys.join(", ")));

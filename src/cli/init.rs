@@ -42,11 +42,7 @@ const PYTHON: &Files = &[
     copy!("examples/python", "test_compaction.py"),
     copy!("clients/python", "proctor_strategy.py"),
     ("suite.toml", SUITE),
-    copy!(
-        "examples/python",
-        "workflow.yml",
-        ".github/workflows/compaction.yml"
-    ),
+    copy!("examples/python", "workflow.yml", ".github/workflows/compaction.yml"),
 ];
 
 const TYPESCRIPT: &Files = &[
@@ -56,11 +52,7 @@ const TYPESCRIPT: &Files = &[
     copy!("clients/typescript", "proctor_strategy.js"),
     copy!("clients/typescript", "proctor_strategy.d.ts"),
     ("suite.toml", SUITE),
-    copy!(
-        "examples/typescript",
-        "workflow.yml",
-        ".github/workflows/compaction.yml"
-    ),
+    copy!("examples/typescript", "workflow.yml", ".github/workflows/compaction.yml"),
 ];
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
@@ -75,9 +67,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let path = args.path.as_deref().unwrap_or(Path::new("proctor.toml"));
     write_new(path, STARTER.as_bytes(), args.force)?;
     let path = path.display();
-    print(&format!(
-        "wrote `{path}`; run it with `proctor run {path}`\n"
-    ))
+    print(&format!("wrote `{path}`; run it with `proctor run {path}`\n"))
 }
 
 /// Writes all of the files, or none where one of them is there already; says what to do with them.

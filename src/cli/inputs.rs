@@ -72,11 +72,8 @@ type Named<'a> = (&'a Path, Place);
 const PREFIX: &str = "PROCTOR_";
 
 /// Environment variables that are laid over a scenario, with the path each sets.
-pub(super) const ENVIRONMENT: [(&str, &str); 3] = [
-    ("PROCTOR_COUNTER", "counter"),
-    ("PROCTOR_SEED", "seed"),
-    ("PROCTOR_WINDOW", "window"),
-];
+pub(super) const ENVIRONMENT: [(&str, &str); 3] =
+    [("PROCTOR_COUNTER", "counter"), ("PROCTOR_SEED", "seed"), ("PROCTOR_WINDOW", "window")];
 
 impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
@@ -130,11 +127,7 @@ impl Inputs {
         let (scenario, recordings) = self.scenario_and_recordings()?;
         let (mut table, folder) = match scenario {
             None => {
-                let (name, text) = if recordings.is_empty() {
-                    built_in
-                } else {
-                    QUICK
-                };
+                let (name, text) = if recordings.is_empty() { built_in } else { QUICK };
                 (Table::parse(name, text)?, PathBuf::new())
             }
             Some(path) => table_of(path)?,
@@ -192,10 +185,8 @@ impl Inputs {
         });
         let recordings: Vec<Named<'_>> = recordings.collect();
         if let Some((path, _)) = recordings.iter().find(|(path, _)| path.to_str().is_none()) {
-            let problem = format!(
-                "the name of `{}` is not UTF-8",
-                plain(&path.display().to_string())
-            );
+            let problem =
+                format!("the name of `{}` is not UTF-8", plain(&path.display().to_string()));
             return stop_with(Exit::Usage, problem, "rename it, or name it through a link");
         }
         match scenarios.as_slice() {
@@ -330,10 +321,7 @@ fn leave_out(table: &mut Table, error: &SettingError) -> bool {
         return false;
     }
     table.put("strategies", items, &setting.place);
-    say!(
-        "note: a strategy is left out: {}; `--strategy` chooses others",
-        error.problem
-    );
+    say!("note: a strategy is left out: {}; `--strategy` chooses others", error.problem);
     true
 }
 
@@ -383,16 +371,11 @@ fn table_of(path: &Path) -> Result<(Table, PathBuf)> {
         }
         _ => {}
     }
-    let what = if has_ending(path, "toml") {
-        "scenario "
-    } else {
-        ""
-    };
+    let what = if has_ending(path, "toml") { "scenario " } else { "" };
     let text = read_text(what, path).map_err(|stop| {
         match did_you_mean(&shown, PRESETS.iter().map(|(name, _)| *name)) {
-            Some(preset) => stop.with_hint(format!(
-                "to run a strategy, write `proctor run --strategy {preset}`"
-            )),
+            Some(preset) => stop
+                .with_hint(format!("to run a strategy, write `proctor run --strategy {preset}`")),
             None if !has_ending(path, "toml") => stop.with_hint(
                 "name a recording, a folder of recordings, or a scenario, which ends in `.toml`",
             ),
@@ -550,14 +533,7 @@ mod tests {
 
     #[test]
     fn the_model_and_the_window_of_the_quick_start_are_those_of_no_agent() {
-        let scenario = |of_agents| {
-            Inputs {
-                of_agents,
-                ..Inputs::default()
-            }
-            .read()
-            .unwrap()
-        };
+        let scenario = |of_agents| Inputs { of_agents, ..Inputs::default() }.read().unwrap();
         let [own, agents] = [scenario(false), scenario(true)];
         assert!(own.cache.model.is_some() && agents.cache.model.is_none());
         assert_eq!(agents.window.to_string(), "native");

@@ -200,11 +200,7 @@ impl Bench {
         let names = views.iter().filter_map(|(name, _)| *name);
         let mut names: Vec<String> = names.map(str::to_owned).collect();
         names.dedup();
-        let mut read = if names.is_empty() {
-            vec!["none".to_owned()]
-        } else {
-            names.clone()
-        };
+        let mut read = if names.is_empty() { vec!["none".to_owned()] } else { names.clone() };
         read.extend(followed(&names));
         // The settings are read as `run` reads them, so that both mean the same by the same words.
         let scenario = Inputs {
@@ -247,9 +243,7 @@ impl Bench {
         };
         let name = CellName::first(spec.map_or(FULL, StrategySpec::name));
         let (of, models) = (&self.prepared, &Models::offline(&self.counts));
-        Ok(replay_observed(
-            of, name, replayed, models, &NoClock, observers,
-        ))
+        Ok(replay_observed(of, name, replayed, models, &NoClock, observers))
     }
 
     /// The same strategy; one that follows another has the sizes that the other had.
@@ -260,10 +254,8 @@ impl Bench {
         let leader = self.strategies.iter().find(|spec| spec.name() == followed);
         let record = self.replay(leader, Vec::new())?.record;
         let Some(sizes) = sizes_of(&record) else {
-            let problem = format!(
-                "`{followed}`, which `{}` follows, is not measurable here",
-                spec.name()
-            );
+            let problem =
+                format!("`{followed}`, which `{}` follows, is not measurable here", spec.name());
             return stop(Exit::NothingSelected, problem);
         };
         Ok(spec.clone().with_sizes(sizes))

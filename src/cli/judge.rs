@@ -44,9 +44,7 @@ struct Answer<'a> {
 
 /// The questions of a run, as the reference was asked them.
 fn texts(cells: &[CellRecord]) -> Texts<'_> {
-    let all = cells
-        .iter()
-        .flat_map(|cell| cell.probe_texts.iter().map(move |text| (cell, text)));
+    let all = cells.iter().flat_map(|cell| cell.probe_texts.iter().map(move |text| (cell, text)));
     all.map(|(cell, text)| {
         let key = (cell.session.as_str(), text.probe.as_str(), text.percent);
         (key, text)
@@ -56,20 +54,12 @@ fn texts(cells: &[CellRecord]) -> Texts<'_> {
 
 /// The answers of a run whose question is known.
 fn answers<'a>(cells: &'a [CellRecord], texts: &Texts<'a>) -> impl Iterator<Item = Answer<'a>> {
-    let items = cells
-        .iter()
-        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
+    let items = cells.iter().flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
     items.flat_map(move |(cell, item)| {
         let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
         let answers = text.map(|text| (0..).zip(item.answers()).map(move |one| (one, *text)));
         let answers = answers.into_iter().flatten();
-        answers.map(move |((turn, answer), text)| Answer {
-            cell,
-            item,
-            turn,
-            answer,
-            text,
-        })
+        answers.map(move |((turn, answer), text)| Answer { cell, item, turn, answer, text })
     })
 }
 

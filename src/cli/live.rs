@@ -112,10 +112,8 @@ mod with_http {
     use crate::window::PromptSizes;
 
     /// Where Gemini's own API is served, and Google's tools' form of it.
-    const GEMINI: [&str; 2] = [
-        "://generativelanguage.googleapis.com",
-        "://cloudcode-pa.googleapis.com",
-    ];
+    const GEMINI: [&str; 2] =
+        ["://generativelanguage.googleapis.com", "://cloudcode-pa.googleapis.com"];
 
     /// The file of the log.
     const EVENTS: &str = "events.jsonl";
@@ -154,10 +152,8 @@ mod with_http {
                  `problem_statement`",
             )
         })?;
-        let tasks = TaskNames {
-            pattern: args.task_pattern.clone(),
-            prompts: prompts.unwrap_or_default(),
-        };
+        let tasks =
+            TaskNames { pattern: args.task_pattern.clone(), prompts: prompts.unwrap_or_default() };
         if args.check && !args.out.join(EVENTS).exists() {
             let problem = format!("there is no `{}`", args.out.join(EVENTS).display());
             let hint = "`--check` reads the log of an earlier `proctor live --out DIR`";
@@ -189,10 +185,7 @@ mod with_http {
         );
         let mut tally = proxy.serve(Tally::default(), Some(held.front.clone()), now, &stop)?;
         let answered = tally.answered;
-        say(&format!(
-            "{answered} requests were answered, {}",
-            tally.rest()
-        ));
+        say(&format!("{answered} requests were answered, {}", tally.rest()));
         let outcomes = read_outcomes(&args.outcomes, &held)?;
         let exit = held.end(&outcomes, (args.json, &args.printed, &args.output))?;
         models::close(Some(&connected), false)?;
@@ -209,17 +202,11 @@ mod with_http {
         let calls = events.iter();
         let calls = calls.filter(|event| matches!(event, Event::Sent { .. }));
         let (same, differ) = (calls.count() - again.len(), again.len());
-        print(&format!(
-            "{same} calls are the same again, {differ} are not\n"
-        ))?;
+        print(&format!("{same} calls are the same again, {differ} are not\n"))?;
         for Ticket { conversation, call } in again.iter().take(10) {
             print(&format!("conversation {conversation}, call {call}\n"))?;
         }
-        Ok(if differ == 0 {
-            Exit::Done
-        } else {
-            Exit::GateFailed
-        })
+        Ok(if differ == 0 { Exit::Done } else { Exit::GateFailed })
     }
 
     /// Strategies in front of an API, with the log that is kept of them.
@@ -286,10 +273,7 @@ mod with_http {
         fn warn_of_windows(&self) {
             for setting in self.front.live.settings() {
                 let window = setting.window;
-                let prompts = PromptSizes {
-                    largest: window.tokens,
-                    ..PromptSizes::default()
-                };
+                let prompts = PromptSizes { largest: window.tokens, ..PromptSizes::default() };
                 if let Err(error) = setting.spec.check_window(window, &prompts) {
                     say!("warning: {error}");
                 }
@@ -433,12 +417,7 @@ mod with_http {
                 let own = missing.entry(strategy).or_default();
                 own.push(outcome.to_string());
             }
-            beside.extend(
-                outcome
-                    .unread
-                    .as_ref()
-                    .map(|what| format!("{}: {what}", outcome.place)),
-            );
+            beside.extend(outcome.unread.as_ref().map(|what| format!("{}: {what}", outcome.place)));
         }
         for (strategy, all) in missing {
             let trials = many(all.len(), "trial has", "trials have");
@@ -449,10 +428,7 @@ mod with_http {
         }
         if !beside.is_empty() {
             let values = many(beside.len(), "value is", "values are");
-            say!(
-                "warning: {values} no score, beside one that counts: {}",
-                first_line(&beside)
-            );
+            say!("warning: {values} no score, beside one that counts: {}", first_line(&beside));
         }
     }
 
@@ -467,9 +443,7 @@ mod with_http {
     /// The strategy of that name, short name or number.
     fn strategy_of<'s>(typed: &str, scenario: &'s Scenario) -> Option<&'s str> {
         let mut names = scenario.strategies.iter().map(StrategySpec::name);
-        let named = names
-            .clone()
-            .find(|name| *name == typed || short_name(name) == typed);
+        let named = names.clone().find(|name| *name == typed || short_name(name) == typed);
         named.or_else(|| names.nth(typed.parse().ok()?))
     }
 

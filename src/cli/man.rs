@@ -35,9 +35,7 @@ fn page(command: &Command) -> std::io::Result<Vec<u8>> {
 
 /// Writes the page of a command and those of its subcommands: `proctor-run.1`.
 fn write(command: &Command, folder: &Path) -> Result<()> {
-    let name = command
-        .get_display_name()
-        .unwrap_or_else(|| command.get_name());
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
     let path = folder.join(format!("{name}.1"));
     write_whole(&path, &page(command)?)?;
     print(&format!("{}\n", path.display()))?;

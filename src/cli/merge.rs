@@ -72,20 +72,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if args.json {
         show(true, "proctor-merge", json!({ "runs": facts }), "")?;
     }
-    Ok(if is_whole {
-        Exit::Done
-    } else {
-        Exit::Outstanding
-    })
+    Ok(if is_whole { Exit::Done } else { Exit::Outstanding })
 }
 
 /// A run in a folder that is named; the folder itself where the run has no name in it.
 fn inside(folder: &Path, run: &Path) -> PathBuf {
-    if run.as_os_str().is_empty() {
-        folder.to_owned()
-    } else {
-        folder.join(run)
-    }
+    if run.as_os_str().is_empty() { folder.to_owned() } else { folder.join(run) }
 }
 
 /// The run folders of a folder that is named: itself, or those that a sweep made in it.
@@ -143,9 +135,8 @@ fn explained(error: MergeError) -> anyhow::Error {
         ),
         MergeError::Running(_) => "wait until it ends, or end it: nothing was written".to_owned(),
         MergeError::Torn(folder, shard) => {
-            let command = shard
-                .as_ref()
-                .map(|shard| command(&shard.command, shard.part, Some(folder)));
+            let command =
+                shard.as_ref().map(|shard| command(&shard.command, shard.part, Some(folder)));
             let command = command.unwrap_or_else(|| "the command that made it".to_owned());
             format!("`{command}` removes it and goes on")
         }
@@ -155,10 +146,7 @@ fn explained(error: MergeError) -> anyhow::Error {
             folders[1].display()
         ),
         MergeError::StrayCell { folder, .. } => {
-            format!(
-                "`{}` was edited, or holds another run: make it again",
-                folder.display()
-            )
+            format!("`{}` was edited, or holds another run: make it again", folder.display())
         }
         _ => return error.into(),
     };

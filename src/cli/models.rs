@@ -76,12 +76,7 @@ impl ModelOptions {
             let hint = "leave out `--offline`, or answer from the cassette with `--replay strict`";
             return stop_with(Exit::Usage, problem, hint);
         }
-        Ok(Access {
-            is_offline: self.offline,
-            replay: self.replay,
-            cassette,
-            ..asking()
-        })
+        Ok(Access { is_offline: self.offline, replay: self.replay, cassette, ..asking() })
     }
 
     /// Whether no socket may be opened, by what is typed.
@@ -132,10 +127,7 @@ pub(super) struct Consent {
 
 /// Reads an amount of dollars, of at least 0.
 pub(super) fn dollars(typed: &str) -> Result<f64, String> {
-    number(
-        typed.trim_start_matches('$'),
-        "an amount of dollars, such as 2.50",
-    )
+    number(typed.trim_start_matches('$'), "an amount of dollars, such as 2.50")
 }
 
 /// Reads a finite number of at least 0; `what` says what it must be.
@@ -264,14 +256,8 @@ fn spend(
     counter: &dyn TokenCounter,
 ) -> Result<Spend> {
     let prices = Prices::built_in()?;
-    let mut spend = Spend {
-        dollars: Some(Span::default()),
-        ..Spend::default()
-    };
-    for judge in judges
-        .iter()
-        .filter(|judge| judge.kind() == ModelKind::Live)
-    {
+    let mut spend = Spend { dollars: Some(Span::default()), ..Spend::default() };
+    for judge in judges.iter().filter(|judge| judge.kind() == ModelKind::Live) {
         let price = prices.of(judge.name()).map(|(_, price)| price.per_token);
         let each = requests.iter();
         for (request, repeats) in each.flat_map(|(all, often)| all.iter().map(|one| (one, *often)))
@@ -411,11 +397,7 @@ pub(super) fn spent(plan: &Plan) -> Option<String> {
     };
     Some(format!(
         "asked now: {}, {} tokens, {money}; all other answers were recorded before{disbelieved}{unreported}",
-        many(
-            spent.calls.try_into().unwrap_or(usize::MAX),
-            "request",
-            "requests"
-        ),
+        many(spent.calls.try_into().unwrap_or(usize::MAX), "request", "requests"),
         spent.tokens + spent.batched_tokens
     ))
 }
@@ -473,10 +455,7 @@ mod tests {
         check(Some(9.0), 1.0, true, None);
         check(None, 1.0, false, unknown);
         check(None, 1.0, true, None);
-        let free = Consent {
-            cost_limit: 0.0,
-            yes: false,
-        };
+        let free = Consent { cost_limit: 0.0, yes: false };
         assert_eq!(free.question(&Spend::default()), None);
     }
 

@@ -20,15 +20,9 @@ mod tests {
     #[test]
     fn an_old_command_line_is_said_in_the_words_of_today() {
         for (typed, now) in [
-            (
-                "gate r --baseline main",
-                "proctor compare --gate r --baseline main",
-            ),
+            ("gate r --baseline main", "proctor compare --gate r --baseline main"),
             ("plan", "proctor run --dry-run"),
-            (
-                "probes check f.json",
-                "proctor sessions facts --check f.json",
-            ),
+            ("probes check f.json", "proctor sessions facts --check f.json"),
             ("probes f.json", "proctor sessions facts f.json"),
         ] {
             assert_eq!(command_of_today(typed).as_deref(), Some(now));

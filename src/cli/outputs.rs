@@ -21,15 +21,9 @@ pub(super) fn check(path: &Path) -> Result<()> {
     if folder.as_os_str().is_empty() || folder.is_dir() {
         return Ok(check_writable(path)?);
     }
-    let problem = format!(
-        "cannot write `{}`: there is no folder `{}`",
-        path.display(),
-        folder.display()
-    );
-    let hint = format!(
-        "`mkdir -p {}` makes it",
-        shell(&folder.display().to_string())
-    );
+    let problem =
+        format!("cannot write `{}`: there is no folder `{}`", path.display(), folder.display());
+    let hint = format!("`mkdir -p {}` makes it", shell(&folder.display().to_string()));
     stop_with(Exit::NotWritten, problem, hint)
 }
 
@@ -58,12 +52,9 @@ fn input_at(path: &Path) -> Option<&'static str> {
     if typed.filter(|word| names(word, &there)).count() > 1 {
         return Some("named twice in this command");
     }
-    let mut own = [
-        (baseline::FORMAT, "a baseline"),
-        (GroundTruth::FORMAT, "a file of facts"),
-    ]
-    .into_iter()
-    .filter(|(format, _)| is_of_format(&there, format));
+    let mut own = [(baseline::FORMAT, "a baseline"), (GroundTruth::FORMAT, "a file of facts")]
+        .into_iter()
+        .filter(|(format, _)| is_of_format(&there, format));
     if let Some((_, kind)) = own.next() {
         return Some(kind);
     }
@@ -80,11 +71,7 @@ fn names(word: &OsStr, file: &Path) -> bool {
     let mut parts = [Some(&*word), value, attached].into_iter().flatten();
     parts.any(|part| {
         let mut paths = std::iter::once(part).chain(part.split_whitespace());
-        paths.any(|path| {
-            Path::new(path)
-                .canonicalize()
-                .is_ok_and(|path| path == file)
-        })
+        paths.any(|path| Path::new(path).canonicalize().is_ok_and(|path| path == file))
     })
 }
 

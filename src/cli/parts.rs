@@ -81,10 +81,9 @@ impl PartOptions {
         stopped: Option<&str>,
     ) -> Result<(), JournalError> {
         match (self.shard(), stopped) {
-            (Some(shard), Some(why)) => journal.keep_shard(&Shard {
-                stopped: Some(why.to_owned()),
-                ..shard
-            }),
+            (Some(shard), Some(why)) => {
+                journal.keep_shard(&Shard { stopped: Some(why.to_owned()), ..shard })
+            }
             _ => Ok(()),
         }
     }

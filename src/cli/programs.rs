@@ -59,17 +59,15 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
             let wrong = |error: std::io::Error| {
                 SettingError::new(place, format!("cannot find `{}`: {error}", path.display()))
             };
-            host.files
-                .insert(word.to_owned(), std::path::absolute(&path).map_err(wrong)?);
+            host.files.insert(word.to_owned(), std::path::absolute(&path).map_err(wrong)?);
         }
     }
     spec.with_programs(host)
 }
 
 /// Programs that run a script which a later word names.
-const LAUNCHERS: [&str; 12] = [
-    "python", "pypy", "uv", "env", "node", "bun", "deno", "tsx", "sh", "bash", "ruby", "perl",
-];
+const LAUNCHERS: [&str; 12] =
+    ["python", "pypy", "uv", "env", "node", "bun", "deno", "tsx", "sh", "bash", "ruby", "perl"];
 
 /// The script that a command runs by its launcher, where it is not there.
 fn missing_script<'a>(command: &[&'a str], folder: &Path) -> Option<&'a str> {
@@ -139,35 +137,24 @@ fn program_of(words: &[String]) -> &String {
 fn stem_of(program: &str) -> String {
     let stem = Path::new(program).file_stem().unwrap_or_default();
     let stem = stem.to_string_lossy().to_lowercase().replace('_', "-");
-    if is_valid_id(&stem) {
-        stem
-    } else {
-        "program".to_owned()
-    }
+    if is_valid_id(&stem) { stem } else { "program".to_owned() }
 }
 
 /// The name of a command among all: of its program, and of the words that another command with this name has not.
 fn name_among(words: &[String], all: &[&[String]]) -> String {
     let program = program_of(words);
     let stem = stem_of(program);
-    let alike = all
-        .iter()
-        .filter(|other| stem_of(program_of(other)) == stem);
+    let alike = all.iter().filter(|other| stem_of(program_of(other)) == stem);
     let mut own: Vec<&String> = words.iter().collect();
     own.retain(|word| alike.clone().any(|other| !other.contains(word)));
     let mut parts = vec![stem.clone()];
     if own.contains(&program) {
         let path = Path::new(program).components().rev().take(2);
-        parts = path
-            .map(|part| part.as_os_str().to_string_lossy().into())
-            .collect();
+        parts = path.map(|part| part.as_os_str().to_string_lossy().into()).collect();
         parts.reverse();
     }
     own.retain(|word| *word != program && !is_launcher(word));
-    parts.extend(
-        own.iter()
-            .map(|word| word.trim_start_matches('-').to_owned()),
-    );
+    parts.extend(own.iter().map(|word| word.trim_start_matches('-').to_owned()));
     to_valid_id(&parts.join("-"), LONGEST_NAME)
 }
 
@@ -178,22 +165,13 @@ mod tests {
     #[test]
     fn a_command_is_named_after_its_script_whatever_runs_it() {
         let folder = tempfile::tempdir().unwrap();
-        for file in [
-            "python3.12",
-            "my_own.py",
-            "mine.mjs",
-            "mine",
-            "settings.toml",
-        ] {
+        for file in ["python3.12", "my_own.py", "mine.mjs", "mine", "settings.toml"] {
             std::fs::write(folder.path().join(file), "").unwrap();
         }
         let at = folder.path().display();
         for (command, name) in [
             (format!("{at}/python3.12 {at}/my_own.py"), "my-own"),
-            (
-                format!("python3 {at}/my_own.py {at}/settings.toml"),
-                "my-own",
-            ),
+            (format!("python3 {at}/my_own.py {at}/settings.toml"), "my-own"),
             (format!("uv run {at}/my_own.py"), "my-own"),
             (format!("node {at}/mine.mjs"), "mine"),
             (format!("{at}/mine {at}/settings.toml"), "mine"),

@@ -94,12 +94,7 @@ impl ProgressDisplay {
             bar.set_position(already.count() as u64);
             bar
         });
-        Self {
-            bar,
-            work,
-            sessions: plan.sessions(),
-            done: AtomicUsize::new(0),
-        }
+        Self { bar, work, sessions: plan.sessions(), done: AtomicUsize::new(0) }
     }
 
     /// Takes the bar away.
@@ -195,12 +190,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_cell_that_takes_long_is_taken_off_and_nothing_is_left_of_no_work() {
-        let work = Work {
-            all: 100,
-            done: 50,
-            at: Duration::from_secs(10),
-            ..Work::default()
-        };
+        let work = Work { all: 100, done: 50, at: Duration::from_secs(10), ..Work::default() };
         for (elapsed, left) in [(10, 10), (14, 6), (30, 0)] {
             let elapsed = Duration::from_secs(elapsed);
             assert_eq!(work.left(elapsed), Some(Duration::from_secs(left)));

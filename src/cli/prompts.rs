@@ -34,10 +34,7 @@ pub(super) fn read_one(spec: StrategySpec) -> Result<StrategySpec, SettingError>
 fn text(file: &Path) -> Result<String, String> {
     let about = std::fs::metadata(file).map_err(|error| error.to_string())?;
     if about.len() > MOST_BYTES {
-        return Err(format!(
-            "it has {} bytes, and at most {MOST_BYTES} are read",
-            about.len()
-        ));
+        return Err(format!("it has {} bytes, and at most {MOST_BYTES} are read", about.len()));
     }
     let text = crate::files::read_to_string(file).map_err(|error| error.to_string())?;
     if text.trim().is_empty() {

@@ -197,9 +197,7 @@ mod with_http {
                 for (_, path, _) in &self.files {
                     drop(std::fs::remove_file(path));
                 }
-                say(&format!(
-                    "nothing was recorded: 0 requests were answered, {rest}"
-                ));
+                say(&format!("nothing was recorded: 0 requests were answered, {rest}"));
                 return Ok(Exit::NothingSelected);
             }
             let (mut sessions, mut unread) = (Vec::new(), Vec::new());
@@ -255,10 +253,7 @@ mod with_http {
 
     /// Says what of a log was mended or left out.
     fn warn(path: &Path, sessions: &[Session]) {
-        for (what, count) in sessions
-            .iter()
-            .flat_map(|session| &session.source().warnings)
-        {
+        for (what, count) in sessions.iter().flat_map(|session| &session.source().warnings) {
             let shown = path.display();
             say!("warning: `{shown}`: {}: {count}", what);
         }
@@ -285,8 +280,7 @@ mod with_http {
             line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
             line.push(b'\n');
             let (path, file) = self.file_of(exchange.api)?;
-            file.write_all(&line)
-                .map_err(|error| at_path(path, &error))?;
+            file.write_all(&line).map_err(|error| at_path(path, &error))?;
             self.tally.answered(exchange)
         }
 

@@ -203,11 +203,7 @@ pub(super) fn read_run(folder: &Path) -> Result<Run> {
 
 /// Prints the report, for people or for programs.
 pub(super) fn print_as(report: &Report, is_json: bool) -> Result<Exit> {
-    if is_json {
-        print(&json::render(report)?)
-    } else {
-        print(&terminal().render(report))
-    }
+    if is_json { print(&json::render(report)?) } else { print(&terminal().render(report)) }
 }
 
 /// Refuses an ending that nothing writes and a place where nothing can be written, before any work is done.

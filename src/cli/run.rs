@@ -97,20 +97,16 @@ struct CellOptions {
 fn share(typed: &str) -> Result<f64, String> {
     let what = "a number from 0 to 1";
     let share = models::number(typed, what)?;
-    (share <= 1.0)
-        .then_some(share)
-        .ok_or_else(|| format!("it must be {what}"))
+    (share <= 1.0).then_some(share).ok_or_else(|| format!("it must be {what}"))
 }
 
 /// Estimates a run, and runs nothing.
 fn dry_run(args: &Args, scenario: Scenario) -> Result<Exit> {
-    args.dry_run
-        .check(args.out.is_some(), args.graded.usd.is_some())?;
+    args.dry_run.check(args.out.is_some(), args.graded.usd.is_some())?;
     let plan = find_sessions::plan(scenario)?;
     let plan = args.graded.to_look_at().sized(plan, args.batch)?;
     let is_whole = args.printed.tables.tables.is_some();
-    args.dry_run
-        .show(&plan, args.out.as_deref(), is_whole, args.json)
+    args.dry_run.show(&plan, args.out.as_deref(), is_whole, args.json)
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
@@ -166,11 +162,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     } else {
         Remembered::Unfinished
     };
-    let again = if args.cells.fresh {
-        journal.done().clone()
-    } else {
-        plan.stale(&journal, remembered)?
-    };
+    let again =
+        if args.cells.fresh { journal.done().clone() } else { plan.stale(&journal, remembered)? };
     let kept: BTreeSet<CellKey> = journal.done().difference(&again).cloned().collect();
     consent.to_run(&plan, &kept, args.batch)?;
     let is_whole = args.part.partition.is_none();
@@ -186,19 +179,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     journal.forget(&again, plan.manifest())?;
     say_again(&again, args.cells.fresh);
     let workers = Workers {
-        threads: if args.inputs.has_caller() {
-            1
-        } else {
-            models::threads(args.cells.jobs, &plan)
-        },
+        threads: if args.inputs.has_caller() { 1 } else { models::threads(args.cells.jobs, &plan) },
         stop,
     };
     let already = cells.iter().filter(|key| journal.done().contains(*key));
     let (planned, already) = (cells.len(), already.count());
-    let mut summary = Summary {
-        planned,
-        ..Summary::default()
-    };
+    let mut summary = Summary { planned, ..Summary::default() };
     if args.json {
         let manifest = plan.manifest();
         messages::send(&messages::launch(manifest, &folder, planned, already));
@@ -257,11 +243,7 @@ fn replay(
     models::close(plan.models(), outcome.missed)?;
     let shown = folder.display().to_string();
     if workers.stop.is_requested() && outcome.outstanding > 0 {
-        let without = if args.cells.fresh {
-            " without `--fresh`"
-        } else {
-            ""
-        };
+        let without = if args.cells.fresh { " without `--fresh`" } else { "" };
         let (all, kept) = (summary.planned, summary.planned - outcome.outstanding);
         say!(
             "interrupted: {kept} of {all} cells are kept in `{shown}`; the same command{without} goes on"
@@ -377,9 +359,7 @@ fn run_cells(json: bool, plan: &Plan, journal: &mut Journal, workers: &Workers) 
 fn pass(json: bool, plan: &Plan, journal: &mut Journal, workers: &Workers) -> Result<Outcome> {
     let folder = journal.folder().to_owned();
     let bar = (!json).then(|| ProgressDisplay::new(plan, journal));
-    let progress = bar
-        .as_ref()
-        .map_or(&MessageProgress as &dyn Progress, |bar| bar);
+    let progress = bar.as_ref().map_or(&MessageProgress as &dyn Progress, |bar| bar);
     let outcome = runner::run(plan, journal, workers, progress)
         .map_err(|error| not_kept(error, &folder, plan))?;
     bar.iter().for_each(ProgressDisplay::finish);
@@ -395,21 +375,14 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         ),
         JournalError::Gone(_) => {
             let cassette = plan.models().and_then(|models| models.cassette.as_ref());
-            let cassette = cassette
-                .map(|cassette| cassette.path())
-                .filter(|path| path.exists());
+            let cassette = cassette.map(|cassette| cassette.path()).filter(|path| path.exists());
             let kept = cassette.map(|path| format!("; answers are kept in `{}`", path.display()));
-            format!(
-                "the same command runs its cells again{}",
-                kept.unwrap_or_default()
-            )
+            format!("the same command runs its cells again{}", kept.unwrap_or_default())
         }
         _ => return error.into(),
     };
     let problem = super::chain(&error.into());
-    CliError::new(Exit::NotWritten, problem)
-        .with_hint(hint)
-        .into()
+    CliError::new(Exit::NotWritten, problem).with_hint(hint).into()
 }
 
 /// Says how far the run came, and its cost.

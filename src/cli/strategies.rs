@@ -184,15 +184,9 @@ mod tests {
     fn what_has_no_preset_names_one_that_is_there_and_is_no_preset_itself() {
         for (_, name, entry) in nearest().unwrap() {
             let preset = entry["nearest"].as_str().unwrap();
-            assert!(
-                PRESETS.iter().any(|(known, _)| *known == preset),
-                "{name}: {preset}"
-            );
+            assert!(PRESETS.iter().any(|(known, _)| *known == preset), "{name}: {preset}");
             let said = entry["description"].as_str().unwrap();
-            assert!(
-                said.len() > format!("nearest is `{preset}`: ").len(),
-                "{name}"
-            );
+            assert!(said.len() > format!("nearest is `{preset}`: ").len(), "{name}");
         }
     }
 }

@@ -160,21 +160,14 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut whole = find_sessions::plan(window_runs[0].scenario.clone())?;
     let mut consent = args.consent;
     args.part.limit(&mut whole, &mut consent);
-    args.models
-        .connect(&mut whole, &args.folder(), &args.part)?;
+    args.models.connect(&mut whole, &args.folder(), &args.part)?;
     if window_runs.len() > 1 || args.tuning.halving {
         // The same sessions run again and again: what their cells share is made once.
         whole.keep_prepared();
     }
     let halves = Halves::of(&whole, seed);
     halves.announce(points.len() - points.iter().filter(|point| point.is_spelled).count());
-    let mut running = SweepRun {
-        args,
-        whole: &whole,
-        window_runs,
-        consent,
-        stop: None,
-    };
+    let mut running = SweepRun { args, whole: &whole, window_runs, consent, stop: None };
     if args.tuning.halving {
         points = running.halve(points, &halves.tune)?;
     }
@@ -266,9 +259,7 @@ fn confirm_choices(
         let problem = broken(setting).map(|why| format!("it is broken there: {why}"));
         let problem = problem.or_else(|| {
             let why = broken(default)?;
-            Some(format!(
-                "the default is broken there, so nothing can be compared with it: {why}"
-            ))
+            Some(format!("the default is broken there, so nothing can be compared with it: {why}"))
         });
         let findings = judge::judge(default, setting, &rule);
         let saves = running.args.tuning.saves;
@@ -280,9 +271,7 @@ fn confirm_choices(
 /// Knobs and values as they are shown.
 fn typed(knobs: &Knobs) -> Vec<(String, String)> {
     let knobs = knobs.iter();
-    knobs
-        .map(|(knob, setting)| (knob.clone(), setting.value.to_string()))
-        .collect()
+    knobs.map(|(knob, setting)| (knob.clone(), setting.value.to_string())).collect()
 }
 
 /// The default, the grid, and the default in each further window; and the windows they run in.
@@ -329,23 +318,13 @@ fn points(
 
 impl WindowRun {
     fn of(knobs: Knobs, scenario: Scenario) -> Self {
-        Self {
-            knobs,
-            scenario,
-            done: Vec::new(),
-        }
+        Self { knobs, scenario, done: Vec::new() }
     }
 }
 
 impl Point {
     fn default_in(window: usize, values: Knobs, spec: &StrategySpec) -> Self {
-        Self {
-            values,
-            spec: spec.clone(),
-            window,
-            is_default: true,
-            is_spelled: false,
-        }
+        Self { values, spec: spec.clone(), window, is_default: true, is_spelled: false }
     }
 
     /// The strategy with these knobs turned. Where all have the default's values it is the default, which runs once.
@@ -364,13 +343,7 @@ impl Point {
             let (knob, setting) = grid::trigger(default, knob, setting);
             spec = prompts::read_one(spec.with(&knob, setting)?)?;
         }
-        Ok(Self {
-            values,
-            spec,
-            window,
-            is_default: false,
-            is_spelled,
-        })
+        Ok(Self { values, spec, window, is_default: false, is_spelled })
     }
 }
 
@@ -460,13 +433,9 @@ impl SweepRun<'_> {
         // The limit is one for all parts of the sweep.
         let dollars = spend.dollars.map_or(0.0, |span| span.high.0 as f64 / 1e9);
         self.consent.cost_limit = (self.consent.cost_limit - dollars).max(0.0);
-        let token = self
-            .stop
-            .get_or_insert_with(|| stop_on_interrupt(FINISHING));
-        let workers = Workers {
-            threads: models::threads(self.args.jobs, plan),
-            stop: token.clone(),
-        };
+        let token = self.stop.get_or_insert_with(|| stop_on_interrupt(FINISHING));
+        let workers =
+            Workers { threads: models::threads(self.args.jobs, plan), stop: token.clone() };
         let progress = ProgressDisplay::new(plan, journal);
         let outcome = runner::run(plan, journal, &workers, &progress)?;
         let part = &self.args.part;

@@ -24,15 +24,12 @@ pub(super) fn fill(template: &str, facts: impl Serialize) -> Result<String> {
         let text = text.to_string();
         format!("{text}{}", blanks(&text, columns))
     });
-    templates.add_filter("many", |count, one: &str, more: &str| {
-        many(count, one, more)
-    });
+    templates.add_filter("many", |count, one: &str, more: &str| many(count, one, more));
     templates.add_filter("markdown", markdown);
     templates.add_filter("middle", cut_middle);
     templates.add_filter("percent", percent);
-    templates.add_filter("right", |text: &Value, columns| {
-        format!("{:>columns$}", text.to_string())
-    });
+    templates
+        .add_filter("right", |text: &Value, columns| format!("{:>columns$}", text.to_string()));
     templates.add_filter("shell", shell);
     templates.add_filter("short", short);
     templates.add_filter("tokens", tokens);

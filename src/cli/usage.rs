@@ -37,10 +37,9 @@ pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) ->
             let problem = format!("`{} {value}`: {}", flag_of(&invalid), wanted(&why, &value));
             (problem, call.help())
         }
-        ErrorKind::MissingRequiredArgument => (
-            format!("`{}` needs {invalid}", call.name),
-            call.example(flag_of(&invalid)),
-        ),
+        ErrorKind::MissingRequiredArgument => {
+            (format!("`{}` needs {invalid}", call.name), call.example(flag_of(&invalid)))
+        }
         ErrorKind::ArgumentConflict if flag_of(&invalid) == flag_of(&prior(error)) => {
             let problem = format!("`{}` is given twice", flag_of(&invalid));
             (problem, "give it once".to_owned())
@@ -113,12 +112,7 @@ impl<'a> Call<'a> {
             name = format!("{name} {}", found.get_name());
             (command, words) = (found, rest);
         }
-        Self {
-            program,
-            command,
-            name,
-            words,
-        }
+        Self { program, command, name, words }
     }
 
     fn help(&self) -> String {
@@ -156,10 +150,7 @@ impl<'a> Call<'a> {
             let problem = format!("`{}` takes no `{typed}`", self.name);
             return if has_program {
                 let problem = format!("{problem} in front of `--`");
-                (
-                    problem,
-                    format!("write `{} -- {}`", self.name, self.words.join(" ")),
-                )
+                (problem, format!("write `{} -- {}`", self.name, self.words.join(" ")))
             } else {
                 (problem, self.example(""))
             };
@@ -189,10 +180,7 @@ impl<'a> Call<'a> {
         };
         let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
         if let Some(problem) = called(value, &valid) {
-            return (
-                format!("`{} {value}`: {problem}", flag_of(arg)),
-                self.help(),
-            );
+            return (format!("`{} {value}`: {problem}", flag_of(arg)), self.help());
         }
         let problem = match flag_of(arg) {
             flag if flag.starts_with('-') => format!("`{flag} {value}`: there is no such value"),

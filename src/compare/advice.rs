@@ -489,9 +489,7 @@ impl Rows {
             (Answer::PlainTail, Some(plain))
         } else if self.has_choice() {
             let costs = |case: &Case<'_>| self.costs_there(&case.row.sample);
-            let cheapest = cases
-                .iter()
-                .min_by(|one, next| in_order(costs(one), costs(next)));
+            let cheapest = cases.iter().min_by(|one, next| in_order(costs(one), costs(next)));
             (Answer::Keep, cheapest)
         } else {
             (Answer::Undecided, cases.first())
@@ -515,8 +513,7 @@ impl Rows {
         }
         let cases = taken.cases().into_iter();
         let mut own = cases.filter(|case| case.row.name() == trade.row.name());
-        own.find(|case| !case.is_recommended)
-            .map(|case| case.obstacle)
+        own.find(|case| !case.is_recommended).map(|case| case.obstacle)
     }
 
     /// Whether a case is ahead, and no more sessions would show it than there are.
@@ -528,10 +525,7 @@ impl Rows {
     /// The cheapest case that on these sessions keeps as much as doing nothing, of what is known on both sides.
     fn cheapest_that_keeps<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
         // Of one session a population is not estimated: what it lost is known all the same.
-        let rule = Rule {
-            target: Target::Suite,
-            ..self.rule.clone()
-        };
+        let rule = Rule { target: Target::Suite, ..self.rule.clone() };
         cases.iter().find(|case| {
             Three::between(&self.nothing, &case.row.sample, &rule).seems_to_keep_what_is_known()
         })

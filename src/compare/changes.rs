@@ -110,11 +110,7 @@ impl AxisCoverage {
                 paired_items += usize::from(other.is_some_and(|probe| probe.has(axis)));
             }
         }
-        Self {
-            axis,
-            items,
-            paired_items,
-        }
+        Self { axis, items, paired_items }
     }
 
     /// Paired items as a share of the baseline's.
@@ -192,10 +188,7 @@ pub(super) fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
     let broken = pairs.iter().flat_map(|(session, old, new)| {
         let all = new.iter();
         let rules = all.flat_map(move |new| new.rejected.difference(&old.rejected));
-        rules.map(move |rule| BrokenRule {
-            session: (*session).to_owned(),
-            rule: rule.clone(),
-        })
+        rules.map(move |rule| BrokenRule { session: (*session).to_owned(), rule: rule.clone() })
     });
     broken.collect()
 }
@@ -229,9 +222,7 @@ pub(super) fn coverage(pairs: &[Pair<'_>]) -> Coverage {
         paired_clusters: clusters.collect::<BTreeSet<&str>>().len(),
         items: by_axis.iter().map(|of_axis| of_axis.items).sum(),
         paired_items: by_axis.iter().map(|of_axis| of_axis.paired_items).sum(),
-        newly_dead: both
-            .map(|(_, old, new)| new.dead.saturating_sub(old.dead))
-            .sum(),
+        newly_dead: both.map(|(_, old, new)| new.dead.saturating_sub(old.dead)).sum(),
         by_axis,
     }
 }

@@ -189,13 +189,7 @@ impl GatedAxis {
             Ok(verdict) => (verdict, None, None),
             Err((reason, needed)) => (Verdict::Inconclusive, Some(reason), needed),
         };
-        Self {
-            axis,
-            margin,
-            verdict,
-            reason,
-            sessions_needed,
-        }
+        Self { axis, margin, verdict, reason, sessions_needed }
     }
 
     /// Why there is no difference.
@@ -311,9 +305,7 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
     }
     let (paired, all) = (coverage.paired_sessions, coverage.sessions);
     let [share, asked] = [share, asked].map(|share| share * 100.0);
-    Some(format!(
-        "{what} {paired} of {all} sessions: {share:.1} %, and {asked:.1} % is asked"
-    ))
+    Some(format!("{what} {paired} of {all} sessions: {share:.1} %, and {asked:.1} % is asked"))
 }
 
 /// What is worse and passes: within the margin, or without one.

@@ -282,10 +282,7 @@ impl<'a> Pairs<'a> {
     pub(crate) fn of(baseline: &'a Sample, candidate: &'a Sample) -> Self {
         let all = baseline.sessions.iter();
         let sessions = all.map(|(id, old)| (id.as_str(), old, candidate.sessions.get(id)));
-        Self {
-            sides: [baseline, candidate],
-            sessions: sessions.collect(),
-        }
+        Self { sides: [baseline, candidate], sessions: sessions.collect() }
     }
 
     /// The same with some of the sessions only.
@@ -311,22 +308,14 @@ impl<'a> Pairs<'a> {
     /// the dollars rule out, it is judged in input tokens, which all have.
     pub(crate) fn judge(&self, axis: Axis, rule: &Rule) -> Option<AxisFinding> {
         let found = self.judge_by(axis, values::key(axis, &self.sessions), rule)?;
-        let unpriced = self
-            .sessions
-            .iter()
-            .filter(|pair| is_unpriced(pair))
-            .count();
+        let unpriced = self.sessions.iter().filter(|pair| is_unpriced(pair)).count();
         if !found.is_in_dollars || unpriced == 0 || !found.state.is_not_worse() {
             return Some(found);
         }
         let mut whole = self.judge_by(axis, axis.name(), rule)?;
         let unpriced = many(unpriced, "session has", "sessions have");
         whole.note = Some(format!("the bill in input tokens, as {unpriced} no price"));
-        Some(if whole.state.is_not_worse() {
-            found
-        } else {
-            whole
-        })
+        Some(if whole.state.is_not_worse() { found } else { whole })
     }
 
     fn judge_by(&self, axis: Axis, key: &'static str, rule: &Rule) -> Option<AxisFinding> {

@@ -86,10 +86,7 @@ impl Separation {
         let figures = tasks.values().map(|sides| sides.each_ref().map(of_side));
         let figures: Vec<[Vec<f64>; 2]> = figures.collect();
         let all = [0, 1].map(|side| figures.iter().flat_map(|task| task[side].clone()).collect());
-        Self {
-            within: share_better(&figures),
-            pooled: share_better(&[all]),
-        }
+        Self { within: share_better(&figures), pooled: share_better(&[all]) }
     }
 }
 
@@ -114,13 +111,7 @@ mod tests {
     use super::*;
 
     fn run(task: &str, score: f64, support: Option<f64>) -> TaskRun<'_> {
-        TaskRun {
-            task,
-            strategy: "codex",
-            score,
-            dollars: None,
-            support,
-        }
+        TaskRun { task, strategy: "codex", score, dollars: None, support }
     }
 
     #[test]
@@ -139,18 +130,11 @@ mod tests {
         assert_eq!((found.tasks, found.pairs), (20, 20));
         let actions = found.actions.unwrap();
         // Nine solved trials of 0.5 are better than half of the unsolved ones, the others than all.
-        assert_eq!(
-            (actions.within, actions.pooled),
-            (1.0, (9.0 * 10.0 + 11.0 * 20.0) / 400.0)
-        );
+        assert_eq!((actions.within, actions.pooled), (1.0, (9.0 * 10.0 + 11.0 * 20.0) / 400.0));
         let any = found.any_unsupported.unwrap();
         assert_eq!((any.within, any.pooled), (0.525, 0.525));
         let few = Prediction::of(&runs[..57]);
         assert_eq!((few.tasks, few.actions), (19, None));
-        assert!(
-            few.line().text.ends_with("and there are 19"),
-            "{}",
-            few.line().text
-        );
+        assert!(few.line().text.ends_with("and there are 19"), "{}", few.line().text);
     }
 }

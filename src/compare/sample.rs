@@ -55,11 +55,7 @@ impl Sample {
 
     /// The short name, as a sentence has it that may recommend the strategy.
     pub(crate) fn title(&self) -> String {
-        let full = if self.strategy == FULL {
-            " (full history)"
-        } else {
-            ""
-        };
+        let full = if self.strategy == FULL { " (full history)" } else { "" };
         short_name(&self.strategy) + full + &self.outline()
     }
 }
@@ -127,9 +123,8 @@ impl SessionSample {
     pub(crate) fn score(&self, axis: Axis) -> Option<f64> {
         let probes = self.probes.values();
         let scored = probes.filter_map(|it| Some((f64::from(it.weight), mean(it.scores(axis))?)));
-        let (sum, weights) = scored.fold((0.0, 0.0), |sum, (weight, score)| {
-            (sum.0 + weight * score, sum.1 + weight)
-        });
+        let (sum, weights) = scored
+            .fold((0.0, 0.0), |sum, (weight, score)| (sum.0 + weight * score, sum.1 + weight));
         (weights > 0.0).then(|| sum / weights)
     }
 
@@ -204,11 +199,7 @@ impl ProbeSample {
 
     /// The scores on an axis if all that is not known were right.
     pub(super) fn most(&self, axis: Axis) -> &[f64] {
-        if self.is_range(axis) {
-            &self.survival_most
-        } else {
-            self.scores(axis)
-        }
+        if self.is_range(axis) { &self.survival_most } else { self.scores(axis) }
     }
 
     /// Whether string matching cannot tell of a part of it.
@@ -289,8 +280,7 @@ impl Sample {
 /// Whether all prompts of full history fit the window of another cell of the session.
 fn fits(full: &CellRecord, cell: &CellRecord) -> bool {
     let mut prompts = full.prompt_tokens.iter();
-    cell.window
-        .is_some_and(|window| !prompts.any(|prompt| window.overflows(*prompt)))
+    cell.window.is_some_and(|window| !prompts.any(|prompt| window.overflows(*prompt)))
 }
 
 /// Whether a summary was written in this cell.

@@ -285,8 +285,7 @@ impl ComparedRun {
         for name in self.samples().map(|sample| base_name(&sample.strategy)) {
             let alike = [0, 1].map(|side| -> Vec<&Sample> {
                 let open = sides[side].unpaired(&pairs, side);
-                open.filter(|sample| base_name(&sample.strategy) == name)
-                    .collect()
+                open.filter(|sample| base_name(&sample.strategy) == name).collect()
             });
             // The one without overrides is meant by the plain name among several.
             let meant = alike.each_ref().map(|own| match own.as_slice() {
@@ -477,11 +476,7 @@ fn mismatches(
         (is_meant(id) && sides[0] != sides[1]).then(|| {
             let sides = sides.map(|value| value.map_or("not there", String::as_str).to_owned());
             let [baseline, candidate] = sides;
-            Mismatch {
-                what: format!("{what} {id}"),
-                baseline,
-                candidate,
-            }
+            Mismatch { what: format!("{what} {id}"), baseline, candidate }
         })
     });
     found.collect()
@@ -494,10 +489,7 @@ mod tests {
     #[track_caller]
     fn check(baseline: &[&str], candidate: &[&str], expected: &str) {
         let source = |names: &[&str]| -> ComparedRun {
-            let model = || ModelEntry {
-                name: "none".to_owned(),
-                kind: ModelKind::Deterministic,
-            };
+            let model = || ModelEntry { name: "none".to_owned(), kind: ModelKind::Deterministic };
             ComparedRun {
                 format: FORMAT.to_owned(),
                 version: VERSION,
@@ -525,10 +517,7 @@ mod tests {
                     .iter()
                     .map(|name| {
                         let strategy = (*name).to_owned();
-                        let sample = Sample {
-                            strategy: strategy.clone(),
-                            ..Sample::default()
-                        };
+                        let sample = Sample { strategy: strategy.clone(), ..Sample::default() };
                         (strategy, sample)
                     })
                     .collect(),
@@ -555,32 +544,12 @@ mod tests {
 
     #[test]
     fn a_strategy_is_held_against_the_one_whose_place_it_takes_and_never_against_a_control() {
-        check(
-            &["ours", "tail@2"],
-            &["ours", "tail@2"],
-            "ours>ours tail@2>tail@2 |  | ",
-        );
+        check(&["ours", "tail@2"], &["ours", "tail@2"], "ours>ours tail@2>tail@2 |  | ");
         // One strategy of many: the others have no counterpart, controls included.
-        check(
-            &["m", "m[k=5]", "tail@2"],
-            &["m[k=2]"],
-            "m>m[k=2] | m[k=5] tail@2 | ",
-        );
-        check(
-            &["m[k=2]"],
-            &["m", "m[k=5]", "tail@2"],
-            "m[k=2]>m |  | m[k=5] tail@2",
-        );
-        check(
-            &["m", "m[k=5]"],
-            &["m", "m[k=7]"],
-            "m>m m[k=5]>m[k=7] |  | ",
-        );
-        check(
-            &["m[k=1]", "m[k=2]"],
-            &["m[k=3]"],
-            " | m[k=1] m[k=2] | m[k=3]",
-        );
+        check(&["m", "m[k=5]", "tail@2"], &["m[k=2]"], "m>m[k=2] | m[k=5] tail@2 | ");
+        check(&["m[k=2]"], &["m", "m[k=5]", "tail@2"], "m[k=2]>m |  | m[k=5] tail@2");
+        check(&["m", "m[k=5]"], &["m", "m[k=7]"], "m>m m[k=5]>m[k=7] |  | ");
+        check(&["m[k=1]", "m[k=2]"], &["m[k=3]"], " | m[k=1] m[k=2] | m[k=3]");
         check(&["a"], &["b"], "a>b |  | ");
         check(&["a"], &["b", "c"], " | a | b c");
         check(&["a", "m"], &["a", "b"], "a>a | m | b");

@@ -59,11 +59,7 @@ impl<T> Default for EditList<T> {
 
 impl<T> From<Vec<T>> for EditList<T> {
     fn from(items: Vec<T>) -> Self {
-        Self {
-            items,
-            gone: 0,
-            dropped: 0,
-        }
+        Self { items, gone: 0, dropped: 0 }
     }
 }
 

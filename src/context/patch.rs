@@ -38,12 +38,7 @@ impl Edit {
 
     /// The block gets another text.
     pub(crate) fn block(at: BlockAt, text: Arc<str>, cache: CacheEffect) -> Self {
-        Self::EditBlock {
-            entry: at.entry,
-            block: at.block,
-            text,
-            cache,
-        }
+        Self::EditBlock { entry: at.entry, block: at.block, text, cache }
     }
 }
 
@@ -72,11 +67,7 @@ pub struct Patch {
 impl Patch {
     /// Some changes that put no text aside.
     pub(crate) fn new(reason: String, edits: Vec<Edit>) -> Self {
-        Self {
-            edits,
-            reason,
-            saved: Vec::new(),
-        }
+        Self { edits, reason, saved: Vec::new() }
     }
 
     /// One range of entries makes way for others.

@@ -195,10 +195,7 @@ mod tests {
     #[test]
     fn pairs_within_turns_are_fine() {
         check_text("U(hi)", &[]);
-        check_text(
-            "U(hi) U(there) A(look +1 +2) U(=2 =1 and) A(done) U(ok)",
-            &[],
-        );
+        check_text("U(hi) U(there) A(look +1 +2) U(=2 =1 and) A(done) U(ok)", &[]);
         check_text("U(hi) A(~ +1) A(+2) U(=1) U(=2) U(go-on)", &[]);
     }
 
@@ -222,19 +219,13 @@ mod tests {
     #[test]
     fn results_come_first_in_their_turn() {
         check_text("U(hi) A(+1) U(so =1)", &["results_not_first: tool use 1"]);
-        check_text(
-            "U(hi) A(+1 +2) U(=1) U(so) U(=2)",
-            &["results_not_first: tool use 2"],
-        );
+        check_text("U(hi) A(+1 +2) U(=1) U(so) U(=2)", &["results_not_first: tool use 2"]);
     }
 
     #[test]
     fn a_use_has_one_result_and_an_id_of_its_own() {
         check_text("U(hi) A(+1) U(=1) U(=1)", &["duplicate_result: tool use 1"]);
-        check_text(
-            "U(hi) A(+1) U(=1) A(+1) U(=1)",
-            &["duplicate_use: tool use 1"],
-        );
+        check_text("U(hi) A(+1) U(=1) A(+1) U(=1)", &["duplicate_use: tool use 1"]);
     }
 
     #[test]
@@ -260,11 +251,7 @@ mod tests {
     fn nothing_is_empty() {
         check_text("U(hi _)", &["empty_text: message 0"]);
         check_text("U(hi) U()", &["empty_content: message 1"]);
-        check_origins(
-            "U(_)",
-            &[Origin::Authored],
-            &["empty_text: text of the strategy"],
-        );
+        check_origins("U(_)", &[Origin::Authored], &["empty_text: text of the strategy"]);
         let summary = ["empty_text: summary of messages 2..5"];
         check_origins("U(_)", &[derived(2..5)], &summary);
     }
@@ -315,26 +302,10 @@ mod tests {
         check(responses, "U(hi) A(~) A(+1) U(=1)", &[]);
         check(responses, "U(=1)", &["orphan_result: tool use 1"]);
         let gemini = RuleSet::Gemini;
-        check(
-            gemini,
-            "U(hi) A(~ +1 +2) U(=1 =2) A(~)",
-            &["prefill: prompt"],
-        );
-        check(
-            gemini,
-            "U(hi) A(+1 +2) U(=2 =1)",
-            &["results_reordered: tool use 1"],
-        );
-        check(
-            gemini,
-            "U(hi) A(+1 +2) U(=1)",
-            &["unanswered_use: tool use 2"],
-        );
-        check(
-            RuleSet::Anthropic,
-            "U(hi) A(ok ~) U(so)",
-            &["thinking_last: message 1"],
-        );
+        check(gemini, "U(hi) A(~ +1 +2) U(=1 =2) A(~)", &["prefill: prompt"]);
+        check(gemini, "U(hi) A(+1 +2) U(=2 =1)", &["results_reordered: tool use 1"]);
+        check(gemini, "U(hi) A(+1 +2) U(=1)", &["unanswered_use: tool use 2"]);
+        check(RuleSet::Anthropic, "U(hi) A(ok ~) U(so)", &["thinking_last: message 1"]);
         check(RuleSet::OpenAi, "U(hi) A(ok ~) U(so)", &[]);
     }
 
@@ -343,11 +314,7 @@ mod tests {
         let text = "U(one) U(two) U(three)";
         check_origins(text, &[derived(0..3), derived(3..5), derived(5..6)], &[]);
         let message = ["overlapping_summaries: message 3"];
-        check_origins(
-            text,
-            &[derived(0..4), derived(5..6), derived(3..5)],
-            &message,
-        );
+        check_origins(text, &[derived(0..4), derived(5..6), derived(3..5)], &message);
         let whole = ["overlapping_summaries: message 0"];
         check_origins(text, &[derived(0..3), derived(0..3)], &whole);
         let mut placeholder = entries(text);

@@ -50,9 +50,7 @@ impl Caller for Asking {
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(requests.len());
         for request in requests {
-            let Setting {
-                summariser, counts, ..
-            } = &*self.setting;
+            let Setting { summariser, counts, .. } = &*self.setting;
             let given = self.given.pop_front();
             let reply = given
                 .unwrap_or_else(|| answered(&request, Some(&**summariser), self.repeat, counts));
@@ -100,11 +98,7 @@ pub(super) struct Given {
 
 impl Given {
     pub(super) fn new(model: &dyn Model, replies: VecDeque<Reply>) -> Self {
-        Self {
-            name: model.name().to_owned(),
-            kind: model.kind(),
-            replies: Mutex::new(replies),
-        }
+        Self { name: model.name().to_owned(), kind: model.kind(), replies: Mutex::new(replies) }
     }
 
     fn next(&self) -> Reply {

@@ -66,9 +66,8 @@ impl Call {
         let usage = answer.usage.filter(|usage| usage.prompt() > Tokens::ZERO);
         self.answers += 1;
         // A request to another model within the call has no price that is known here.
-        let (own, others): (Vec<_>, Vec<_>) = inner
-            .into_iter()
-            .partition(|request| request.model.is_none());
+        let (own, others): (Vec<_>, Vec<_>) =
+            inner.into_iter().partition(|request| request.model.is_none());
         self.unbilled += usize::from(usage.is_none() || !others.is_empty());
         self.billed += usage.unwrap_or_default();
         self.billed += own.into_iter().map(|request| request.usage).sum();
@@ -100,9 +99,7 @@ impl Conversation {
         let counts = &setting.counts;
         let tools = std::mem::take(&mut request.tools);
         let sizes = tools.iter().map(|tool| counts.schema(tool.text()));
-        let fixed = sizes
-            .chain(request.system.iter().map(|text| counts.size(text)))
-            .sum();
+        let fixed = sizes.chain(request.system.iter().map(|text| counts.size(text))).sum();
         let mut lot = [0; 8];
         lot.copy_from_slice(&ContentHash::of(&id).bytes()[..8]);
         let facts = Facts {
@@ -135,8 +132,7 @@ impl Conversation {
     /// Its first calls, as a conversation of its own. That one's actor asks this one's for their past.
     pub(super) fn branch(&self, id: String, calls: usize) -> Self {
         let (reply, past) = std::sync::mpsc::channel();
-        self.actor
-            .queue(move |worker| drop(reply.send(worker.past(calls))));
+        self.actor.queue(move |worker| drop(reply.send(worker.past(calls))));
         let worker = Worker::new(id, self.api, self.model.clone(), self.facts.clone());
         let actor = Actor::new(worker);
         actor.queue(move |worker| worker.begin(past.recv().unwrap_or_default()));
@@ -226,9 +222,7 @@ impl Conversation {
         let mut found: Vec<Option<usize>> = found.collect();
         // An answer that is not known is the one behind the last message.
         let last = Some(self.looks.len().wrapping_sub(1));
-        let last = found
-            .iter()
-            .position(|place| answer.is_none() && *place == last);
+        let last = found.iter().position(|place| answer.is_none() && *place == last);
         if let Some(last) = last
             && let (Some(place), Some(turn)) =
                 (found.get_mut(last + 1), request.turns.get(last + 1))

@@ -74,9 +74,7 @@ impl Live {
             let own = conversation.summarises.unwrap_or(number);
             let own = conversation.cell.task.is_none().then_some(own);
             let next = cells.len();
-            let place = *places
-                .entry((conversation.cell.clone(), own))
-                .or_insert(next);
+            let place = *places.entry((conversation.cell.clone(), own)).or_insert(next);
             if place == next {
                 cells.push(Vec::new());
             }
@@ -89,10 +87,7 @@ impl Live {
     fn cell(&self, parts: &[Conversation]) -> Option<Finished> {
         let cell = parts.first()?.cell.clone();
         let setting = &self.settings[cell.strategy];
-        let mut measured = Measured {
-            others: parts.len() - 1,
-            ..Measured::default()
-        };
+        let mut measured = Measured { others: parts.len() - 1, ..Measured::default() };
         let apart = lock(&self.table).apart.get(&cell).cloned();
         // The calls that a branch has of another were made once.
         let own = parts.iter().flat_map(|part| &part.calls[part.inherited..]);

@@ -126,11 +126,7 @@ impl Bodies {
         let shared = before.map(|(conversation, before)| {
             let (start, end) = common(before, &whole);
             whole[start..whole.len() - end].clone_into(body);
-            Shared {
-                conversation: *conversation,
-                start,
-                end,
-            }
+            Shared { conversation: *conversation, start, end }
         });
         if shared.is_none() {
             whole.as_ref().clone_into(body);
@@ -167,10 +163,7 @@ fn common(before: &str, body: &str) -> (usize, usize) {
     while !body.is_char_boundary(start) {
         start -= 1;
     }
-    let rests = before[start..]
-        .bytes()
-        .rev()
-        .zip(body[start..].bytes().rev());
+    let rests = before[start..].bytes().rev().zip(body[start..].bytes().rev());
     let mut end = rests.take_while(|(before, byte)| before == byte).count();
     while !body.is_char_boundary(body.len() - end) {
         end -= 1;
@@ -193,21 +186,12 @@ impl fmt::Debug for Log {
 impl Log {
     /// A log that is written here, line by line.
     pub fn new(out: impl Write + Send + 'static) -> Self {
-        Self {
-            out: Box::new(out),
-            bodies: Bodies::default(),
-        }
+        Self { out: Box::new(out), bodies: Bodies::default() }
     }
 
     /// Writes a line. The body of a request is given whole.
     pub(super) fn write(&mut self, mut event: Event) -> io::Result<()> {
-        if let Event::Request {
-            ticket,
-            shared,
-            body,
-            ..
-        } = &mut event
-        {
+        if let Event::Request { ticket, shared, body, .. } = &mut event {
             *shared = self.bodies.shorten(ticket.conversation, body);
         }
         let mut line = serde_json::to_vec(&event)?;
@@ -279,11 +263,7 @@ mod tests {
         let bodies = (0..2_000).map(|at| (at * at % 300, format!("number {at} of many")));
         let shortened = shortened(&bodies.collect::<Vec<_>>());
         assert_eq!(shortened.iter().filter(|body| body.len() > 4).count(), 3);
-        let lost = Shared {
-            conversation: 9,
-            start: 1,
-            end: 0,
-        };
+        let lost = Shared { conversation: 9, start: 1, end: 0 };
         assert_eq!(Bodies::default().whole(0, Some(lost), "x"), None);
     }
 
@@ -291,14 +271,8 @@ mod tests {
     fn a_garbled_end_is_left_out_and_anything_else_that_cannot_be_read_is_an_error() {
         let line = "{\"refused\":{\"ticket\":{\"conversation\":0,\"call\":1}}}\n";
         let read = |end: &[u8]| read_log(&[line.as_bytes(), line.as_bytes(), end].concat());
-        let ends: [&[u8]; 6] = [
-            b"",
-            b"{\"half",
-            b"\0\0\0",
-            b"\xffx\n",
-            b"}{\nx\n\0",
-            b"\0\n\n{\"a\":",
-        ];
+        let ends: [&[u8]; 6] =
+            [b"", b"{\"half", b"\0\0\0", b"\xffx\n", b"}{\nx\n\0", b"\0\n\n{\"a\":"];
         for end in ends {
             let (events, whole) = read(end).unwrap();
             assert_eq!((events.len(), whole), (2, 2 * line.len()), "{end:?}");

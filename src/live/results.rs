@@ -34,11 +34,7 @@ pub(super) fn changed(
         let before = texts.len();
         texts.retain(|(id, text)| !put(&mut value, id, text));
         let is_same = texts.len() == before;
-        Some(if is_same {
-            item.get().to_owned()
-        } else {
-            value.to_string()
-        })
+        Some(if is_same { item.get().to_owned() } else { value.to_string() })
     });
     let changed = changed.collect::<Option<Vec<String>>>()?;
     texts.is_empty().then_some(changed)

@@ -153,9 +153,7 @@ impl State {
         let (rewritten, sent) = &self.rewritten;
         let own = rewritten.iter().copied().chain(*sent..messages);
         let entries = self.context().entries().iter();
-        entries
-            .map(|entry| entry.origin.clone())
-            .eq(own.map(Origin::Verbatim))
+        entries.map(|entry| entry.origin.clone()).eq(own.map(Origin::Verbatim))
     }
 
     /// Takes in what the next call of `inputs` brings, and lets the strategy compact.
@@ -260,14 +258,7 @@ mod tests {
     }
 
     fn input(messages: usize, rewritten: Option<Vec<usize>>) -> Input {
-        Input {
-            at: Timestamp(0),
-            messages,
-            rewritten,
-            refusals: 0,
-            before: None,
-            skipped: None,
-        }
+        Input { at: Timestamp(0), messages, rewritten, refusals: 0, before: None, skipped: None }
     }
 
     /// A request for a tool with its result.
@@ -331,11 +322,8 @@ mod tests {
         let anew = format!("{clears}history = 'full'\n");
         let never = "[[stage]]\nkind = 'clear_results'\nkeep_last = 9\n";
         for (stages, cleared) in [(clears, "~6"), (&anew, "~6"), (never, "6")] {
-            let own: &[&str] = if stages == never {
-                &["agent"]
-            } else {
-                &["agent", "clear_results"]
-            };
+            let own: &[&str] =
+                if stages == never { &["agent"] } else { &["agent", "clear_results"] };
             let left = format!("0 9 5 {cleared} 7 8 10");
             check(stages, &[0, 9, 5, 6, 7, 8, 10], &left, own);
             check(stages, &[9, 10], "9 10", &["agent"]);

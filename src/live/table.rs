@@ -74,11 +74,7 @@ impl Table {
         request: &mut Request<'_>,
         at: Timestamp,
     ) -> (usize, Option<New>) {
-        let Self {
-            conversations,
-            clients,
-            ..
-        } = self;
+        let Self { conversations, clients, .. } = self;
         let key = (cell.clone(), api, request.client.clone());
         let mut found = None;
         if request.client.is_some() && !clients.contains_key(&key) {
@@ -87,9 +83,7 @@ impl Table {
                 (its, *of_api) == (cell, api) && other.answered(request)
             });
             let others = others.filter_map(|(_, other)| other.followed_by(conversations, request));
-            found = others
-                .max()
-                .filter(|(_, follows, _)| *follows == Follows::GoesOn);
+            found = others.max().filter(|(_, follows, _)| *follows == Follows::GoesOn);
             if let Some((.., number)) = found {
                 conversations[number].client.clone_from(&request.client);
             }
@@ -144,9 +138,8 @@ impl Table {
         });
         let near = near.map(|((other, ..), known)| (other.task.as_ref(), known));
         let near: Vec<(Option<&String>, &Client)> = near.collect();
-        let followed = near
-            .iter()
-            .filter_map(|(_, known)| known.followed_by(&self.conversations, request));
+        let followed =
+            near.iter().filter_map(|(_, known)| known.followed_by(&self.conversations, request));
         if let Some((.., number)) = followed.max() {
             return self.conversations[number].cell.task.clone();
         }
@@ -179,11 +172,7 @@ impl Table {
         // Thoughts about a summary are not sent back.
         let summary = text.split_once("<summary>").map_or(&*text, |(_, it)| it);
         let summary = summary.split("</summary>").next().unwrap_or_default();
-        let key = (
-            conversation.cell.clone(),
-            conversation.api,
-            conversation.client.clone(),
-        );
+        let key = (conversation.cell.clone(), conversation.api, conversation.client.clone());
         if let Some(client) = self.clients.get_mut(&key) {
             let holding = client.holding.entry(Look::of(&answer).key());
             holding.or_default().insert(number);

@@ -52,10 +52,7 @@ impl TaskNames {
 
     fn in_prompt(&self, text: &str) -> Option<String> {
         let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let prompts = self
-            .prompts
-            .iter()
-            .filter(|(_, prompt)| words.contains(prompt));
+        let prompts = self.prompts.iter().filter(|(_, prompt)| words.contains(prompt));
         // One prompt may begin as another does.
         let longest = prompts.max_by_key(|(_, prompt)| prompt.len());
         if let Some((task, _)) = longest {
@@ -80,16 +77,10 @@ mod tests {
             ("short", "Fix the parser of dates"),
         ];
         let prompts = prompts.map(|(task, prompt)| (task.to_owned(), prompt.to_owned()));
-        let tasks = TaskNames {
-            pattern: Regex::new(r"ticket (\S+)").ok(),
-            prompts: prompts.into(),
-        };
+        let tasks =
+            TaskNames { pattern: Regex::new(r"ticket (\S+)").ok(), prompts: prompts.into() };
         for (metadata, messages, expected) in [
-            (
-                "{}",
-                r#"{"role": "user", "content": "Hello: fix it"}"#,
-                None,
-            ),
+            ("{}", r#"{"role": "user", "content": "Hello: fix it"}"#, None),
             (
                 "{}",
                 r#"{"role": "user", "content": "Do: Fix the\n  parser of dates now"}"#,

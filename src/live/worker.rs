@@ -76,15 +76,7 @@ pub(super) struct Record {
 
 impl Worker {
     pub(super) fn new(id: String, api: Api, model: Option<Arc<str>>, facts: Facts) -> Self {
-        Self {
-            id,
-            api,
-            model,
-            facts,
-            past: Past::default(),
-            state: None,
-            spent: Usage::default(),
-        }
+        Self { id, api, model, facts, past: Past::default(), state: None, spent: Usage::default() }
     }
 
     /// Its past up to the end of so many calls.
@@ -134,9 +126,7 @@ impl Worker {
                 Some(Skip::Failed | Skip::Invalid) => {
                     let counts = &self.facts.setting.counts;
                     let own = self.past.list();
-                    let sizes = own
-                        .iter()
-                        .map(|(_, it)| crate::context::measure(it, counts));
+                    let sizes = own.iter().map(|(_, it)| crate::context::measure(it, counts));
                     let own = state.scale.prompt(self.facts.fixed + sizes.sum());
                     self.facts.setting.window.overflows(own)
                 }
@@ -147,24 +137,16 @@ impl Worker {
     }
 
     fn done(&self, entries: Option<Vec<Entry>>) -> Done {
-        let prompt = entries.map(|entries| Prompt {
-            api: self.api,
-            entries,
-            messages: self.past.list(),
-        });
-        Done {
-            prompt,
-            skipped: self.past.inputs.last().and_then(|input| input.skipped),
-        }
+        let prompt =
+            entries.map(|entries| Prompt { api: self.api, entries, messages: self.past.list() });
+        Done { prompt, skipped: self.past.inputs.last().and_then(|input| input.skipped) }
     }
 
     /// The provider refused the prompt of a call: a shorter one, if the prompt was the strategy's and it has one.
     pub(super) fn refused(&mut self, call: usize) -> Done {
         let last = self.past.inputs.last().filter(|it| it.skipped.is_none());
         let is_last = last.is_some() && call + 1 == self.past.inputs.len();
-        let state = self
-            .state
-            .take_if(|state| is_last && state.calls == call + 1);
+        let state = self.state.take_if(|state| is_last && state.calls == call + 1);
         let Some(mut state) = state else {
             return Done::default();
         };
@@ -179,10 +161,7 @@ impl Worker {
             }
             Err(why) => {
                 self.keep(state, false);
-                Done {
-                    prompt: None,
-                    skipped: Some(why),
-                }
+                Done { prompt: None, skipped: Some(why) }
             }
         }
     }
@@ -193,24 +172,14 @@ impl Worker {
             Some(state) => state,
             None => State::begin(&self.facts)?,
         };
-        let Past {
-            messages,
-            inputs,
-            asked,
-        } = &self.past;
+        let Past { messages, inputs, asked } = &self.past;
         if state.calls == inputs.len() {
             self.state = Some(state);
             return Ok(());
         }
         let done = unless_panicked(|| state.advance(&self.facts, messages, inputs, asked));
         let is_left_out = inputs.last().is_some_and(Input::is_left_out);
-        let done = done.and_then(|()| {
-            if is_left_out {
-                Ok(())
-            } else {
-                self.check(&state)
-            }
-        });
+        let done = done.and_then(|()| if is_left_out { Ok(()) } else { self.check(&state) });
         self.keep(state, done.is_ok());
         done
     }
@@ -249,11 +218,7 @@ impl Worker {
             own.map(|(at, message)| Entry::sized(Origin::Verbatim(at), message, Size::default()));
         let own = refused(&own.collect::<Vec<_>>());
         let is_broken = broken.iter().any(|it| !own.contains(it));
-        if is_broken {
-            Err(Skip::Invalid)
-        } else {
-            Ok(())
-        }
+        if is_broken { Err(Skip::Invalid) } else { Ok(()) }
     }
 
     /// Usage of what the strategy asked its model, and why it was left out at calls, from this call on.
@@ -296,11 +261,7 @@ impl Worker {
     /// The session that the agent saw: whole, as if nothing had been compacted. Usage says how large
     /// prompts are only as long as they were the agent's own: up to this call.
     fn session(&self, changed: usize, answer: Option<Arc<Message>>) -> Option<Session> {
-        let Past {
-            messages: own,
-            inputs,
-            ..
-        } = &self.past;
+        let Past { messages: own, inputs, .. } = &self.past;
         let mut messages = own.clone();
         messages.extend(answer);
         let changed = inputs.get(changed);
@@ -318,14 +279,8 @@ impl Worker {
             compactions: Vec::new(),
             model: self.model.as_deref().map(str::to_owned),
             context_window: Some(self.facts.setting.window.tokens),
-            source: Source {
-                format: "live".to_owned(),
-                ..Source::default()
-            },
-            resumed: loaded.map(|last| ResumePoint {
-                at: last + 1,
-                notes: None,
-            }),
+            source: Source { format: "live".to_owned(), ..Source::default() },
+            resumed: loaded.map(|last| ResumePoint { at: last + 1, notes: None }),
         })
         .ok()
     }

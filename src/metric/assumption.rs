@@ -76,8 +76,7 @@ fn cache_reads(cell: &CellSummary, cost: &SchemeCost) -> Vec<Alternative> {
     let mut ends: Vec<u32> = ends.into_iter().flatten().collect();
     ends.dedup();
     let each = ends.into_iter();
-    each.filter_map(|share| cache_read(cell, cost, share))
-        .collect()
+    each.filter_map(|share| cache_read(cell, cost, share)).collect()
 }
 
 /// The same tokens where a read costs this share of input, in thousandths.
@@ -228,12 +227,9 @@ mod tests {
     #[track_caller]
     fn check(cell: &CellSummary, assumption: &str, expected: &[(&str, u64, u64)]) {
         let found = alternatives(cell, ModelKind::Deterministic);
-        let found = found
-            .iter()
-            .filter(|other| other.words.contains(assumption));
-        let found: Vec<(&str, u64, u64)> = found
-            .map(|other| (&*other.words, other.own.0, other.reference.0))
-            .collect();
+        let found = found.iter().filter(|other| other.words.contains(assumption));
+        let found: Vec<(&str, u64, u64)> =
+            found.map(|other| (&*other.words, other.own.0, other.reference.0)).collect();
         assert_eq!(found, expected);
     }
 

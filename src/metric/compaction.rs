@@ -84,10 +84,7 @@ pub(super) fn fired_at_pooled(cells: &[&CellSummary]) -> Option<PooledValue> {
     let (least, most) =
         ranges.reduce(|(least, most), (low, high)| (low.min(least), high.max(most)))?;
     let fired = clusters(cells, |cell| cell.fired_at.is_some());
-    let n = SampleSize {
-        sessions: fired,
-        items: fired,
-    };
+    let n = SampleSize { sessions: fired, items: fired };
     let least = Estimate::with_error(least, None, n);
     Some(PooledValue::between(least, most, 0.0))
 }
@@ -128,10 +125,7 @@ mod tests {
         };
         cell.compactions = vec![event(900, 300), event(900, 900), event(900, 500)];
         assert_eq!(headroom(&cell), None, "without a window");
-        cell.window = Some(Window {
-            max_output: Tokens(200),
-            ..Window::new(Tokens(1_000))
-        });
+        cell.window = Some(Window { max_output: Tokens(200), ..Window::new(Tokens(1_000)) });
         // Of 800: 1 − 400/800 and 1 − 600/800.
         let found = headroom(&cell).unwrap();
         assert!((found - 0.375).abs() < 1e-12, "{found}");

@@ -296,12 +296,7 @@ impl SchemeCost {
             let (requests, asked) = background.remove(&from)?;
             let meanwhile = by_call.get(from..event.call)?;
             let (calls, meanwhile) = (meanwhile.len(), meanwhile.iter().copied().sum());
-            Some(PreparedWork {
-                requests,
-                asked,
-                calls,
-                meanwhile,
-            })
+            Some(PreparedWork { requests, asked, calls, meanwhile })
         });
         cost.prepared = prepared.collect();
         let these = other_models.into_iter();

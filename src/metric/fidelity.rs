@@ -448,15 +448,8 @@ mod tests {
 
     #[test]
     fn a_call_claims_nothing() {
-        let rule = item(
-            ProbeKind::Constraint,
-            Fate::Lost,
-            Some((1.0, Outcome::Right)),
-        );
-        let call = GradedItem {
-            is_call: true,
-            ..rule
-        };
+        let rule = item(ProbeKind::Constraint, Fate::Lost, Some((1.0, Outcome::Right)));
+        let call = GradedItem { is_call: true, ..rule };
         let failings = of_items([call]).failings;
         assert_eq!(failings.overclaimed.items, 0);
         close(failings.compliance_dropped.mean(), 1.0);
@@ -500,10 +493,7 @@ mod tests {
     #[test]
     fn a_reader_that_cannot_do_the_task_measures_nothing() {
         let check = |full: f64, empty: f64, expected| {
-            let anchors = Anchors {
-                full: Some(full),
-                empty: Some(empty),
-            };
+            let anchors = Anchors { full: Some(full), empty: Some(empty) };
             assert_eq!(anchors.check().err(), expected, "{full} {empty}");
         };
         check(0.6, 0.4, None);
@@ -512,10 +502,7 @@ mod tests {
         check(1.0, 0.0, None);
         let nothing = Anchors::default();
         assert_eq!(nothing.check(), Err(Refusal::Unpaired));
-        let no_floor = Anchors {
-            full: Some(0.9),
-            empty: None,
-        };
+        let no_floor = Anchors { full: Some(0.9), empty: None };
         close(no_floor.check().ok(), 0.9);
     }
 

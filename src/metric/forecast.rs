@@ -35,11 +35,7 @@ pub struct Span<T> {
 impl<T: Copy> Span<T> {
     /// From the least to the most.
     fn new(low: T, expected: T, high: T) -> Self {
-        Self {
-            low,
-            expected,
-            high,
-        }
+        Self { low, expected, high }
     }
 
     /// A span of one value.
@@ -172,11 +168,7 @@ impl StrategyForecast {
     fn of(manifest: &Manifest, name: &str, all: &[ForecastCell], thinking: &Thinking) -> Self {
         let own = || all.iter().filter(|cell| cell.record.strategy == name);
         let writes = writes(manifest, thinking);
-        let mut total = Self {
-            strategy: name.to_owned(),
-            cells: own().count(),
-            ..Self::default()
-        };
+        let mut total = Self { strategy: name.to_owned(), cells: own().count(), ..Self::default() };
         for cell in own() {
             let record = &cell.record;
             let carry = Carry::of(cell, writes);

@@ -124,10 +124,7 @@ mod tests {
                 prepared_at: None,
             });
             let portion = |messages| {
-                let portion = Portion {
-                    messages,
-                    tokens: Tokens(1),
-                };
+                let portion = Portion { messages, tokens: Tokens(1) };
                 BTreeMap::from([(MessageKind::Results, portion)])
             };
             cell.changes.push(CompactionChange {
@@ -137,10 +134,8 @@ mod tests {
                 ..CompactionChange::default()
             });
         }
-        let found: Vec<_> = generations(&cell)
-            .iter()
-            .map(|it| (it.call, it.until_next, it.is_stuck()))
-            .collect();
+        let found: Vec<_> =
+            generations(&cell).iter().map(|it| (it.call, it.until_next, it.is_stuck())).collect();
         assert_eq!(found, expected);
     }
 
@@ -160,12 +155,7 @@ mod tests {
                 (31, 900, 400, 2, 1),
                 (31, 400, 200, 2, 1),
             ],
-            &[
-                (5, Some(15), false),
-                (20, Some(10), false),
-                (30, Some(1), true),
-                (31, None, true),
-            ],
+            &[(5, Some(15), false), (20, Some(10), false), (30, Some(1), true), (31, None, true)],
         );
         check(&[], &[]);
     }

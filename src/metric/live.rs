@@ -36,10 +36,7 @@ impl LiveTotals {
         cells: &[&CellRecord],
         summaries: &[CellSummary],
     ) -> Option<Self> {
-        let mut sum = Self {
-            dollars: Some(Usd(0)),
-            ..Self::default()
-        };
+        let mut sum = Self { dollars: Some(Usd(0)), ..Self::default() };
         let entries = manifest.entries();
         let mut tasks: BTreeMap<&str, bool> = BTreeMap::new();
         let trials = cells.iter().zip(summaries);
@@ -100,9 +97,9 @@ impl LiveTotals {
             all if all == self.answers => {
                 Some("no answer came with usage, so bills are modelled".to_owned())
             }
-            some => Some(format!(
-                "billed at least {amount}; {some} of {answers} came without usage"
-            )),
+            some => {
+                Some(format!("billed at least {amount}; {some} of {answers} came without usage"))
+            }
         }
     }
 
@@ -149,8 +146,6 @@ impl LiveTotals {
     pub fn waited(&self) -> Option<String> {
         let (measured, modelled) = self.waited?;
         let measured = format!("{measured:.1} s as measured, the strategies' own time included");
-        Some(format!(
-            "agents waited {measured}, and {modelled:.1} s as modelled"
-        ))
+        Some(format!("agents waited {measured}, and {modelled:.1} s as modelled"))
     }
 }

@@ -77,10 +77,7 @@ mod tests {
             check(word, &["waiting"], Some("waiting"));
         }
         check("completion", &gated, None);
-        assert_eq!(
-            called("survival", &gated).as_deref(),
-            Some("`survival` is called `facts`")
-        );
+        assert_eq!(called("survival", &gated).as_deref(), Some("`survival` is called `facts`"));
     }
 
     #[test]

@@ -289,15 +289,8 @@ mod tests {
 
     /// A cell of a session in a cluster.
     fn cell(session: &str, cluster: &str, repeat: u32) -> CellSummary {
-        let cell = CellRecord {
-            session: session.to_owned(),
-            repeat,
-            ..CellRecord::default()
-        };
-        CellSummary {
-            cluster: cluster.to_owned(),
-            ..CellSummary::of(&cell, None)
-        }
+        let cell = CellRecord { session: session.to_owned(), repeat, ..CellRecord::default() };
+        CellSummary { cluster: cluster.to_owned(), ..CellSummary::of(&cell, None) }
     }
 
     /// A cell of its own cluster with a bill of so many dollars, beside those of full history on the same
@@ -317,10 +310,7 @@ mod tests {
             provider: "p".to_owned(),
             date: "2026-01-01".to_owned(),
             document: "d".to_owned(),
-            per_token: PerToken {
-                input: Some(Usd::of_dollars(1.0)),
-                ..PerToken::default()
-            },
+            per_token: PerToken { input: Some(Usd::of_dollars(1.0)), ..PerToken::default() },
             ..PriceEntry::default()
         };
         CellSummary {
@@ -332,10 +322,7 @@ mod tests {
     }
 
     fn died(cell: CellSummary) -> CellSummary {
-        CellSummary {
-            both_completed: false,
-            ..cell
-        }
+        CellSummary { both_completed: false, ..cell }
     }
 
     /// The bill in dollars and the share of it that is saved.
@@ -369,33 +356,17 @@ mod tests {
     #[test]
     fn a_bill_is_a_total_and_a_death_costs_what_full_history_does_at_the_same_ratio() {
         let [long, short] = [billed("a", [60, 100, 100]), billed("b", [9, 10, 10])];
-        check(
-            &[long.clone(), short.clone()],
-            Some(69.0),
-            Some(1.0 - 69.0 / 110.0),
-        );
+        check(&[long.clone(), short.clone()], Some(69.0), Some(1.0 - 69.0 / 110.0));
         // Repeats are averaged.
         let again = billed("a", [100, 100, 100]);
-        check(
-            &[long.clone(), again, short.clone()],
-            Some(89.0),
-            Some(1.0 - 89.0 / 110.0),
-        );
+        check(&[long.clone(), again, short.clone()], Some(89.0), Some(1.0 - 89.0 / 110.0));
         // 300 of full history at 69/110 of its bill; what the dead cell paid until then says nothing.
         let dead = died(billed("c", [1, 50, 300]));
         let more = 69.0 + 69.0 / 110.0 * 300.0;
-        check(
-            &[long.clone(), short.clone(), dead.clone()],
-            Some(more),
-            Some(1.0 - 69.0 / 110.0),
-        );
+        check(&[long.clone(), short.clone(), dead.clone()], Some(more), Some(1.0 - 69.0 / 110.0));
         // A repeat that completed speaks for its session.
         let alive = billed("c", [150, 300, 300]);
-        check(
-            &[long.clone(), dead.clone(), alive],
-            Some(210.0),
-            Some(1.0 - 210.0 / 400.0),
-        );
+        check(&[long.clone(), dead.clone(), alive], Some(210.0), Some(1.0 - 210.0 / 400.0));
         check(&[dead], None, None);
         check(&[], None, None);
     }
@@ -405,11 +376,7 @@ mod tests {
         let known = billed("a", [60, 100, 100]);
         let mut unknown = billed("b", [9, 10, 10]);
         unknown.price = None;
-        check(
-            &[known.clone(), unknown.clone()],
-            Some(60.0),
-            Some(1.0 - 69.0 / 110.0),
-        );
+        check(&[known.clone(), unknown.clone()], Some(60.0), Some(1.0 - 69.0 / 110.0));
         check(&[unknown], None, Some(0.1));
         // What one cell alone asked of a model without a price makes its row unknown, and no cheaper.
         let mut other = billed("b", [9, 10, 10]);
@@ -422,10 +389,9 @@ mod tests {
         let bills = [[60, 100, 100], [9, 10, 10], [80, 70, 70]];
         let sessions = ["a", "b", "c"].into_iter().zip(bills);
         let alone: Vec<CellSummary> = sessions.map(|(id, bill)| billed(id, bill)).collect();
-        let copies = alone.iter().map(|cell| CellSummary {
-            session: format!("{}-side", cell.session),
-            ..cell.clone()
-        });
+        let copies = alone
+            .iter()
+            .map(|cell| CellSummary { session: format!("{}-side", cell.session), ..cell.clone() });
         let copied: Vec<CellSummary> = alone.iter().cloned().chain(copies).collect();
         let [once, twice] = [totals(&alone), totals(&copied)];
         assert_eq!((once.0, twice.0), (Some(149.0), Some(298.0)));
@@ -460,10 +426,8 @@ mod tests {
     #[test]
     fn a_session_copied_as_its_own_side_chain_changes_no_mean_and_no_interval() {
         let sessions = ["b", "a", "d", "c"];
-        let alone: Vec<CellSummary> = sessions
-            .iter()
-            .flat_map(|id| [cell(id, id, 0), cell(id, id, 1)])
-            .collect();
+        let alone: Vec<CellSummary> =
+            sessions.iter().flat_map(|id| [cell(id, id, 0), cell(id, id, 1)]).collect();
         let copies = ["a", "c", "a"].iter().enumerate().flat_map(|(at, id)| {
             let copy = format!("{id}-side-{at}");
             [cell(&copy, id, 0), cell(&copy, id, 1)]

@@ -62,11 +62,7 @@ mod tests {
             },
         });
         let mut cell: CellRecord = serde_json::from_value(record).unwrap();
-        let reread = |&(call, tokens)| Reread {
-            call,
-            message: Some(1),
-            tokens: Tokens(tokens),
-        };
+        let reread = |&(call, tokens)| Reread { call, message: Some(1), tokens: Tokens(tokens) };
         cell.rereads = Some(rereads.iter().map(reread).collect());
         let event = |&(call, freed)| CompactionEvent {
             call,
@@ -94,10 +90,7 @@ mod tests {
             panic!("no estimate");
         };
         let by_hand = 1.0 - (700.0 + tokens as f64) / 4_000.0;
-        assert!(
-            (net.point_estimate - by_hand).abs() < 1e-12,
-            "{net:?} {by_hand}"
-        );
+        assert!((net.point_estimate - by_hand).abs() < 1e-12, "{net:?} {by_hand}");
     }
 
     #[test]

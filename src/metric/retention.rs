@@ -8,14 +8,8 @@ use super::survival::Score;
 use crate::record::PlaceInPrompt;
 
 /// The ages by compactions, each with the fewest that belong to it.
-pub const COMPACTIONS: [(&str, usize); 6] = [
-    ("0", 0),
-    ("1", 1),
-    ("2", 2),
-    ("3–5", 3),
-    ("6–15", 6),
-    ("16+", 16),
-];
+pub const COMPACTIONS: [(&str, usize); 6] =
+    [("0", 0), ("1", 1), ("2", 2), ("3–5", 3), ("6–15", 6), ("16+", 16)];
 
 /// The ages by tokens since the value was said, each with the fewest that belong to it.
 pub const TOKENS: [(&str, u64); 6] = [
@@ -239,27 +233,16 @@ mod tests {
         ]);
         let means = |ages: [Score; 6]| ages.map(|age| age.mean());
         let by_compactions = means(items.by_age(|item| Some(age_in_compactions(item.compactions))));
-        assert_eq!(
-            by_compactions,
-            [Some(1.0), Some(0.5), None, Some(0.0), None, Some(0.0)]
-        );
+        assert_eq!(by_compactions, [Some(1.0), Some(0.5), None, Some(0.0), None, Some(0.0)]);
         let by_tokens = means(items.by_tokens());
-        assert_eq!(
-            by_tokens,
-            [Some(1.0), Some(0.5), Some(0.0), None, None, Some(0.0)]
-        );
+        assert_eq!(by_tokens, [Some(1.0), Some(0.5), Some(0.0), None, None, Some(0.0)]);
         assert_eq!(means(items.by_age(|_| None)), [None; 6]);
     }
 
     /// (1, 1.0), (2, 0.5), (3, 0.0): a line that falls by one half each time.
     #[test]
     fn drift_is_the_slope_over_compactions() {
-        let items = [
-            aged(0, 0, 0.1),
-            aged(1, 0, 1.0),
-            aged(2, 0, 0.5),
-            aged(3, 0, 0.0),
-        ];
+        let items = [aged(0, 0, 0.1), aged(1, 0, 1.0), aged(2, 0, 0.5), aged(3, 0, 0.0)];
         assert!((drift(&items).unwrap() + 0.5).abs() < 1e-12);
         assert_eq!(drift(&items[..2]), None);
         assert_eq!(drift(&[]), None);

@@ -29,9 +29,7 @@ impl Support {
         let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
         let own = &cell.action_support;
         let later = reference.map(|full| &full.action_support.wanted);
-        let later = later
-            .and_then(|wanted| wanted.get(own.wanted.len()..))
-            .map_or(0, sum);
+        let later = later.and_then(|wanted| wanted.get(own.wanted.len()..)).map_or(0, sum);
         Self {
             wanted: sum(&own.wanted) + later,
             present: sum(&own.present),

@@ -56,11 +56,7 @@ impl Score {
 
 impl From<Plumbing> for Score {
     fn from(of: Plumbing) -> Self {
-        Self {
-            sum: of.kept,
-            weight: of.weight,
-            items: of.items,
-        }
+        Self { sum: of.kept, weight: of.weight, items: of.items }
     }
 }
 

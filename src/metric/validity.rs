@@ -30,10 +30,6 @@ impl Findings {
                 Level::Warning => warnings += 1,
             }
         }
-        Self {
-            rejected: rejected.len(),
-            warnings,
-            overflows: cell.overflows.len(),
-        }
+        Self { rejected: rejected.len(), warnings, overflows: cell.overflows.len() }
     }
 }

@@ -29,11 +29,8 @@ pub const VERDICT_SCHEMA: &str = r#"{"type":"object","properties":{"reason":{"ty
 pub const THINKING: Tokens = Tokens(4_096);
 
 /// Tags between which models write what they think, where no server takes it out.
-const THOUGHTS: [(&str, &str); 3] = [
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<reasoning>", "</reasoning>"),
-];
+const THOUGHTS: [(&str, &str); 3] =
+    [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")];
 
 /// Takes the thoughts off the front of an answer. Thoughts that do not end are all there is; an
 /// end whose beginning stood in the prompt's template ends them, too, where nothing follows on its line.
@@ -127,14 +124,8 @@ impl Dialect {
     /// The request with an answer, thoughts included, of no more tokens than this.
     pub fn body_within(&self, request: &Request, room: Tokens) -> String {
         let max_output = request.max_output.min(room);
-        let dialect = Self {
-            thinking: self.thinking.min(room - max_output),
-            ..self.clone()
-        };
-        dialect.body(&Request {
-            max_output,
-            ..request.clone()
-        })
+        let dialect = Self { thinking: self.thinking.min(room - max_output), ..self.clone() };
+        dialect.body(&Request { max_output, ..request.clone() })
     }
 
     /// The request as the API takes it. The same request gives the same bytes.

@@ -168,8 +168,7 @@ impl Cassette {
     pub fn holds(&self, digits: &str) -> bool {
         let state = self.state();
         let mut from = state.entries.range(digits.to_owned()..);
-        from.next()
-            .is_some_and(|(name, _)| name.starts_with(digits))
+        from.next().is_some_and(|(name, _)| name.starts_with(digits))
     }
 
     /// How its answers are used.
@@ -230,12 +229,7 @@ impl Cassette {
         sent: Tokens,
         is_stopped: &dyn Fn() -> bool,
     ) -> Option<Result<Response, AskGuard<'a>>> {
-        let mut asking = AskGuard {
-            cassette: self,
-            key,
-            claims: Vec::new(),
-            is_given_back: false,
-        };
+        let mut asking = AskGuard { cassette: self, key, claims: Vec::new(), is_given_back: false };
         if !self.is_shared(purpose) {
             return Some(Err(asking));
         }
@@ -392,21 +386,13 @@ impl Model for CassetteModel {
         let name = Some(name).filter(|_| self.cassette.mode() != ReplayMode::Off);
         let is_stopped = || self.model.as_ref().is_some_and(|model| model.is_stopped());
         let is_live = self.kind == ModelKind::Live;
-        let sent = if is_live {
-            cut::sent(request, counts)
-        } else {
-            Tokens::ZERO
-        };
+        let sent = if is_live { cut::sent(request, counts) } else { Tokens::ZERO };
         let found = self.cassette.find(key, request.purpose, sent, &is_stopped);
         let asking = match found {
             Some(Err(asking)) => asking,
             Some(Ok(recorded)) => {
                 let usage = bill::answered(request, &recorded, counts);
-                return Reply {
-                    key: name,
-                    paid: name.map(|_| usage),
-                    ..Reply::once(Ok(recorded))
-                };
+                return Reply { key: name, paid: name.map(|_| usage), ..Reply::once(Ok(recorded)) };
             }
             None => return Reply::once(Err(CallFailure::Stopped { was_sent: false })),
         };
@@ -462,10 +448,7 @@ impl Model for CassetteModel {
         if !asking.give_back(entry)
             && let Some(failure) = not_kept()
         {
-            return Reply {
-                failed: answered.failed,
-                ..Reply::once(Err(failure))
-            };
+            return Reply { failed: answered.failed, ..Reply::once(Err(failure)) };
         }
         answered
     }

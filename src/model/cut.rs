@@ -91,10 +91,7 @@ pub(super) struct ReadSizes {
 impl ReadSizes {
     /// Sizes of a model of which `earlier` is the largest that is recorded.
     pub(super) fn after(earlier: Tokens) -> Self {
-        Self {
-            earlier,
-            ..Self::default()
-        }
+        Self { earlier, ..Self::default() }
     }
 
     /// Takes a prompt of `sent` tokens of which the server reported `read`. Returns in words what proves that the server
@@ -132,10 +129,7 @@ impl ReadSizes {
     /// The failure of a request whose prompt was cut, by the server at this address.
     pub(super) fn failure(&self, proof: &str, address: Option<&str>) -> CallFailure {
         let server = address.map_or("its server".to_owned(), |at| format!("the server at {at}"));
-        CallFailure::CutPrompt {
-            proof: format!("{server} {proof}"),
-            window: self.largest,
-        }
+        CallFailure::CutPrompt { proof: format!("{server} {proof}"), window: self.largest }
     }
 }
 
@@ -151,16 +145,11 @@ mod tests {
     #[track_caller]
     fn check(prompts: &[(u64, u64)], expected: bool) {
         let mut sizes = ReadSizes::default();
-        let proofs = prompts
-            .iter()
-            .map(|(sent, read)| sizes.add(Tokens(*sent), Tokens(*read)).is_some());
+        let proofs =
+            prompts.iter().map(|(sent, read)| sizes.add(Tokens(*sent), Tokens(*read)).is_some());
         let proofs: Vec<bool> = proofs.collect();
         let (last, before) = proofs.split_last().unwrap();
-        assert_eq!(
-            (*last, before.contains(&true)),
-            (expected, false),
-            "{prompts:?}"
-        );
+        assert_eq!((*last, before.contains(&true)), (expected, false), "{prompts:?}");
     }
 
     #[test]
@@ -181,10 +170,7 @@ mod tests {
         check(&near(&[18_900, 18_910, 18_920, 18_960, 18_999]), false);
         check(&near(&[18_900, 19_000, 19_000, 18_900]), false);
         // A server that estimates has other numbers for prompts as large.
-        let estimated = [
-            &[(18_905, 11_998)],
-            &near(&[18_900, 18_910, 18_920, 18_960, 19_000])[..],
-        ];
+        let estimated = [&[(18_905, 11_998)], &near(&[18_900, 18_910, 18_920, 18_960, 19_000])[..]];
         check(&estimated.concat(), false);
         check(&[(9_000, 8_192), (9_000, 9_300), (12_000, 8_192)], false);
         check(&[(9_000, 12_100), (11_000, 12_100)], false);
@@ -206,10 +192,7 @@ mod tests {
     #[test]
     fn answers_are_doubtful_that_a_window_of_this_size_can_have_cut() {
         let is_it = |read| is_doubtful(Tokens(read), Tokens(4_096));
-        assert_eq!(
-            [2_000, 3_000, 4_096, 30_000].map(is_it),
-            [false, true, true, false]
-        );
+        assert_eq!([2_000, 3_000, 4_096, 30_000].map(is_it), [false, true, true, false]);
     }
 
     #[test]

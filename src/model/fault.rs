@@ -125,11 +125,7 @@ impl Default for Faults {
     /// Nothing goes wrong. Two retries: the default of the client libraries of Anthropic and
     /// OpenAI.
     fn default() -> Self {
-        Self {
-            seed: 1,
-            agent_retries: 2,
-            schedules: BTreeMap::new(),
-        }
+        Self { seed: 1, agent_retries: 2, schedules: BTreeMap::new() }
     }
 }
 
@@ -217,30 +213,19 @@ mod tests {
     use super::*;
 
     fn faults(schedules: &[(Fault, FaultSchedule)]) -> Faults {
-        Faults {
-            schedules: schedules.iter().cloned().collect(),
-            ..Faults::default()
-        }
+        Faults { schedules: schedules.iter().cloned().collect(), ..Faults::default() }
     }
 
     fn at(session: &str, call: usize, attempt: u32) -> Attempt<'_> {
-        Attempt {
-            session,
-            repeat: 0,
-            call,
-            attempt,
-        }
+        Attempt { session, repeat: 0, call, attempt }
     }
 
     #[test]
     fn a_probability_strikes_as_often_as_it_says_and_the_same_each_time() {
         let often = |probability| {
             let faults = faults(&[(Fault::SummaryError, FaultSchedule::Probability(probability))]);
-            let is_injected = |call| {
-                faults
-                    .injected(FaultTarget::Summary, at("s", call, 0))
-                    .is_some()
-            };
+            let is_injected =
+                |call| faults.injected(FaultTarget::Summary, at("s", call, 0)).is_some();
             (0..10_000).filter(|call| is_injected(*call)).count()
         };
         assert_eq!(often(0.0), 0);
@@ -263,28 +248,18 @@ mod tests {
         ]);
         let calls = |faults: &Faults, session: &str| -> Vec<bool> {
             (0..64)
-                .map(|call| {
-                    faults
-                        .injected(FaultTarget::Summary, at(session, call, 0))
-                        .is_some()
-                })
+                .map(|call| faults.injected(FaultTarget::Summary, at(session, call, 0)).is_some())
                 .collect()
         };
         assert_eq!(calls(&alone, "a"), calls(&both, "a"));
         assert_ne!(calls(&alone, "a"), calls(&alone, "b"));
-        let other = Faults {
-            seed: 2,
-            ..alone.clone()
-        };
+        let other = Faults { seed: 2, ..alone.clone() };
         assert_ne!(calls(&alone, "a"), calls(&other, "a"));
     }
 
     #[test]
     fn a_fault_at_named_calls_affects_the_given_number_of_attempts() {
-        let schedule = FaultSchedule::Calls {
-            calls: [3, 5].into(),
-            attempts: 2,
-        };
+        let schedule = FaultSchedule::Calls { calls: [3, 5].into(), attempts: 2 };
         let faults = faults(&[(Fault::RateLimited, schedule)]);
         let injected = |target, call, attempt| faults.injected(target, at("s", call, attempt));
         assert_eq!(injected(FaultTarget::Agent, 3, 0), Some(Fault::RateLimited));

@@ -389,10 +389,7 @@ impl Live {
             }
             self.thinks.store(true, Ordering::SeqCst);
         }
-        let dialect = Dialect {
-            thinking: dialect.thinking.max(THINKING),
-            ..dialect.clone()
-        };
+        let dialect = Dialect { thinking: dialect.thinking.max(THINKING), ..dialect.clone() };
         let mut answered = self.send_as(&dialect, request);
         if is_without_answer(&answered) {
             let most = dialect.longest(request);
@@ -416,10 +413,7 @@ impl Live {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         match &reply.answer {
             Ok(_) => {
-                *refused = Refusals {
-                    has_answered: true,
-                    ..Refusals::default()
-                };
+                *refused = Refusals { has_answered: true, ..Refusals::default() };
             }
             // Where the content of one prompt was refused, other prompts may be answered.
             Err(CallFailure::Rejected(why)) if !is_about(why, ABOUT_CONTENT) => {

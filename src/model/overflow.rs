@@ -130,11 +130,7 @@ fn in_words(message: &str) -> Option<Refusal> {
     let number = |name| found.name(name)?.as_str().parse().ok().map(Tokens);
     let output = number("output");
     let rest = || Some(number("total")? - output.unwrap_or_default());
-    Some(Refusal {
-        prompt: number("prompt").or_else(rest),
-        output,
-        limit: number("limit"),
-    })
+    Some(Refusal { prompt: number("prompt").or_else(rest), output, limit: number("limit") })
 }
 
 fn squeezed(text: &str) -> String {
@@ -150,11 +146,7 @@ mod tests {
     #[track_caller]
     fn check(status: u16, body: &str, prompt: u64, output: u64, limit: u64) {
         let some = |number| (number > 0).then_some(Tokens(number));
-        let expected = Refusal {
-            prompt: some(prompt),
-            output: some(output),
-            limit: some(limit),
-        };
+        let expected = Refusal { prompt: some(prompt), output: some(output), limit: some(limit) };
         assert_eq!(refusal(status, body), Some(expected), "{body}");
     }
 
@@ -206,12 +198,7 @@ mod tests {
             0,
             131_072,
         );
-        check(
-            "prompt too long; exceeded max context length by 11 tokens",
-            0,
-            0,
-            0,
-        );
+        check("prompt too long; exceeded max context length by 11 tokens", 0, 0, 0);
         check(
             "The number of tokens to keep from the initial prompt is greater than the context length.",
             0,
@@ -226,18 +213,8 @@ mod tests {
             32_768,
         );
         check("Input is too long for requested model.", 0, 0, 0);
-        check(
-            "prompt token count of 70000 exceeds the limit of 64000",
-            70_000,
-            0,
-            64_000,
-        );
-        check(
-            "Your request exceeded model token limit: 262144 (requested: 270000)",
-            0,
-            0,
-            262_144,
-        );
+        check("prompt token count of 70000 exceeds the limit of 64000", 70_000, 0, 64_000);
+        check("Your request exceeded model token limit: 262144 (requested: 270000)", 0, 0, 262_144);
         check("Range of input length should be [1, 129024]", 0, 0, 129_024);
         check(
             "This model's maximum context length is 8192 tokens, which the request exceeds.",
@@ -255,13 +232,7 @@ mod tests {
             )
         };
         let invalid = |message| body("invalid_request_error", message);
-        check(
-            400,
-            &invalid("prompt is too long: 207 tokens > 200 maximum"),
-            207,
-            0,
-            200,
-        );
+        check(400, &invalid("prompt is too long: 207 tokens > 200 maximum"), 207, 0, 200);
         check(
             400,
             &invalid(
@@ -273,13 +244,7 @@ mod tests {
             200,
         );
         check(413, &invalid("Prompt is too long"), 0, 0, 0);
-        check(
-            413,
-            &body("request_too_large", "Request exceeds the maximum size"),
-            0,
-            0,
-            0,
-        );
+        check(413, &body("request_too_large", "Request exceeds the maximum size"), 0, 0, 0);
     }
 
     #[test]
@@ -470,14 +435,8 @@ mod tests {
                 r#"{"error":{"message":"max_tokens must be at least 1","type":"invalid_request_error"}}"#,
             ),
             // A user's text is not a message of the server.
-            (
-                400,
-                r#"{"error":{"message":"bad role"},"input":{"message":"prompt is too long"}}"#,
-            ),
-            (
-                200,
-                r#"{"type":"message","content":[{"text":"prompt is too long"}]}"#,
-            ),
+            (400, r#"{"error":{"message":"bad role"},"input":{"message":"prompt is too long"}}"#),
+            (200, r#"{"type":"message","content":[{"text":"prompt is too long"}]}"#),
             (200, r#"{"message":"prompt is too long"}"#),
             (500, ""),
             (400, "null"),

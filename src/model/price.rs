@@ -139,8 +139,7 @@ impl PerToken {
     #[must_use]
     pub fn under(self, scheme: &CacheScheme) -> Self {
         let share = |thousandths: u32| {
-            self.input
-                .map(|input| Usd(input.0 * u64::from(thousandths) / 1_000))
+            self.input.map(|input| Usd(input.0 * u64::from(thousandths) / 1_000))
         };
         let write = share(scheme.rates.write.unwrap_or(1_000));
         Self {
@@ -184,11 +183,7 @@ impl PerToken {
     /// The rates of a scheme for a model of these prices; what they do not tell stays as it is.
     fn rates(&self, scheme: &CacheScheme) -> Rates {
         let lives_long = scheme.ttl_seconds.is_some_and(|seconds| seconds > 300);
-        let write = if lives_long {
-            self.cache_write_1h
-        } else {
-            self.cache_write_5m
-        };
+        let write = if lives_long { self.cache_write_1h } else { self.cache_write_5m };
         let known = scheme.rates;
         Rates {
             write: self.of_input(write).or(known.write),
@@ -312,10 +307,7 @@ impl Prices {
         let is_own = |list: &&PriceList| list.provider == provider && !list.limits.is_empty();
         let limits = self.lists.iter().find(is_own);
         let limits = limits.into_iter().flat_map(|list| &list.limits);
-        limits
-            .filter(|limit| limit.holds_for(window))
-            .cloned()
-            .collect()
+        limits.filter(|limit| limit.holds_for(window)).cloned().collect()
     }
 
     /// The schemes of all files, each name once, `none` first. Of one name in several files, that of a
@@ -328,9 +320,8 @@ impl Prices {
         let given = self.lists.len().saturating_sub(BUILT_IN.len());
         let mut lists: Vec<&PriceList> = self.lists.iter().collect();
         lists[given..].sort_by_key(|list| list.provider != provider);
-        let found = lists
-            .iter()
-            .flat_map(|list| list.schemes.iter().map(move |scheme| (list, scheme)));
+        let found =
+            lists.iter().flat_map(|list| list.schemes.iter().map(move |scheme| (list, scheme)));
         let mut none = CacheScheme::none();
         if let Some((_, price)) = priced {
             none.rates.output = price.per_token.rates(&none).output;
@@ -371,10 +362,7 @@ fn without_date(model: &str) -> &str {
 
 impl ModelPrice {
     fn free() -> Self {
-        Self {
-            per_token: PerToken::default().each(|_| Some(Usd::default())),
-            ..Self::default()
-        }
+        Self { per_token: PerToken::default().each(|_| Some(Usd::default())), ..Self::default() }
     }
 }
 
@@ -410,9 +398,8 @@ impl PriceList {
         let version = reader.whole("version", 0, u64::MAX)?;
         if format != Some(FORMAT) || version != Some(1) {
             let problem = "this is no price file that this version of Proctor reads";
-            return Err(SettingError::new(table.place(), problem).with_hint(format!(
-                "it begins with `format = \"{FORMAT}\"` and `version = 1`"
-            )));
+            return Err(SettingError::new(table.place(), problem)
+                .with_hint(format!("it begins with `format = \"{FORMAT}\"` and `version = 1`")));
         }
         let provider = reader.required("provider")?;
         let date = day(&mut reader, "date")?.ok_or_else(|| reader.must_be_set("date"))?;
@@ -463,10 +450,8 @@ fn day(reader: &mut Reader<'_>, key: &str) -> Result<Option<String>, SettingErro
     };
     let read = date.parse::<jiff::civil::Date>();
     if read.map_or(true, |day| day.to_string() != date) {
-        let problem = format!(
-            "`{}` must be a day such as `2026-11-21`, not `{date}`",
-            reader.path_of(key)
-        );
+        let problem =
+            format!("`{}` must be a day such as `2026-11-21`, not `{date}`", reader.path_of(key));
         return Err(SettingError::new(reader.place_of(key), problem));
     }
     Ok(Some(date.to_owned()))
@@ -531,11 +516,7 @@ fn long_prompts(
     match (holds_up_to, input, output) {
         (_, None, None) => Ok(None),
         (Some(over), Some(input), Some(output)) if input.min(output) >= 1_000 => {
-            Ok(Some(LongPrompts {
-                over,
-                input,
-                output,
-            }))
+            Ok(Some(LongPrompts { over, input, output }))
         }
         _ => {
             let problem = "`models.longer_input` and `models.longer_output` must be at least 1 and stand beside \

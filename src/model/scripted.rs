@@ -26,9 +26,7 @@ pub struct Scripted {
 
 impl fmt::Debug for Scripted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scripted")
-            .field("rules", &self.rules.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Scripted").field("rules", &self.rules.len()).finish_non_exhaustive()
     }
 }
 

@@ -54,10 +54,7 @@ pub struct SpendingTotals {
 impl Spending {
     /// Nothing spent yet; with the prices that are known, by model.
     pub fn new(prices: BTreeMap<String, PerToken>) -> Self {
-        Self {
-            prices,
-            ..Self::default()
-        }
+        Self { prices, ..Self::default() }
     }
 
     fn spent(&self) -> MutexGuard<'_, SpendingTotals> {
@@ -136,16 +133,10 @@ mod tests {
 
     #[test]
     fn a_budget_is_reached_in_money_or_in_tokens() {
-        let price = PerToken {
-            input: Some(Usd(1_000)),
-            output: Some(Usd(5_000)),
-            ..PerToken::default()
-        };
+        let price =
+            PerToken { input: Some(Usd(1_000)), output: Some(Usd(5_000)), ..PerToken::default() };
         let spending = Spending::new(BTreeMap::from([("m".to_owned(), price)]));
-        let money = |nano| Budget {
-            money: Some(Usd(nano)),
-            ..Budget::default()
-        };
+        let money = |nano| Budget { money: Some(Usd(nano)), ..Budget::default() };
         assert_eq!(spending.reached(&money(1)), None);
         spending.paid("m", &Usage::uncached(Tokens(100), Tokens(10)));
         spending.paid("other", &Usage::uncached(Tokens(7), Tokens(0)));
@@ -157,10 +148,7 @@ mod tests {
         spending.paid_in_batch("m", &Usage::uncached(Tokens(100), Tokens(10)), Some(500));
         assert_eq!(spending.so_far().batched, Usd(75_000));
         assert_eq!(spending.reached(&money(150_001)), None);
-        let tokens = |tokens| Budget {
-            tokens: Some(Tokens(tokens)),
-            ..Budget::default()
-        };
+        let tokens = |tokens| Budget { tokens: Some(Tokens(tokens)), ..Budget::default() };
         assert_eq!(spending.reached(&tokens(118)), None);
         assert!(spending.reached(&tokens(117)).is_some());
     }

@@ -128,16 +128,7 @@ mod tests {
     impl Speed {
         /// How long a prompt takes of which it knows the first `cached` tokens, and an answer.
         fn takes(self, cached: f64, new: f64, output: f64) -> Duration {
-            let Self(
-                [
-                    start,
-                    per_cached,
-                    per_new,
-                    per_written,
-                    read_pair,
-                    written_pair,
-                ],
-            ) = self;
+            let Self([start, per_cached, per_new, per_written, read_pair, written_pair]) = self;
             let read = new * (cached + new / 2.0);
             let written = output * (cached + new + output / 2.0);
             Duration::from_secs_f64(
@@ -208,20 +199,14 @@ mod tests {
         ] {
             let timing = ServerTiming::fitted(small, large);
             let told = serde_json::to_string(&timing).unwrap();
-            assert!(
-                serde_json::from_str::<ServerTiming>(&told).is_ok(),
-                "{told}"
-            );
+            assert!(serde_json::from_str::<ServerTiming>(&told).is_ok(), "{told}");
             let usage = Usage::uncached(Tokens(12_000), Tokens(10));
             let foreseen = timing.milliseconds(1, &usage);
             assert!(foreseen.is_finite() && foreseen > 0.0, "{timing:?}");
         }
         // What is in no cache is read as if it were new.
         let timing = ServerTiming::fitted(uncached, uncached);
-        let read = Usage {
-            cache_read: Tokens(4_000),
-            ..Usage::default()
-        };
+        let read = Usage { cache_read: Tokens(4_000), ..Usage::default() };
         let new = Usage::uncached(Tokens(4_000), Tokens::ZERO);
         let more = timing.milliseconds(1, &read) - timing.milliseconds(1, &new);
         assert!(more.abs() < 1e-9, "{more}");

@@ -35,10 +35,7 @@ impl AnswerFormat {
     /// Whether an answer of this form is a value by which it is told from another item's. Counts, lists, letters and
     /// arguments of calls are what other probes ask for too, or are guessed.
     pub(super) fn is_told_apart(self) -> bool {
-        matches!(
-            self,
-            Self::Value | Self::Sentence | Self::Number | Self::YesNo
-        )
+        matches!(self, Self::Value | Self::Sentence | Self::Number | Self::YesNo)
     }
 
     /// What a question prompt asks for.

@@ -32,11 +32,7 @@ pub struct TruthFile {
 
 impl Mistake {
     fn of_file(line: usize, problem: String) -> Self {
-        Self {
-            line,
-            fact: String::new(),
-            problem,
-        }
+        Self { line, fact: String::new(), problem }
     }
 }
 

@@ -29,11 +29,7 @@ const DECOYS: usize = 2;
 /// Derives facts of every kind but decisions, which take a model.
 pub fn derive(session: &Session) -> GroundTruth {
     let mut of_kind: BTreeMap<&str, Vec<PlantedFact>> = BTreeMap::new();
-    let proposed = [
-        said::rules(session),
-        said::requests(session),
-        work::facts(session),
-    ];
+    let proposed = [said::rules(session), said::requests(session), work::facts(session)];
     for fact in proposed.into_iter().flatten() {
         of_kind.entry(fact.kind().name()).or_default().push(fact);
     }

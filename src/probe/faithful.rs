@@ -36,19 +36,12 @@ impl Faithful {
     /// One that quotes these, for a window of so many tokens.
     pub fn new(quotes: Vec<Quote>, window: u64) -> Self {
         let window = usize::try_from(window).unwrap_or(usize::MAX);
-        Self {
-            quotes,
-            most: USUAL.min(window / 20),
-            written: AtomicUsize::new(0),
-        }
+        Self { quotes, most: USUAL.min(window / 20), written: AtomicUsize::new(0) }
     }
 
     /// The same, whose first answer has the number after this one.
     pub(crate) fn numbered_after(self, last: usize) -> Self {
-        Self {
-            written: AtomicUsize::new(last),
-            ..self
-        }
+        Self { written: AtomicUsize::new(last), ..self }
     }
 
     /// The answer to a request, and why it ends. Quotes for which there is no room are left out.

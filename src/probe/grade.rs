@@ -64,23 +64,17 @@ pub(super) struct Answer<'a> {
 impl Rules {
     /// Rules for the probes of one session: an answer may be the value of another of them.
     pub fn new(probes: &[Probe]) -> Self {
-        let mut rules = Self {
-            known: Vec::new(),
-            paths: BTreeSet::new(),
-            items: BTreeSet::new(),
-        };
+        let mut rules = Self { known: Vec::new(), paths: BTreeSet::new(), items: BTreeSet::new() };
         for probe in probes {
             let spec = probe.fact.spec();
-            let own = spec.values.iter().map(|value| KnownValue {
-                owner: Some(probe.id.clone()),
-                words: words(value),
-            });
+            let own = spec
+                .values
+                .iter()
+                .map(|value| KnownValue { owner: Some(probe.id.clone()), words: words(value) });
             rules.known.extend(own);
             if spec.kind == ProbeKind::Binding {
-                let others = spec.others.iter().map(|other| KnownValue {
-                    owner: None,
-                    words: words(other),
-                });
+                let others =
+                    spec.others.iter().map(|other| KnownValue { owner: None, words: words(other) });
                 rules.known.extend(others);
             }
             for part in &spec.parts {
@@ -136,13 +130,7 @@ impl<'a> Answer<'a> {
         before: usize,
         text: &'a str,
     ) -> Self {
-        Self {
-            rules,
-            probe,
-            current: spec.current(before),
-            optional: spec.optional(before),
-            text,
-        }
+        Self { rules, probe, current: spec.current(before), optional: spec.optional(before), text }
     }
 
     /// The words that claim nothing around an answer to this question, with more that are usual around one of this form.

@@ -79,22 +79,14 @@ pub fn prompt_id() -> String {
 /// The same of the narrow task.
 pub fn narrow_prompt_id() -> String {
     let words = [fact_words(), vec![task::ABSTAINS.to_owned()]].concat();
-    prompt_id_of(PROMPT_VERSION, &words, |brief, answer| {
-        JudgeTask::Narrow.request(brief, answer)
-    })
+    prompt_id_of(PROMPT_VERSION, &words, |brief, answer| JudgeTask::Narrow.request(brief, answer))
 }
 
 /// The words of reference answers.
 fn fact_words() -> Vec<String> {
     let text = str::to_owned;
-    let absent = Fact::Decoy {
-        key: text("key"),
-        value: text("value"),
-    };
-    let tried = Fact::RejectedPath {
-        approach: text("approach"),
-        reason: text("reason"),
-    };
+    let absent = Fact::Decoy { key: text("key"), value: text("value") };
+    let tried = Fact::RejectedPath { approach: text("approach"), reason: text("reason") };
     [absent, tried].map(|fact| fact.spec().in_words(0)).into()
 }
 
@@ -236,10 +228,7 @@ pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
             Outcome::Invented
         }
     };
-    Verdict::Scored {
-        score: if outcome == Outcome::Right { 1.0 } else { 0.0 },
-        outcome,
-    }
+    Verdict::Scored { score: if outcome == Outcome::Right { 1.0 } else { 0.0 }, outcome }
 }
 
 /// An answer as it is judged: blanks at the ends of lines and empty lines at both ends do not matter,

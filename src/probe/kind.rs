@@ -149,14 +149,7 @@ pub(crate) enum Search {
 
 impl<'a> Part<'a> {
     fn new(search: Search, key: &'a str, text: &'a str) -> Self {
-        Self {
-            text,
-            key,
-            search,
-            since: None,
-            until: None,
-            unasked: false,
-        }
+        Self { text, key, search, since: None, until: None, unasked: false }
     }
 
     fn value(key: &'a str, text: &'a str) -> Self {
@@ -186,10 +179,7 @@ impl<'a> Part<'a> {
 
 /// The fact's own question, and another.
 fn own_and(other: &str) -> [Question; 2] {
-    [
-        Question::Own(String::new()),
-        Question::Other(other.to_owned()),
-    ]
+    [Question::Own(String::new()), Question::Other(other.to_owned())]
 }
 
 /// These two in an order that is drawn by what they are about, so that no place says which is which.
@@ -211,9 +201,7 @@ fn two_answers<'a>(about: &str, answer: &'a str) -> Option<(&'a str, &'a str)> {
 impl<'a> Spec<'a> {
     /// A value that was said, graded as exactly that value: each kind changes what differs.
     fn new(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<'a>>) -> Self {
-        let asked = parts
-            .iter()
-            .filter(|part| !part.unasked && format.is_told_apart());
+        let asked = parts.iter().filter(|part| !part.unasked && format.is_told_apart());
         Self {
             kind,
             format,
@@ -406,11 +394,7 @@ mod tests {
             grade: Some(Box::new(|answer| {
                 let newest = answer.current.last()?;
                 let is_right = answer.text.eq_ignore_ascii_case(newest);
-                Some(if is_right {
-                    RIGHT
-                } else {
-                    wrong(Outcome::Stale)
-                })
+                Some(if is_right { RIGHT } else { wrong(Outcome::Stale) })
             })),
             ..Spec::new(
                 ProbeKind::Recall,
@@ -439,17 +423,11 @@ mod tests {
             importance: Importance::Normal,
         };
         let rules = Rules::new(&[]);
-        for (before, text, expected) in [
-            (2, "LA", RIGHT),
-            (9, "la", wrong(Outcome::Stale)),
-            (9, "Di", RIGHT),
-        ] {
+        for (before, text, expected) in
+            [(2, "LA", RIGHT), (9, "la", wrong(Outcome::Stale)), (9, "Di", RIGHT)]
+        {
             let answer = Answer::new(&rules, &probe, &spec, before, text);
-            assert_eq!(
-                spec.grade.as_ref().unwrap()(&answer),
-                Some(expected),
-                "{text}"
-            );
+            assert_eq!(spec.grade.as_ref().unwrap()(&answer), Some(expected), "{text}");
         }
     }
 

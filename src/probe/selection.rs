@@ -30,13 +30,7 @@ pub struct Selection {
 
 impl Default for Selection {
     fn default() -> Self {
-        Self {
-            points: POINTS.to_vec(),
-            items: None,
-            kinds: Vec::new(),
-            seed: 1,
-            only: Vec::new(),
-        }
+        Self { points: POINTS.to_vec(), items: None, kinds: Vec::new(), seed: 1, only: Vec::new() }
     }
 }
 
@@ -180,10 +174,7 @@ mod tests {
         let asked = |until| {
             let probe = Probe {
                 id: "r".to_owned(),
-                fact: Fact::Recall {
-                    key: String::new(),
-                    value: "4f8a1c2d9".to_owned(),
-                },
+                fact: Fact::Recall { key: String::new(), value: "4f8a1c2d9".to_owned() },
                 question: "Which hash?".to_owned(),
                 evidence: vec![10],
                 until,
@@ -200,10 +191,7 @@ mod tests {
     }
 
     fn points(points: &[u8], calls: usize) -> Vec<(u8, usize)> {
-        let selection = Selection {
-            points: points.to_vec(),
-            ..Selection::default()
-        };
+        let selection = Selection { points: points.to_vec(), ..Selection::default() };
         selection.ask_points(calls)
     }
 

@@ -241,11 +241,7 @@ impl Survival {
                     key: words::content_words(part.key),
                     value: part.text.to_lowercase(),
                     quantity: Quantity::of(part.text).filter(|own| !own.is_plain()),
-                    rejected: spec
-                        .others
-                        .iter()
-                        .map(|other| other.to_lowercase())
-                        .collect(),
+                    rejected: spec.others.iter().map(|other| other.to_lowercase()).collect(),
                 };
                 if target.is_value() && !part.unasked {
                     measured.extend(Quantity::of(part.text).map(|own| (targets.len(), own)));
@@ -349,9 +345,8 @@ impl Survival {
     /// The slots that a text of the session holds.
     pub(crate) fn held(&self, text: &Arc<str>) -> Vec<usize> {
         let found = self.find(text, WrittenBy::Session);
-        let strong = found
-            .iter()
-            .filter(|finding| finding.found.strength() == MatchStrength::Strong);
+        let strong =
+            found.iter().filter(|finding| finding.found.strength() == MatchStrength::Strong);
         strong.map(|finding| finding.slot).collect()
     }
 
@@ -363,11 +358,7 @@ impl Survival {
             (self.owners[pattern], hit.start..hit.start + length)
         });
         let mut hits: Vec<(usize, Range<usize>)> = hits.collect();
-        let said = if self.measured.is_empty() {
-            Vec::new()
-        } else {
-            quantities(text)
-        };
+        let said = if self.measured.is_empty() { Vec::new() } else { quantities(text) };
         for (place, said) in &said {
             for (target, own) in &self.measured {
                 if own.is_said_by(said) {

@@ -87,10 +87,7 @@ fn check(address: SocketAddr, request: &Request<Incoming>) -> Result<(), Refusal
         return Err((StatusCode::NOT_FOUND, "there is only one page, `/`\n"));
     }
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Err((
-            StatusCode::METHOD_NOT_ALLOWED,
-            "the page can only be read\n",
-        ));
+        return Err((StatusCode::METHOD_NOT_ALLOWED, "the page can only be read\n"));
     }
     Ok(())
 }

@@ -146,11 +146,7 @@ impl<L: Log + 'static> Pass<L> {
 
     /// The client for the next request.
     pub(super) fn client(&self) -> &reqwest::Client {
-        if self.is_careful.load(Ordering::Relaxed) {
-            &self.careful
-        } else {
-            &self.client
-        }
+        if self.is_careful.load(Ordering::Relaxed) { &self.careful } else { &self.client }
     }
 
     /// The API was not reached, or did not answer.
@@ -235,10 +231,7 @@ fn below(upstream: &Url, path: &str, query: Option<&str>) -> Result<Url, Refusal
 }
 
 pub(super) async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
-    const TOO_LONG: Refusal = (
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "the request is longer than 128 MiB",
-    );
+    const TOO_LONG: Refusal = (StatusCode::PAYLOAD_TOO_LARGE, "the request is longer than 128 MiB");
     if body.size_hint().lower() > LONGEST_REQUEST as u64 {
         return Err(TOO_LONG);
     }

@@ -68,11 +68,8 @@ impl Front {
         };
         let repeat = repeat.map_or(Ok(0), str::parse).ok();
         let repeat = repeat.filter(|repeat| *repeat <= MOST_REPEATS);
-        let cell = LiveCell {
-            task: task.map(unescaped),
-            strategy,
-            repeat: repeat.ok_or(NO_REPEAT)?,
-        };
+        let cell =
+            LiveCell { task: task.map(unescaped), strategy, repeat: repeat.ok_or(NO_REPEAT)? };
         let rest = if rest.is_empty() { "/" } else { rest };
         Ok((cell, rest.to_owned()))
     }
@@ -82,9 +79,7 @@ impl Front {
 fn unescaped(name: &str) -> String {
     let one = name.replace(['&', '=', '+'], "-");
     let mut parts = form_urlencoded::parse(one.as_bytes());
-    parts
-        .next()
-        .map_or_else(|| task_id(name), |(name, _)| task_id(&name))
+    parts.next().map_or_else(|| task_id(name), |(name, _)| task_id(&name))
 }
 
 /// A request that a strategy has seen.

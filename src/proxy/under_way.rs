@@ -219,10 +219,8 @@ impl<L: Log + 'static> UnderWay<L> {
             .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"));
         let is_packed_answer = is_packed(answer.headers());
         let (pipe, pieces) = mpsc::channel(PIECES);
-        let mut response = Response::new(Piped::Left(Pieces {
-            pieces,
-            _under_way: self.stopping.clone(),
-        }));
+        let mut response =
+            Response::new(Piped::Left(Pieces { pieces, _under_way: self.stopping.clone() }));
         *response.status_mut() = status;
         *response.headers_mut() = passed_on(answer.headers());
         let added = self.came.elapsed().saturating_sub(self.waited);
@@ -293,13 +291,9 @@ impl<L: Log + 'static> UnderWay<L> {
                 None => None,
             };
             match (failure, response) {
-                (None, Some(response)) => self.answered(&Exchange {
-                    at: self.at,
-                    api,
-                    request,
-                    response,
-                    added,
-                }),
+                (None, Some(response)) => {
+                    self.answered(&Exchange { at: self.at, api, request, response, added })
+                }
                 (failure, response) => {
                     let response = response.as_ref().map(|response| response.get());
                     self.failed(&failure.unwrap_or(BROKE_OFF), response);
@@ -318,9 +312,7 @@ impl<L: Log + 'static> UnderWay<L> {
         if let Some(relayed) = &self.relayed {
             relayed.answered(response, (self.pass.now)());
         } else if let Some(front) = &self.pass.front {
-            front
-                .live
-                .answered_apart(&self.cell, exchange.api, response);
+            front.live.answered_apart(&self.cell, exchange.api, response);
         }
         self.pass.keep(|log| log.answered(exchange));
     }

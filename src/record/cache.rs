@@ -101,11 +101,7 @@ impl PriceEntry {
         if calls.is_empty() {
             return self.model.clone();
         }
-        format!(
-            "{} (in the mean with calls: {})",
-            self.model,
-            calls.join(", ")
-        )
+        format!("{} (in the mean with calls: {})", self.model, calls.join(", "))
     }
 }
 
@@ -233,19 +229,12 @@ impl CacheRecord {
         let prompt = usage.prompt();
         let read = self.strategy_read.get(number).copied().unwrap_or_default();
         let read = read.min(prompt);
-        Usage {
-            output: usage.output,
-            ..self.split(prompt - read, Tokens::ZERO, read)
-        }
+        Usage { output: usage.output, ..self.split(prompt - read, Tokens::ZERO, read) }
     }
 
     /// Prefixes that live longer than five minutes count as written to the one-hour cache.
     fn split(&self, uncached: Tokens, written: Tokens, read: Tokens) -> Usage {
-        let mut usage = Usage {
-            input_uncached: uncached,
-            cache_read: read,
-            ..Usage::default()
-        };
+        let mut usage = Usage { input_uncached: uncached, cache_read: read, ..Usage::default() };
         match self.ttl_seconds {
             Some(..=300) => usage.cache_write_5m = written,
             Some(_) | None => usage.cache_write_1h = written,
@@ -262,12 +251,7 @@ mod tests {
     fn check(ttl_seconds: Option<u64>, short: u64, long: u64) {
         let record = CacheRecord {
             scheme: "tried".to_owned(),
-            rates: Rates {
-                write: Some(1_250),
-                read: 100,
-                output: 5_000,
-                long_prompts: None,
-            },
+            rates: Rates { write: Some(1_250), read: 100, output: 5_000, long_prompts: None },
             ttl_seconds,
             read: vec![Tokens(0), Tokens(30)],
             written: vec![Tokens(50), Tokens(20)],
@@ -285,11 +269,7 @@ mod tests {
         assert_eq!(prompt, expected, "{ttl_seconds:?}");
         // A call of the strategy reads no more than it is long, and writes nothing.
         let own = record.of_strategy(1, &Usage::uncached(Tokens(40), Tokens(7)));
-        let read = Usage {
-            cache_read: Tokens(40),
-            output: Tokens(7),
-            ..Usage::default()
-        };
+        let read = Usage { cache_read: Tokens(40), output: Tokens(7), ..Usage::default() };
         assert_eq!(own, read);
     }
 

@@ -281,10 +281,7 @@ impl Run {
         verdicts::disregard_unfit(&mut cells);
         let sorted: BTreeMap<CellKey, CellRecord> =
             cells.into_iter().map(|cell| (cell.key(), cell)).collect();
-        Ok(Self {
-            manifest,
-            cells: sorted.into_values().collect(),
-        })
+        Ok(Self { manifest, cells: sorted.into_values().collect() })
     }
 }
 
@@ -385,9 +382,7 @@ fn document<T: DeserializeOwned>(
 fn write_document<T: Serialize>(folder: &Path, name: &str, it: &T) -> Result<(), JournalError> {
     let mut json = serde_json::to_string_pretty(it).map_err(no_json(name))?;
     checked::sign(&mut json, DOCUMENT);
-    write_private(&folder.join(name), &mut |out| {
-        out.write_all(json.as_bytes())
-    })
+    write_private(&folder.join(name), &mut |out| out.write_all(json.as_bytes()))
 }
 
 fn unreadable(path: &Path) -> impl Fn(io::Error) -> JournalError {

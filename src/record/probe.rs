@@ -142,14 +142,8 @@ pub enum PlaceInPrompt {
 
 impl PlaceInPrompt {
     /// The places, best first: where a value is in several, the first one is reported.
-    pub const ALL: [Self; 6] = [
-        Self::Pinned,
-        Self::Verbatim,
-        Self::Edited,
-        Self::Derived,
-        Self::Restored,
-        Self::Authored,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Pinned, Self::Verbatim, Self::Edited, Self::Derived, Self::Restored, Self::Authored];
 }
 
 /// Where a value was lost.
@@ -368,14 +362,8 @@ mod tests {
         let nothing = Verdict::Unscored { reason };
         check(&[], None);
         check(&[right], Some(right));
-        check(
-            &[wrong, right, right, right],
-            Some(scored(0.75, Outcome::Right)),
-        );
-        check(
-            &[wrong, stale, right, stale],
-            Some(scored(0.25, Outcome::Stale)),
-        );
+        check(&[wrong, right, right, right], Some(scored(0.75, Outcome::Right)));
+        check(&[wrong, stale, right, stale], Some(scored(0.25, Outcome::Stale)));
         check(&[right, wrong], Some(scored(0.5, Outcome::Right)));
         // A failure is left out of the mean and does not count as 0.
         check(&[nothing, right], Some(right));
@@ -386,10 +374,7 @@ mod tests {
         let answer = AnswerRecord {
             refusal: None,
             text: None,
-            typed: Verdict::Scored {
-                score: 0.5,
-                outcome: typed,
-            },
+            typed: Verdict::Scored { score: 0.5, outcome: typed },
             judged,
             rejudged: Vec::new(),
             panel: Vec::new(),
@@ -410,9 +395,7 @@ mod tests {
         check_judged(wrong, Outcome::Partial, scored(0.0, Outcome::Wrong));
         check_judged(right, Outcome::Stale, scored(1.0, Outcome::Right));
         check_judged(None, Outcome::Stale, scored(0.5, Outcome::Stale));
-        let silent = Verdict::Unscored {
-            reason: crate::record::words::Unscored::JudgeFailed,
-        };
+        let silent = Verdict::Unscored { reason: crate::record::words::Unscored::JudgeFailed };
         check_judged(Some(silent), Outcome::Right, silent);
     }
 }

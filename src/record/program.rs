@@ -58,8 +58,7 @@ pub(crate) fn kinds_of(toml: &str) -> Vec<String> {
         let enabled = stage.get("enabled").and_then(toml::Value::as_bool);
         enabled != Some(false)
     });
-    on.filter_map(|stage| Some(stage.get("kind")?.as_str()?.to_owned()))
-        .collect()
+    on.filter_map(|stage| Some(stage.get("kind")?.as_str()?.to_owned())).collect()
 }
 
 #[cfg(test)]

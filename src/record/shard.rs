@@ -177,9 +177,7 @@ impl Partition {
             return Err(format!("{of} shards are too many: at most {MOST_SHARDS}"));
         }
         if shard == 0 || shard > of {
-            return Err(format!(
-                "there is no shard {shard} of {of}: shards are counted from 1"
-            ));
+            return Err(format!("there is no shard {shard} of {of}: shards are counted from 1"));
         }
         Ok(Self { by, shard, of })
     }

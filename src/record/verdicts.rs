@@ -135,11 +135,7 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     // The kind of several judges is that of the least trustworthy.
     manifest.judge = Some(ModelEntry {
         name: voters.join(" + "),
-        kind: if is_scripted {
-            ModelKind::Scripted
-        } else {
-            last.kind
-        },
+        kind: if is_scripted { ModelKind::Scripted } else { last.kind },
     });
     let mut sentinels: Vec<SentinelRecord> = sentinels.into_values().collect();
     for cell in cells {
@@ -236,9 +232,9 @@ pub fn narrow_judges<'a>(
 
 /// What identifies the prompt of judges: that of the wide task, and that of each judge with the narrow one.
 pub fn prompt_of(wide: &str, narrow: &BTreeMap<String, String>) -> String {
-    narrow.iter().fold(wide.to_owned(), |all, (judge, prompt)| {
-        format!("{all}, {judge} yes or no {prompt}")
-    })
+    narrow
+        .iter()
+        .fold(wide.to_owned(), |all, (judge, prompt)| format!("{all}, {judge} yes or no {prompt}"))
 }
 
 /// Removes the verdicts of judges that miss too many answers whose verdict is known. The other judges
@@ -274,14 +270,8 @@ mod tests {
     use crate::record::words::{Outcome, ProbeKind};
     use crate::record::{AnswerRecord, Fate, ProbeRecord, SurvivalRecord};
 
-    const RIGHT: Verdict = Verdict::Scored {
-        score: 1.0,
-        outcome: Outcome::Right,
-    };
-    const WRONG: Verdict = Verdict::Scored {
-        score: 0.0,
-        outcome: Outcome::Wrong,
-    };
+    const RIGHT: Verdict = Verdict::Scored { score: 1.0, outcome: Outcome::Right };
+    const WRONG: Verdict = Verdict::Scored { score: 0.0, outcome: Outcome::Wrong };
 
     fn unscored(reason: Unscored) -> Verdict {
         Verdict::Unscored { reason }
@@ -323,11 +313,7 @@ mod tests {
                 text: Some("it is so".to_owned()),
                 typed,
                 judged: judge::vote(panel),
-                panel: if panel.len() > 1 {
-                    panel.to_vec()
-                } else {
-                    Vec::new()
-                },
+                panel: if panel.len() > 1 { panel.to_vec() } else { Vec::new() },
                 rejudged: Vec::new(),
                 usage: Usage::default(),
                 judge_usage: Usage::default(),

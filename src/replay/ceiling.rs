@@ -86,11 +86,7 @@ fn of_evidence(
     let mut messages: Vec<Arc<Message>> = newest.collect();
     let texts = quoted.into_iter().filter(|(at, _)| *at < from);
     let mut blocks: Vec<ContentBlock> = texts.map(|(_, text)| ContentBlock::Text(text)).collect();
-    let head = if blocks.is_empty() {
-        Arc::from(LEFT_OUT)
-    } else {
-        head
-    };
+    let head = if blocks.is_empty() { Arc::from(LEFT_OUT) } else { head };
     blocks.insert(0, ContentBlock::Text(head));
     match messages.first_mut() {
         Some(first) if first.role() == Role::User => {
@@ -147,11 +143,7 @@ mod tests {
         let shown = of_evidence(&entries, evidence, Tokens(room), &counts)?;
         let size: Tokens = shown
             .iter()
-            .map(|message| {
-                Entry::new(Origin::Authored, message.clone(), &counts)
-                    .size()
-                    .tokens
-            })
+            .map(|message| Entry::new(Origin::Authored, message.clone(), &counts).size().tokens)
             .sum();
         assert!(size <= Tokens(room), "{size} in {room}");
         let roles: Vec<Role> = shown.iter().map(|message| message.role()).collect();

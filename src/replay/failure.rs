@@ -14,10 +14,7 @@ impl Cell<'_> {
     /// The end of the cell, whose strategy cannot go on. Where its program was not even started, this is no result.
     pub(super) fn stopped(&mut self, call: usize, error: &StrategyError) -> End {
         match error {
-            StrategyError::Stage {
-                source: StageError::NotMeasurable { why },
-                ..
-            } => {
+            StrategyError::Stage { source: StageError::NotMeasurable { why }, .. } => {
                 let why = (*why).to_owned();
                 return End::NotMeasurable { call, why };
             }
@@ -37,10 +34,7 @@ impl Cell<'_> {
 
 /// The end of a cell at this call.
 pub fn failed(call: usize, error: &dyn Error) -> End {
-    End::Failed {
-        call,
-        error: chain(error),
-    }
+    End::Failed { call, error: chain(error) }
 }
 
 /// An error with its causes, in one line.

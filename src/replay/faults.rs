@@ -25,14 +25,7 @@ pub(super) struct FaultInjector {
 impl FaultInjector {
     /// The faults of one repeat of one session, the same for every strategy.
     pub(super) fn new(faults: Arc<Faults>, session: &str, repeat: u32) -> Self {
-        Self {
-            faults,
-            session: session.into(),
-            repeat,
-            call: 0,
-            requests: 0,
-            injected: Vec::new(),
-        }
+        Self { faults, session: session.into(), repeat, call: 0, requests: 0, injected: Vec::new() }
     }
 
     /// The fault that the strategy's next request at this call meets.
@@ -47,17 +40,9 @@ impl FaultInjector {
         if self.faults.is_empty() {
             return None;
         }
-        let at = Attempt {
-            session: &self.session,
-            repeat: self.repeat,
-            call: self.call,
-            attempt,
-        };
+        let at = Attempt { session: &self.session, repeat: self.repeat, call: self.call, attempt };
         let fault = self.faults.injected(target, at)?;
-        self.injected.push(FaultEvent {
-            call: self.call,
-            fault: fault.name().to_owned(),
-        });
+        self.injected.push(FaultEvent { call: self.call, fault: fault.name().to_owned() });
         Some(fault)
     }
 }
@@ -94,10 +79,7 @@ pub(super) fn failed_attempt(fault: Fault, prompt: Tokens, response: Tokens) -> 
     let read = |written| Usage::uncached(prompt, written);
     match fault {
         Fault::RateLimited => (Usage::default(), CallFailure::RateLimited.to_string()),
-        Fault::StreamCut => (
-            read(Tokens(response.0 / 2)),
-            "the answer broke off".to_owned(),
-        ),
+        Fault::StreamCut => (read(Tokens(response.0 / 2)), "the answer broke off".to_owned()),
         _ => (read(Tokens::ZERO), CallFailure::SERVER.to_string()),
     }
 }
@@ -108,12 +90,7 @@ const CHAT: &str = "Sure, I will go on from here. Shall I begin with the next fi
 
 /// Its cost is left to the meter, which counts what was sent and written.
 fn written(text: &str, stop: Stop) -> Response {
-    Response {
-        text: text.into(),
-        stop,
-        usage: Usage::default(),
-        model: Arc::from("fault"),
-    }
+    Response { text: text.into(), stop, usage: Usage::default(), model: Arc::from("fault") }
 }
 
 /// The summary, repeated until it has more tokens than the messages, by any counter: it names what

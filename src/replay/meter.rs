@@ -222,11 +222,7 @@ impl RequestBill {
         let attempts = failed.iter();
         let failures = attempts.map(|(why, usage)| (Some(why.to_string()), *usage));
         let unanswered = failures.chain(unkept.map(|_| (None, usage)));
-        let lost = unanswered.map(|(failure, usage)| LostCall {
-            purpose,
-            usage,
-            failure,
-        });
+        let lost = unanswered.map(|(failure, usage)| LostCall { purpose, usage, failure });
         Self {
             lost: lost.collect(),
             kept: answered.key.map(|key| KeptCall {
@@ -254,15 +250,8 @@ fn usage_of(request: &Request, answer: &Answer, scale: Scale, counts: &CountedTe
         Err(failure) => bill::failed(request, failure, counts),
     };
     // A request that goes on with the agent's prompt begins as that does.
-    let head = if request.tools.is_some() {
-        scale.head
-    } else {
-        Tokens::ZERO
-    };
-    Usage::uncached(
-        head + scale.factor.bill(usage.prompt()),
-        scale.factor.bill(usage.output),
-    )
+    let head = if request.tools.is_some() { scale.head } else { Tokens::ZERO };
+    Usage::uncached(head + scale.factor.bill(usage.prompt()), scale.factor.bill(usage.output))
 }
 
 /// Puts a request to its model. A request that is in the recording is sent to no model.

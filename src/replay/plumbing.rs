@@ -31,10 +31,7 @@ pub fn plumbing(
             return offline.respond(request);
         }
         let (text, stop) = faithful.answer(request);
-        Ok(Response {
-            stop,
-            ..response(text)
-        })
+        Ok(Response { stop, ..response(text) })
     });
     models.summariser = Arc::new(summariser);
     let observer = Box::new(SurvivalObserver::new(plan.clone()));

@@ -180,11 +180,7 @@ impl PreparedSession {
             longest_edge: images.longest_edge().into(),
         };
         let limit = self.limits.iter().find(|limit| limit.refuses(&request))?;
-        Some(Refusal {
-            call,
-            limit: limit.to_string(),
-            document: limit.document.clone(),
-        })
+        Some(Refusal { call, limit: limit.to_string(), document: limit.document.clone() })
     }
 
     /// The session.
@@ -237,9 +233,7 @@ impl PreparedSession {
                 ContentBlock::ToolResult(_) | ContentBlock::Image(_) | ContentBlock::Opaque(_)
             )
         });
-        given
-            .map(|(_, block)| self.counts.block(&block).tokens)
-            .sum()
+        given.map(|(_, block)| self.counts.block(&block).tokens).sum()
     }
 
     /// Sizes of the prompts of the full history, as billed.
@@ -247,11 +241,7 @@ impl PreparedSession {
         let head = self.bill.scale(0).head;
         let largest = self.largest_prompt();
         let rounds = self.session.calls().len().max(1);
-        PromptSizes {
-            head,
-            round: (largest - head).fraction(1.0 / rounds as f64),
-            largest,
-        }
+        PromptSizes { head, round: (largest - head).fraction(1.0 / rounds as f64), largest }
     }
 
     /// Tokens of the largest prompt of the full history, that of the last call, as billed.

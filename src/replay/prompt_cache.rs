@@ -92,12 +92,7 @@ pub struct PromptCache {
 impl PromptCache {
     /// An empty cache behind this client.
     pub fn new(scheme: Arc<CacheScheme>, client: Client) -> Self {
-        Self {
-            scheme,
-            client,
-            entries: LastUse::default(),
-            cached: Tokens::ZERO,
-        }
+        Self { scheme, client, entries: LastUse::default(), cached: Tokens::ZERO }
     }
 
     /// The provider removed this number of cached tokens on its side: they do not count as broken.
@@ -211,8 +206,7 @@ impl PromptCache {
             }
             Reuse::LongestPrefix => {
                 let is_live = |used: SentAt| line.is_live(&self.scheme, used, now);
-                line.longest_known(limit, &is_live)
-                    .map_or(0, |known| known.blocks)
+                line.longest_known(limit, &is_live).map_or(0, |known| known.blocks)
             }
         }
     }

@@ -27,10 +27,7 @@ pub struct Repetitions {
 
 impl Default for Repetitions {
     fn default() -> Self {
-        Self {
-            answers: 1,
-            judgements: 1,
-        }
+        Self { answers: 1, judgements: 1 }
     }
 }
 
@@ -159,22 +156,12 @@ impl<'a> Questioner<'a, '_> {
                 if requests.is_empty() {
                     continue;
                 }
-                questions.push(Question {
-                    purpose,
-                    requests: requests.len(),
-                    prompt,
-                    ..question
-                });
+                questions.push(Question { purpose, requests: requests.len(), prompt, ..question });
                 puts.extend(requests.into_iter().map(|mut request| {
                     if purpose == AnswerPurpose::Qualifying {
                         request.purpose = Purpose::Qualification;
                     }
-                    EvaluatorRequest {
-                        request,
-                        prompt,
-                        judge: 0,
-                        turn,
-                    }
+                    EvaluatorRequest { request, prompt, judge: 0, turn }
                 }));
             }
         }
@@ -300,11 +287,7 @@ pub(super) fn judge_unsure(
         let said = record.survival.said.as_deref();
         if let (Fate::Unsure, Some(text)) = (record.survival.fate, said) {
             numbers.push(number);
-            asked.push(AskedVerdict {
-                probe: &probes[item.probe],
-                before: calls[item.call],
-                text,
-            });
+            asked.push(AskedVerdict { probe: &probes[item.probe], before: calls[item.call], text });
         }
     }
     let given = verdicts(judges, probes, times, meter, &asked);
@@ -395,12 +378,7 @@ fn verdicts(
         let puts = requests.into_iter().map(|(step, request)| {
             let (_, judge, turn) = of[step];
             // No two verdicts share more than the instructions.
-            EvaluatorRequest {
-                request,
-                prompt: step,
-                judge,
-                turn,
-            }
+            EvaluatorRequest { request, prompt: step, judge, turn }
         });
         let answered = meter.ask(&puts.collect::<Vec<_>>());
         let settle = |(step, (answer, cost)): (usize, (Answer, RequestBill))| {
@@ -434,10 +412,9 @@ fn text_of(answers: Vec<Answer>) -> Result<String, (Unscored, Option<String>)> {
     let mut texts = Vec::with_capacity(answers.len());
     for answer in answers {
         match answer {
-            Ok(Response {
-                stop: Stop::Refusal | Stop::ContentFilter,
-                ..
-            }) => return Err((Unscored::Refused, None)),
+            Ok(Response { stop: Stop::Refusal | Stop::ContentFilter, .. }) => {
+                return Err((Unscored::Refused, None));
+            }
             Ok(response) => texts.push(response.text),
             Err(CallFailure::Overflow) => return Err((Unscored::TooLong, None)),
             Err(CallFailure::Rejected(why)) => return Err((Unscored::Rejected, Some(why))),

@@ -31,10 +31,7 @@ impl Unanswered {
             Err(CallFailure::NotRecorded) if model.defers() => Some(Self::Deferred),
             Err(CallFailure::NotRecorded) => Some(Self::NotRecorded),
             Err(failure) if failure.is_of_the_way() && model.kind() == ModelKind::Live => {
-                Some(Self::Unreached {
-                    model: Arc::from(model.name()),
-                    failure: failure.clone(),
-                })
+                Some(Self::Unreached { model: Arc::from(model.name()), failure: failure.clone() })
             }
             _ => None,
         }

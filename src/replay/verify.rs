@@ -54,8 +54,5 @@ fn problem(item: &ProbeRecord, is_full: bool) -> Option<String> {
         _ => return None,
     };
     let fate = format!("{:?}", item.survival.fate).to_lowercase();
-    Some(format!(
-        "{problem} at {} % of the session ({fate})",
-        item.percent
-    ))
+    Some(format!("{problem} at {} % of the session ({fate})", item.percent))
 }

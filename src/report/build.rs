@@ -141,8 +141,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         for section in &mut tables {
             let rows = section.table.rows.iter_mut();
             for row in rows.filter(|row| row.name == strategy.name) {
-                row.marks
-                    .extend(worth.clone().into_iter().chain(own.map(RowMark::from)));
+                row.marks.extend(worth.clone().into_iter().chain(own.map(RowMark::from)));
             }
             worth = None;
         }
@@ -289,11 +288,7 @@ fn planned<'a>(
 }
 
 fn key(session: &str, strategy: &str, repeat: u32) -> CellKey {
-    CellKey {
-        session: session.to_owned(),
-        strategy: strategy.to_owned(),
-        repeat,
-    }
+    CellKey { session: session.to_owned(), strategy: strategy.to_owned(), repeat }
 }
 
 fn material<'a>(
@@ -310,9 +305,8 @@ fn material<'a>(
         cells.take_while(|cell| cell.session == id).collect()
     };
     let sessions = manifest.sessions.iter();
-    let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) = sessions
-        .flat_map(|entry| of_session(&entry.id))
-        .partition(|cell| cell.end.is_measured());
+    let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) =
+        sessions.flat_map(|entry| of_session(&entry.id)).partition(|cell| cell.end.is_measured());
     let entries = manifest.entries();
     let mut summaries = Vec::new();
     for cell in &cells {

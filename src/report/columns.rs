@@ -88,12 +88,8 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::tokens("reference_tokens", |it| Some(it.savings?.reference)),
         Cell::text("cache_scheme", |it| Some(cost(it)?.scheme.clone())),
         Cell::count("cost_thousandths", |it| Some(cost(it)?.cost)),
-        Cell::count("reference_cost_thousandths", |it| {
-            Some(cost(it)?.reference_cost)
-        }),
-        Cell::tokens("tokens_uncached", |it| {
-            Some(cost(it)?.total().input_uncached)
-        }),
+        Cell::count("reference_cost_thousandths", |it| Some(cost(it)?.reference_cost)),
+        Cell::tokens("tokens_uncached", |it| Some(cost(it)?.total().input_uncached)),
         Cell::tokens("tokens_cache_written", |it| {
             let total = cost(it)?.total();
             Some(total.cache_write_5m + total.cache_write_1h)
@@ -102,20 +98,14 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::count("break_even_call", |it| cost(it)?.break_even),
         Cell::number("facts_uncorrected", |it| it.survival.planted().mean()),
         Cell::count("facts_items", |it| Some(it.survival.planted().items)),
-        Cell::number("facts_compacted_uncorrected", |it| {
-            it.survival.compacted.mean()
-        }),
-        Cell::count("facts_compacted_items", |it| {
-            Some(it.survival.compacted.items)
-        }),
+        Cell::number("facts_compacted_uncorrected", |it| it.survival.compacted.mean()),
+        Cell::count("facts_compacted_items", |it| Some(it.survival.compacted.items)),
         Cell::number("decoys_found", |it| it.survival.decoys().mean()),
         Cell::count("decoy_items", |it| Some(it.survival.decoys().items)),
         Cell::count("answers_scored", |it| Some(scored(it)?.0)),
         Cell::count("answers_unscored", |it| Some(scored(it)?.1)),
         Cell::count("action_atoms", |it| Some(it.support.wanted)),
-        Cell::count("action_atoms_compacted", |it| {
-            Some(it.support.compacted_wanted)
-        }),
+        Cell::count("action_atoms_compacted", |it| Some(it.support.compacted_wanted)),
         Cell::count("calls_failed", |it| Some(it.model_calls.total().failed)),
         Cell::tokens("prompt_area", |it| Some(it.area)),
         Cell::number("fired_at", |it| Some(it.fired_at?.0)),
@@ -139,18 +129,12 @@ pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
         Probe::count("call", |item| Some(item.probe.call)),
         Probe::text("fate", |item| Some(name_of(&item.probe.survival.fate))),
         Probe::number("survival", |item| Some(item.probe.survival.score)),
-        Probe::number("survival_compacted", |item| {
-            item.probe.survival.compacted_score
-        }),
+        Probe::number("survival_compacted", |item| item.probe.survival.compacted_score),
         Probe::count("lost_at_call", |item| Some(item.lost()?.call)),
         Probe::text("lost_by_stage", |item| Some(item.lost()?.stage.clone())),
         Probe::text("lost_because", |item| Some(item.lost()?.reason.clone())),
-        Probe::text("changed_to", |item| {
-            item.probe.survival.changed_to().map(str::to_owned)
-        }),
-        Probe::text("answer", |item| {
-            Some(item.probe.answer.as_ref()?.text.as_deref()?.to_owned())
-        }),
+        Probe::text("changed_to", |item| item.probe.survival.changed_to().map(str::to_owned)),
+        Probe::text("answer", |item| Some(item.probe.answer.as_ref()?.text.as_deref()?.to_owned())),
         Probe::text("outcome", |item| {
             let scored = item.probe.verdict()?.scored();
             Some(scored.map_or("unscored".to_owned(), |(_, it)| name_of(&it)))

@@ -74,9 +74,7 @@ fn few_columns(report: &Report) -> Section {
         let ids = columns.iter().map(|column| column.column);
         let cells = ids.map(|id| headline::cell(report, row, id).cloned());
         let mut few = row.clone();
-        few.cells = cells
-            .map(|cell| cell.unwrap_or(Cell::NOT_MEASURED))
-            .collect();
+        few.cells = cells.map(|cell| cell.unwrap_or(Cell::NOT_MEASURED)).collect();
         few
     });
     let note = "Savings and losses in percent of full history; bold: best, or not shown to differ; ± is half \

@@ -234,11 +234,7 @@ impl Comparisons {
         };
         let all = messages.into_iter();
         let messages = all.map(|message| verdict.code().behind(&message));
-        Case {
-            name: name.to_owned(),
-            outcome,
-            messages: messages.collect(),
-        }
+        Case { name: name.to_owned(), outcome, messages: messages.collect() }
     }
 }
 
@@ -341,11 +337,7 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
         row(metric.axis.name(), cells.map(Cell::text).into())
     });
     let basis = comparison.axes.iter().map(|metric| {
-        let cells = [
-            paired(metric),
-            basis(metric, comparison.target),
-            metric.evaluator.to_owned(),
-        ];
+        let cells = [paired(metric), basis(metric, comparison.target), metric.evaluator.to_owned()];
         row(metric.axis.name(), cells.map(Cell::text).into())
     });
     let changed = comparison.changed.iter().map(|probe| {

@@ -100,9 +100,7 @@ impl Controls {
     pub fn check(&self) -> Result<(), InvalidRun> {
         match self {
             Self::Passed { .. } | Self::NotMeasured => Ok(()),
-            Self::Failed { failures } => Err(InvalidRun {
-                failures: failures.clone(),
-            }),
+            Self::Failed { failures } => Err(InvalidRun { failures: failures.clone() }),
         }
     }
 }

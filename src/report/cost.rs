@@ -77,10 +77,7 @@ fn sum(costs: &[SchemeCost]) -> SchemeCost {
         [first, more @ ..] if more.iter().all(|cost| cost.scheme == first.scheme) => &first.scheme,
         _ => AS_BILLED,
     };
-    let mut sum = SchemeCost {
-        scheme: scheme.to_owned(),
-        ..SchemeCost::default()
-    };
+    let mut sum = SchemeCost { scheme: scheme.to_owned(), ..SchemeCost::default() };
     for cost in costs {
         sum.agent += cost.agent;
         sum.compaction += cost.compaction;

@@ -11,10 +11,7 @@ use crate::report::{RenderError, Report, escape};
 const NOT_MEASURED: &str = "NA";
 
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
-    Ok([
-        table(&columns::cells(), &report.cells)?,
-        table(&columns::items(), &report.asked_items())?,
-    ])
+    Ok([table(&columns::cells(), &report.cells)?, table(&columns::items(), &report.asked_items())?])
 }
 
 fn table<T>(columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {

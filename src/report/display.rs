@@ -20,11 +20,7 @@ pub(crate) fn percent(share: f64) -> String {
 /// `61.2`: percent without its sign. Shares in a report are finite.
 pub(crate) fn points(share: f64) -> String {
     let text = format!("{:.1}", (share * 100.0).abs());
-    if share < 0.0 && text != "0.0" {
-        format!("{MINUS}{text}")
-    } else {
-        text
-    }
+    if share < 0.0 && text != "0.0" { format!("{MINUS}{text}") } else { text }
 }
 
 /// `61`: whole points.
@@ -144,10 +140,7 @@ impl Cell {
 
     /// An estimate of savings.
     pub(crate) fn savings(estimate: Option<Estimate>) -> Self {
-        Self {
-            range: Range::Savings,
-            ..Self::estimate(estimate)
-        }
+        Self { range: Range::Savings, ..Self::estimate(estimate) }
     }
 
     /// The share of all items of all sessions together, with Wilson's interval for as many items as they
@@ -157,10 +150,7 @@ impl Cell {
         let items: usize = used().map(Vec::len).sum();
         let sum: f64 = used().flatten().sum();
         Self {
-            n: (items > 0).then(|| SampleSize {
-                sessions: used().count(),
-                items,
-            }),
+            n: (items > 0).then(|| SampleSize { sessions: used().count(), items }),
             interval: wilson::of_sessions(sessions).map(|(interval, _)| interval),
             ..Self::share((items > 0).then(|| sum / items as f64))
         }

@@ -393,9 +393,7 @@ fn silent(material: &Material<'_>) -> Option<String> {
         prompt.and_then(|prompt| prompt.share_of(effective?))
     });
     let most = 100.0 * full.reduce(f64::max)?;
-    Some(format!(
-        "never fired: {names}; full history fills {most:.0} % of the window at most"
-    ))
+    Some(format!("never fired: {names}; full history fills {most:.0} % of the window at most"))
 }
 
 /// The strategies that wait for a limit: no control, no recording, and not nothing.

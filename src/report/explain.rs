@@ -77,12 +77,7 @@ struct Terms {
 impl Terms {
     fn new(fraction: (f64, f64), columns: &'static str, rows: Vec<Row>) -> Self {
         let notes = Vec::new();
-        Self {
-            fraction,
-            columns,
-            rows,
-            notes,
-        }
+        Self { fraction, columns, rows, notes }
     }
 }
 

@@ -125,19 +125,12 @@ pub fn endings(kind: Kind) -> impl Iterator<Item = &'static str> {
 
 impl Format {
     const fn new(ending: &'static str, kinds: &'static [Kind], render: Render) -> Self {
-        Self {
-            ending,
-            kinds,
-            render,
-        }
+        Self { ending, kinds, render }
     }
 
     /// Lays the report out.
     pub fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        let artifact = |ending: &str, bytes| Artifact {
-            ending: ending.to_owned(),
-            bytes,
-        };
+        let artifact = |ending: &str, bytes| Artifact { ending: ending.to_owned(), bytes };
         let ending = self.ending;
         Ok(match self.render {
             Text(text) => vec![artifact(ending, text(report).into_bytes())],

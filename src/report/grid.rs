@@ -34,11 +34,7 @@ pub(super) struct GridRow {
 impl GridRow {
     /// A row of these values.
     pub(super) fn of(name: &str, cells: impl IntoIterator<Item = String>) -> Self {
-        Self {
-            name: name.to_owned(),
-            cells: cells.into_iter().collect(),
-            ..Self::default()
-        }
+        Self { name: name.to_owned(), cells: cells.into_iter().collect(), ..Self::default() }
     }
 }
 

@@ -58,11 +58,7 @@ pub(super) const HEADLINES: [Headline; 18] = [
 ];
 
 const fn headline(column: &'static str, heading: &'static str, screen: OnScreen) -> Headline {
-    Headline {
-        column,
-        heading,
-        screen,
-    }
+    Headline { column, heading, screen }
 }
 
 impl Headline {
@@ -157,11 +153,7 @@ pub(super) fn label(name: &str) -> String {
         return "what your agent did".to_owned();
     }
     let short = short_name(name);
-    if is_control(name) {
-        short + " (control)"
-    } else {
-        short
-    }
+    if is_control(name) { short + " (control)" } else { short }
 }
 
 /// Whether the verdict says to avoid a strategy, for another reason than that it breaks.

@@ -29,9 +29,9 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
         Subject::Run => template::render("run.html", of_run(report)?),
         Subject::Sweep(it) => template::render("sweep.html", sweep::page(report, it)?),
         // No format makes a page of a comparison.
-        Subject::Comparison(_) => Err(RenderError::Template(
-            "it is no run and no sweep".to_owned(),
-        )),
+        Subject::Comparison(_) => {
+            Err(RenderError::Template("it is no run and no sweep".to_owned()))
+        }
     }
 }
 

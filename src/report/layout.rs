@@ -286,11 +286,7 @@ mod tests {
 
     #[test]
     fn columns_of_a_high_rank_make_room() {
-        let spec = |priority, narrowest, widest| ColumnSpec {
-            priority,
-            narrowest,
-            widest,
-        };
+        let spec = |priority, narrowest, widest| ColumnSpec { priority, narrowest, widest };
         let specs = [spec(0, 10, 20), spec(2, 10, 10), spec(1, 10, 10)];
         assert_eq!(columns(&specs, 34), [Some(10), Some(10), Some(10)]);
         assert_eq!(columns(&specs, 33), [Some(20), None, Some(10)]);
@@ -300,12 +296,7 @@ mod tests {
         assert!(fits(&specs, 34) && !fits(&specs, 33));
         assert_eq!(columns(&specs, 33), [Some(20), Some(10), None]);
         // A less important column is not added where a more important one did not fit.
-        let specs = [
-            spec(0, 10, 10),
-            spec(1, 20, 20),
-            spec(2, 5, 5),
-            spec(1, 6, 6),
-        ];
+        let specs = [spec(0, 10, 10), spec(1, 20, 20), spec(2, 5, 5), spec(1, 6, 6)];
         assert_eq!(columns(&specs, 20), [Some(10), None, None, Some(6)]);
         let specs = [spec(0, 10, 10), spec(ColumnSpec::NEVER, 1, 1)];
         assert_eq!(columns(&specs, 90), [Some(10), None]);

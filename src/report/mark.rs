@@ -62,10 +62,7 @@ impl fmt::Display for RowMark {
                 write!(f, "not measurable in {some} of {sessions} sessions")
             }
             Self::OwnWindow { over, calls } => {
-                write!(
-                    f,
-                    "in the product's own window: {over} of {calls} prompts over this one"
-                )
+                write!(f, "in the product's own window: {over} of {calls} prompts over this one")
             }
             Self::Note(words) => f.write_str(words),
         }

@@ -30,9 +30,8 @@ pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
 
 fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, ParquetError> {
     let fields = columns.iter().map(|column| field(column).map(Arc::new));
-    let schema = Type::group_type_builder(name)
-        .with_fields(fields.collect::<Result<_, _>>()?)
-        .build()?;
+    let schema =
+        Type::group_type_builder(name).with_fields(fields.collect::<Result<_, _>>()?).build()?;
     let properties = WriterProperties::builder().set_created_by(WRITER.to_owned());
     let properties = properties.build();
     let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
@@ -99,14 +98,8 @@ mod tests {
                 name: "word",
                 read: ValueReader::Text(Box::new(|row: &Row| Some(row.0.to_owned()))),
             },
-            Column {
-                name: "count",
-                read: ValueReader::Count(Box::new(|row: &Row| row.1)),
-            },
-            Column {
-                name: "share",
-                read: ValueReader::Number(Box::new(|row: &Row| row.2)),
-            },
+            Column { name: "count", read: ValueReader::Count(Box::new(|row: &Row| row.1)) },
+            Column { name: "share", read: ValueReader::Number(Box::new(|row: &Row| row.2)) },
         ]
     }
 
@@ -120,13 +113,7 @@ mod tests {
         let found: Vec<Vec<Field>> = reader
             .get_row_iter(None)
             .unwrap()
-            .map(|row| {
-                row.unwrap()
-                    .into_columns()
-                    .into_iter()
-                    .map(|it| it.1)
-                    .collect()
-            })
+            .map(|row| row.unwrap().into_columns().into_iter().map(|it| it.1).collect())
             .collect();
         assert_eq!(found, expected);
     }

@@ -412,13 +412,7 @@ fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
         None if is_avoided => ("avoid".to_owned(), Style::Caution, String::new()),
         None => (apart(row).unwrap_or_default(), Style::Dim, String::new()),
     };
-    GridRow {
-        name: row_label(report, row),
-        cells,
-        end,
-        style,
-        below,
-    }
+    GridRow { name: row_label(report, row), cells, end, style, below }
 }
 
 /// The name of a run of recordings without a scenario, which says nothing.

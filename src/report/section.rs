@@ -69,15 +69,8 @@ impl Section {
             id,
             title: texts.title.clone(),
             about: texts.about.clone(),
-            audience: if texts.files_only {
-                Audience::Files
-            } else {
-                Audience::Everyone
-            },
-            table: Table {
-                columns: columns(&texts.columns),
-                rows: rows.into_iter().collect(),
-            },
+            audience: if texts.files_only { Audience::Files } else { Audience::Everyone },
+            table: Table { columns: columns(&texts.columns), rows: rows.into_iter().collect() },
             notes: Vec::new(),
             most_rows: usize::MAX,
         }

@@ -72,13 +72,7 @@ pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> 
 
 /// A row that takes part in no ranking.
 pub(super) fn row(name: &str, role: Role, cells: Vec<Cell>) -> Row {
-    Row {
-        name: name.to_owned(),
-        role,
-        marks: Vec::new(),
-        ranked: false,
-        cells,
-    }
+    Row { name: name.to_owned(), role, marks: Vec::new(), ranked: false, cells }
 }
 
 pub(super) fn role(arm: Arm) -> Role {
@@ -178,10 +172,7 @@ fn findings(material: &Material<'_>) -> Section {
         rules.map(|((level, rule), (count, sessions, first))| {
             let mut cells = vec![Cell::text(rule), Cell::text(display::name_of(&level.0))];
             cells.extend([count, sessions.len()].map(Cell::count));
-            cells.push(Cell::text(format!(
-                "call {}, {}",
-                first.call, first.subject
-            )));
+            cells.push(Cell::text(format!("call {}, {}", first.call, first.subject)));
             cells
         })
     });

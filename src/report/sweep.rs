@@ -99,10 +99,8 @@ fn row(point: &SweepPoint) -> Row {
     let broken = point.broken.clone().map(RowMark::BrokenSetting);
     let share = point.front_share.filter(|_| point.broken.is_none());
     let share = share.map_or(Value::NotApplicable, Value::Share);
-    let [saved, kept] = [point.cost, point.quality].map(|found| Cell {
-        interval: found.and_then(interval),
-        ..Cell::savings(found)
-    });
+    let [saved, kept] = [point.cost, point.quality]
+        .map(|found| Cell { interval: found.and_then(interval), ..Cell::savings(found) });
     let is_default = !point.values.is_empty() && is_plain_default(point);
     let default = if is_default { "default, " } else { "" };
     Row {
@@ -156,9 +154,7 @@ fn overflow(sweep: &Sweep) -> Option<String> {
         0 => "in no session".to_owned(),
         fitting => format!("in {fitting} of {}", many(all, "session", "sessions")),
     };
-    Some(format!(
-        "Full history fits the window {words}; savings are shares of its bill."
-    ))
+    Some(format!("Full history fits the window {words}; savings are shares of its bill."))
 }
 
 /// How far a knob moves the two metrics; `None` where neither is known for two of its values, or it does nothing.
@@ -185,9 +181,7 @@ fn idle(sweep: &Sweep) -> Option<String> {
     match idle.as_slice() {
         _ if is_quiet(sweep) => None,
         [] => None,
-        [one] => Some(format!(
-            "{one} does nothing here: all its values give the same numbers."
-        )),
+        [one] => Some(format!("{one} does nothing here: all its values give the same numbers.")),
         all => Some(format!("{} do nothing here.", all.join(" and "))),
     }
 }

@@ -153,20 +153,12 @@ impl Column {
     /// A column of shares of which more is better.
     pub(crate) fn share(id: &'static str, label: impl Into<String>, priority: u8) -> Self {
         let (unit, direction) = (Unit::Share, Direction::Higher);
-        Self {
-            measure: Some(Measure { unit, direction }),
-            ..Self::new(id, label, priority)
-        }
+        Self { measure: Some(Measure { unit, direction }), ..Self::new(id, label, priority) }
     }
 
     /// A column of words or counts.
     pub(crate) fn new(id: &'static str, label: impl Into<String>, priority: u8) -> Self {
-        Self {
-            id,
-            label: label.into(),
-            measure: None,
-            priority,
-        }
+        Self { id, label: label.into(), measure: None, priority }
     }
 }
 
@@ -187,10 +179,7 @@ impl Table {
         });
         let places = [0].iter().chain(columns);
         let columns = places.filter_map(|at| self.columns.get(*at)).cloned();
-        Self {
-            rows: rows.collect(),
-            columns: columns.collect(),
-        }
+        Self { rows: rows.collect(), columns: columns.collect() }
     }
 
     /// Whether a column holds words.
@@ -215,8 +204,7 @@ impl Table {
 
     /// The same in words; nothing where there is no such column.
     pub(crate) fn text(&self, row: &Row, column: &str) -> String {
-        self.cell(row, column)
-            .map_or_else(String::new, display::cell)
+        self.cell(row, column).map_or_else(String::new, display::cell)
     }
 }
 
@@ -243,14 +231,7 @@ impl Cell {
 
     /// A value that is exact, or no number.
     pub(crate) const fn exact(value: Value) -> Self {
-        Self {
-            value,
-            n: None,
-            interval: None,
-            most: None,
-            best: false,
-            range: Range::Share,
-        }
+        Self { value, n: None, interval: None, most: None, best: false, range: Range::Share }
     }
 
     pub(crate) fn tokens(tokens: Tokens) -> Self {
@@ -288,16 +269,12 @@ impl Cell {
 
     /// Dollars; `NotMeasured` without them.
     pub(crate) fn dollars(dollars: Option<Usd>) -> Self {
-        dollars.map_or(Self::NOT_MEASURED, |dollars| {
-            Self::exact(Value::Dollars(dollars))
-        })
+        dollars.map_or(Self::NOT_MEASURED, |dollars| Self::exact(Value::Dollars(dollars)))
     }
 
     /// Seconds; `NotMeasured` without them.
     pub(crate) fn seconds(seconds: Option<f64>) -> Self {
-        seconds.map_or(Self::NOT_MEASURED, |seconds| {
-            Self::exact(Value::Seconds(seconds))
-        })
+        seconds.map_or(Self::NOT_MEASURED, |seconds| Self::exact(Value::Seconds(seconds)))
     }
 
     /// An exact share; `NotMeasured` without one.

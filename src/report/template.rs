@@ -155,10 +155,9 @@ mod tests {
             escaped("<img src=x onerror=\"alert('&')\">\u{202e}"),
             "&lt;img src=x onerror=&quot;alert(&#39;&amp;&#39;)&quot;&gt;\\u{202e}"
         );
-        for (text, markup) in [
-            ("under `a<b`, and", "under <code>a&lt;b</code>, and"),
-            ("a ` alone", "a ` alone"),
-        ] {
+        for (text, markup) in
+            [("under `a<b`, and", "under <code>a&lt;b</code>, and"), ("a ` alone", "a ` alone")]
+        {
             assert_eq!(prose(text).to_string(), markup);
         }
     }
@@ -168,10 +167,7 @@ mod tests {
         for text in ["", "a", "</script><script>alert(1)</script><!--"] {
             let rows = [vec![text.to_owned(), "b".to_owned()]];
             let data = InternedRows::data(rows.into_iter()).unwrap();
-            assert!(
-                data.chars()
-                    .all(|c| c.is_ascii_alphanumeric() || "+/=".contains(c))
-            );
+            assert!(data.chars().all(|c| c.is_ascii_alphanumeric() || "+/=".contains(c)));
             let read = inflated(&data);
             assert_eq!(read["texts"], serde_json::json!([text, "b"]));
         }

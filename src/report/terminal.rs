@@ -330,9 +330,5 @@ fn spec(priority: u8, at: usize, rows: &[Vec<Lines>], longest: usize) -> ColumnS
     let widest = values.map(|(_, line)| layout::width(line)).max();
     let (widest, name) = (widest.unwrap_or(0), 2 * narrowest.max(12));
     let most = if at == 0 { name } else { widest };
-    ColumnSpec {
-        priority,
-        narrowest,
-        widest: widest.min(most),
-    }
+    ColumnSpec { priority, narrowest, widest: widest.min(most) }
 }

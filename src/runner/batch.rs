@@ -100,9 +100,8 @@ impl Plan {
         stop: &StopToken,
         say: &dyn Fn(&str),
     ) -> Result<BatchWait, BatchFailure> {
-        let Some((models, cassette)) = self
-            .models()
-            .and_then(|it| Some((it, it.cassette.as_ref()?)))
+        let Some((models, cassette)) =
+            self.models().and_then(|it| Some((it, it.cassette.as_ref()?)))
         else {
             return Ok(BatchWait::Answered);
         };
@@ -161,20 +160,10 @@ impl Plan {
                 }) = &submitted
                 {
                     let keys = Vec::new();
-                    write(
-                        &path,
-                        &SentBatch {
-                            keys,
-                            ..sent.clone()
-                        },
-                    )?;
+                    write(&path, &SentBatch { keys, ..sent.clone() })?;
                 }
                 let id = submitted?;
-                say(&format!(
-                    "sent batch {id}: {} requests to {}",
-                    sent.keys.len(),
-                    sent.model
-                ));
+                say(&format!("sent batch {id}: {} requests to {}", sent.keys.len(), sent.model));
                 sent.id = Some(id);
                 write(&path, &sent)?;
                 open.push(sent);
@@ -203,10 +192,7 @@ impl Plan {
                         let share = self.prices.of(&sent.model).and_then(|(list, _)| list.batch);
                         let rest = keep(cassette, &sent, answers, &models.spending, share);
                         let count = sent.keys.len();
-                        say(&format!(
-                            "batch {id} is answered: {} of {count}",
-                            count - rest.len()
-                        ));
+                        say(&format!("batch {id} is answered: {} of {count}", count - rest.len()));
                         if !rest.is_empty() {
                             say(&one_by_one(&sent.model, &rest, &deferred, &models.spending));
                         }
@@ -269,9 +255,8 @@ fn one_by_one(
         spending.cost(model, &Usage::uncached(prompt, one.request.max_output))
     });
     let cost: Option<Usd> = costs.sum();
-    let cost = cost.map_or("a price that is not known".to_owned(), |cost| {
-        format!("about {cost} at most")
-    });
+    let cost =
+        cost.map_or("a price that is not known".to_owned(), |cost| format!("about {cost} at most"));
     let count = keys.len();
     let requests = if count == 1 { "request" } else { "requests" };
     format!("{count} {requests} without an answer: asked one by one, for {cost}")
@@ -316,10 +301,7 @@ fn submit(live: &Live, label: &str, part: &[(&String, &Deferred)]) -> Result<Str
 }
 
 fn failed(live: &Live, cause: BatchError) -> BatchFailure {
-    BatchFailure::Provider {
-        model: live.name().to_owned(),
-        cause,
-    }
+    BatchFailure::Provider { model: live.name().to_owned(), cause }
 }
 
 /// Requests in parts that a provider takes at once.

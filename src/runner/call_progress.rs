@@ -57,11 +57,8 @@ mod tests {
         let prepared = PreparedSession::new(session, counts.clone(), Vec::new()).unwrap();
         let heard = Heard::default();
         let name = CellName::first("full");
-        let counter = CallProgress {
-            cell: CellRecord::default().key(),
-            every: 3,
-            progress: &heard,
-        };
+        let counter =
+            CallProgress { cell: CellRecord::default().key(), every: 3, progress: &heard };
         let models = Models::offline(&counts);
         let more: Vec<Box<dyn Observer + '_>> = vec![Box::new(counter)];
         replay_watched(&prepared, name, Replayed::Full, &models, &NoClock, more);

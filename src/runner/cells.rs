@@ -59,10 +59,7 @@ impl Cells<'_> {
             every: LONG_CELL,
             progress: self.progress,
         };
-        let (of, more) = (
-            (session, prepared),
-            vec![Box::new(counter) as Box<dyn Observer>],
-        );
+        let (of, more) = ((session, prepared), vec![Box::new(counter) as Box<dyn Observer>]);
         replay_arm(plan, of, arm, &self.followed, models, more)
     }
 }
@@ -76,10 +73,7 @@ pub(super) fn replay_arm<'a>(
     models: &Models,
     more: Vec<Box<dyn Observer + '_>>,
 ) -> CellResult<'a> {
-    let name = CellName {
-        strategy: plan.name_of(arm),
-        repeat: arm.repeat,
-    };
+    let name = CellName { strategy: plan.name_of(arm), repeat: arm.repeat };
     let replayed = match arm.kind {
         ArmKind::Full => Replayed::Full,
         ArmKind::Empty => Replayed::Empty,

@@ -49,13 +49,7 @@ impl FirstAnswers {
 
     /// What that means, in a sentence without its end.
     pub fn in_words(&self, reader: &str) -> String {
-        let Self {
-            asked,
-            right,
-            guessed,
-            abstained,
-            too_long,
-        } = self;
+        let Self { asked, right, guessed, abstained, too_long } = self;
         if *too_long > 0 {
             return format!(
                 "{too_long} of {asked} prompts do not fit the window of {reader}: start its server with a larger one"

@@ -41,9 +41,8 @@ impl Plan {
     /// [`ForecastCell::asks`] says how long the answer may be.
     pub fn forecast(&self) -> Result<Vec<ForecastCell>, ForecastError> {
         let sessions = (0..self.sessions.len()).into_par_iter();
-        let cells: Vec<Vec<ForecastCell>> = sessions
-            .map(|session| self.forecast_session(session))
-            .collect::<Result<_, _>>()?;
+        let cells: Vec<Vec<ForecastCell>> =
+            sessions.map(|session| self.forecast_session(session)).collect::<Result<_, _>>()?;
         Ok(cells.into_iter().flatten().collect())
     }
 
@@ -53,16 +52,13 @@ impl Plan {
         let own = homes.find(|(live, _)| live.model == model);
         let priced = self.asked_prices.of(model);
         let priced = priced.and_then(|(_, price)| price.latency);
-        own.and_then(|(_, home)| home.timing)
-            .or(priced.map(ServerTiming::from))
+        own.and_then(|(_, home)| home.timing).or(priced.map(ServerTiming::from))
     }
 
     fn forecast_session(&self, session: usize) -> Result<Vec<ForecastCell>, ForecastError> {
         let loaded = &self.sessions[session];
-        let fails = |arm: ArmIndex, why: String| ForecastError {
-            cell: self.key(session, arm),
-            why,
-        };
+        let fails =
+            |arm: ArmIndex, why: String| ForecastError { cell: self.key(session, arm), why };
         // Strategies that follow another come last.
         let arms = self.arms(session);
         let leads = arms.iter().filter_map(|arm| self.followed_by(*arm));
@@ -73,10 +69,7 @@ impl Plan {
         let (texts, counts) = (prepared.session(), prepared.counts());
         let models = Models::offline(counts);
         // A smaller selection asks some of these.
-        let all = Selection {
-            items: None,
-            ..self.scenario.selection.clone()
-        };
+        let all = Selection { items: None, ..self.scenario.selection.clone() };
         let mut asked: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for item in all.items_at(loaded.id(), loaded.session.calls(), &loaded.probes) {
             asked.entry(item.call).or_default().push(item.probe);
@@ -101,11 +94,7 @@ impl Plan {
             // The floor is asked after the reference.
             let is_reference = record.arm == Arm::Reference;
             let floor = is_reference.then(|| (prompts.floor(), ProbesDue::default()));
-            cells.push(ForecastCell {
-                record,
-                floor,
-                ..cell
-            });
+            cells.push(ForecastCell { record, floor, ..cell });
         }
         self.fill_in(&mut cells, loaded, &self.scenario.selection);
         Ok(cells)
@@ -141,11 +130,8 @@ impl Plan {
         for cell in cells {
             let is_reference = cell.record.arm == Arm::Reference;
             // A second answer qualifies a probe; one of the summaries alone is never longer than that.
-            let is_twice = if is_reference {
-                models.asking.qualifies
-            } else {
-                models.asking.summaries
-            };
+            let is_twice =
+                if is_reference { models.asking.qualifies } else { models.asking.summaries };
             let answers = u64::from(models.answers) + u64::from(is_twice);
             let verdicts = answers * u64::from(models.judgements);
             let repeat = cell.record.repeat;
@@ -225,14 +211,9 @@ fn items_due(
         let probe = &probes[item.probe];
         let before = loaded.session.calls()[item.call];
         // The narrow task sends less.
-        let judge = Judge {
-            probes,
-            ..Judge::default()
-        };
+        let judge = Judge { probes, ..Judge::default() };
         let questions = judge::questions(None, &[], probe, Asking::default());
-        let gold = counts
-            .size(&Arc::from(probe.fact.spec().in_words(before)))
-            .tokens;
+        let gold = counts.size(&Arc::from(probe.fact.spec().in_words(before))).tokens;
         let asked = questions.len() as u64;
         let question_tokens = questions.iter().map(|it| input(it, counts));
         let due = ProbesDue {
@@ -267,10 +248,5 @@ fn sentinels(counts: &CountedTexts) -> SentinelsDue {
     };
     let ((calls, tokens), (narrow_calls, narrow_tokens)) =
         (due(JudgeTask::Wide), due(JudgeTask::Narrow));
-    SentinelsDue {
-        calls,
-        tokens,
-        narrow_calls,
-        narrow_tokens,
-    }
+    SentinelsDue { calls, tokens, narrow_calls, narrow_tokens }
 }

@@ -14,11 +14,7 @@ pub(super) struct Limits<'a> {
 
 impl<'a> Limits<'a> {
     pub(super) fn new(models: Option<&'a RunModels>) -> Self {
-        Self {
-            models,
-            started: sink::now(),
-            reached: Mutex::new(None),
-        }
+        Self { models, started: sink::now(), reached: Mutex::new(None) }
     }
 
     /// The minutes of the budget, where they are over.

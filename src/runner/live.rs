@@ -63,11 +63,8 @@ impl Servers {
         dialect: &Dialect,
         access: &Access<'_>,
     ) -> Result<Arc<dyn Model>> {
-        let http = |cause| PlanError::Http {
-            model: live.model.clone(),
-            place: live.place.clone(),
-            cause,
-        };
+        let http =
+            |cause| PlanError::Http { model: live.model.clone(), place: live.place.clone(), cause };
         let mut connection = connection(live, access)?;
         connection.whole = Duration::from_secs(self.pace.timeout_seconds);
         let first = Duration::from_secs(self.pace.first_byte_seconds);
@@ -78,15 +75,11 @@ impl Servers {
             None => self.engine.insert(Engine::start().map_err(http)?).clone(),
         };
         // Models behind one address share its limits, if it is a home to both or to none.
-        let pacer = self.pacers.entry((
-            connection.base_url.trim_end_matches('/').to_owned(),
-            live.home.is_some(),
-        ));
+        let pacer = self
+            .pacers
+            .entry((connection.base_url.trim_end_matches('/').to_owned(), live.home.is_some()));
         let slots = live.home.map(|home| home.slots);
-        let setting = PaceSetting {
-            slots,
-            ..self.setting
-        };
+        let setting = PaceSetting { slots, ..self.setting };
         let pacer = pacer.or_insert_with(|| Arc::new(Pacer::new(setting)));
         let made = Live::new(dialect.clone(), connection, engine, pacer.clone()).map_err(http)?;
         let made = Arc::new(made);
@@ -119,8 +112,7 @@ impl Servers {
     /// Models whose server refused a JSON schema for verdicts, with what it said.
     pub(super) fn refused_schemas(&self) -> Vec<(String, String)> {
         let live = self.live.iter();
-        live.filter_map(|live| Some((live.name().to_owned(), live.schema_refused()?)))
-            .collect()
+        live.filter_map(|live| Some((live.name().to_owned(), live.schema_refused()?))).collect()
     }
 
     /// Measured times of the calls that ended since the last call, as lines of `timings.jsonl`.
@@ -158,16 +150,10 @@ impl Waited {
         let timing = home.timing.filter(|_| is_own)?;
         // It is one of our tokens.
         let usage = time.usage;
-        let [new, read, output] = [
-            usage.prompt() - usage.cache_read,
-            usage.cache_read,
-            usage.output,
-        ]
-        .map(|tokens| Tokens(whole(tokens.0 as f64 / home.counted.max(0.1))));
-        let usage = Usage {
-            cache_read: read,
-            ..Usage::uncached(new, output)
-        };
+        let [new, read, output] =
+            [usage.prompt() - usage.cache_read, usage.cache_read, usage.output]
+                .map(|tokens| Tokens(whole(tokens.0 as f64 / home.counted.max(0.1))));
+        let usage = Usage { cache_read: read, ..Usage::uncached(new, output) };
         let modelled = timing.milliseconds(1, &usage);
         let measured = 1_000.0 * time.took.as_secs_f64();
         Some(Self { modelled, measured })
@@ -180,9 +166,7 @@ impl Servers {
     pub(super) fn waited(&self) -> Option<String> {
         let waited = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
         let sum = |of: fn(&Waited) -> f64| waited.iter().map(of).sum::<f64>() / 1_000.0;
-        let ratios = waited
-            .iter()
-            .map(|one| one.modelled / one.measured.max(1e-3));
+        let ratios = waited.iter().map(|one| one.modelled / one.measured.max(1e-3));
         let mut off: Vec<f64> = ratios.map(|ratio| (ratio - 1.0).abs()).collect();
         off.sort_by(f64::total_cmp);
         let median = off.get(off.len() / 2)?;
@@ -205,11 +189,8 @@ pub fn time_server(
     nonce: &str,
     count: &dyn Fn(&str) -> Tokens,
 ) -> Result<Result<ServerTiming, CallFailure>> {
-    let http = |cause| PlanError::Http {
-        model: live.model.clone(),
-        place: live.place.clone(),
-        cause,
-    };
+    let http =
+        |cause| PlanError::Http { model: live.model.clone(), place: live.place.clone(), cause };
     let connection = connection(live, access)?;
     let pacer = Arc::new(Pacer::new(PaceSetting {
         slots: live.home.map(|home| home.slots),

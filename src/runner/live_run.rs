@@ -71,8 +71,7 @@ pub fn settings(scenario: &Scenario, models: &RunModels) -> Result<Vec<Setting>,
         WindowMode::Fit(_) => return Err(LiveRunError::NoWindow),
     };
     let settings = scenario.strategies.iter().map(|spec| {
-        spec.check_window(window, &PromptSizes::default())
-            .map_err(PlanError::from)?;
+        spec.check_window(window, &PromptSizes::default()).map_err(PlanError::from)?;
         Ok(Setting {
             spec: spec.clone(),
             window,
@@ -142,10 +141,8 @@ pub fn write(
     plan.manifest.fingerprint = ContentHash::of_values(all).hex(16);
     let folder = plan.folder(folder);
     let mut journal = Journal::open(&folder, &plan.manifest)?;
-    for record in records
-        .iter()
-        .filter(|it| !journal.done().contains(&it.key()))
-        .collect::<Vec<_>>()
+    for record in
+        records.iter().filter(|it| !journal.done().contains(&it.key())).collect::<Vec<_>>()
     {
         journal.append(record)?;
     }
@@ -190,10 +187,7 @@ fn cells_of_task(
     };
     for cell in cells {
         let outcome = outcomes.iter().find(|it| is_of(it, &cell, scenario));
-        let name = CellName {
-            strategy: strategy(&cell).to_owned(),
-            repeat: cell.cell.repeat,
-        };
+        let name = CellName { strategy: strategy(&cell).to_owned(), repeat: cell.cell.repeat };
         let texts = texts_of(&cell);
         let played = Replayed::Strategy(cell.strategy, cell.window);
         let (mut record, prompts) = replayed(&texts, name, played, cell.summariser)?;
@@ -226,9 +220,7 @@ fn cells_of_task(
 /// are no such calls, or a price is unknown.
 fn paid(measured: &Measured, own: Option<&PriceEntry>, plan: &Plan) -> Option<Usage> {
     let own = own?;
-    let Measured {
-        billed, by_model, ..
-    } = measured;
+    let Measured { billed, by_model, .. } = measured;
     let input = own.per_token.input.filter(|input| *input > Usd(0))?;
     let is_same = |model: &str| model == own.model || plan.scenario.cache.model.is_some();
     let others = by_model.iter().filter(|(model, _)| !is_same(model));
@@ -243,10 +235,7 @@ fn paid(measured: &Measured, own: Option<&PriceEntry>, plan: &Plan) -> Option<Us
 }
 
 fn texts_of(cell: &Finished) -> Texts {
-    Texts {
-        session: Arc::new(cell.session.clone()),
-        counts: cell.counts.clone(),
-    }
+    Texts { session: Arc::new(cell.session.clone()), counts: cell.counts.clone() }
 }
 
 /// Milliseconds from requests to their answers.
@@ -299,10 +288,7 @@ impl Bill {
         let reference = mean(&unchanged).filter(|_| is_whole);
         let (mut cache, scheme) = of_bill(&plan.scenario, &plan.prices, &task.session, &usage);
         if self.is_uncached && cache.basis != CacheBasis::Set {
-            cache = SessionCache {
-                scheme: "none".to_owned(),
-                basis: CacheBasis::Billed,
-            };
+            cache = SessionCache { scheme: "none".to_owned(), basis: CacheBasis::Billed };
         }
         for cell in &mut task.cells {
             if cell.arm == Arm::Reference {
@@ -371,10 +357,7 @@ fn lost_trial((key, score): (CellKey, f64)) -> CellRecord {
         session: key.session,
         strategy: key.strategy,
         repeat: key.repeat,
-        live: Some(LiveRecord {
-            score: Some(score),
-            ..LiveRecord::default()
-        }),
+        live: Some(LiveRecord { score: Some(score), ..LiveRecord::default() }),
         ..CellRecord::default()
     }
 }

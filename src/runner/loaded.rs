@@ -97,10 +97,7 @@ impl ReadSession {
 /// Reads the sessions of a source, with the probes that were planted in them.
 pub(super) fn read(source: &SessionSource, counter_name: &str) -> Result<Vec<ReadSession>> {
     let of = |session: Session, counts, probes| ReadSession {
-        texts: Texts {
-            session: Arc::new(session),
-            counts,
-        },
+        texts: Texts { session: Arc::new(session), counts },
         probes,
         repeated: None,
     };
@@ -259,11 +256,7 @@ impl LoadedSession {
     pub(super) fn texts(&self) -> Result<Texts, NotReady> {
         let held = || {
             let mut held = self.held.lock();
-            if self.source.is_kept {
-                held.clone()
-            } else {
-                held.take()
-            }
+            if self.source.is_kept { held.clone() } else { held.take() }
         };
         if let Some(texts) = held() {
             return Ok(texts);
@@ -334,11 +327,7 @@ mod tests {
                 if at == 1 {
                     let of = "one".to_owned();
                     let (messages, is_all) = (2, false);
-                    let repeated = SharedPrefix {
-                        messages,
-                        is_all,
-                        of,
-                    };
+                    let repeated = SharedPrefix { messages, is_all, of };
                     read.shorten(repeated).unwrap();
                 }
                 let hash = native_hash(&read.texts.session);

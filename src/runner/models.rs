@@ -123,10 +123,7 @@ impl RunModels {
             judges,
             judging: models.judging,
             fitness: Fitness::default(),
-            times: Repetitions {
-                answers: models.answers,
-                judgements: models.judgements,
-            },
+            times: Repetitions { answers: models.answers, judgements: models.judgements },
             cassette: making.cassette,
             spending: making.spending,
             budget: models.budget,
@@ -262,11 +259,7 @@ pub(super) fn panel(models: &ModelsSetting) -> Option<ModelEntry> {
     let is_scripted = judges.iter().any(|it| it.kind == ModelKind::Scripted);
     (!judges.is_empty()).then(|| ModelEntry {
         name: names.join(" + "),
-        kind: if is_scripted {
-            ModelKind::Scripted
-        } else {
-            ModelKind::Live
-        },
+        kind: if is_scripted { ModelKind::Scripted } else { ModelKind::Live },
     })
 }
 

@@ -40,10 +40,7 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
         (None, Some(smallest)) => (smallest, KnownBy::Model),
         (None, None) => (Window::DEFAULT_TOKENS, KnownBy::Assumed),
     };
-    let own = Window {
-        max_output,
-        ..Window::new(tokens)
-    };
+    let own = Window { max_output, ..Window::new(tokens) };
     let mut compactions = session.compactions().iter();
     let compacts = compactions.any(RecordedCompaction::is_automatic);
     let largest = bill.largest();
@@ -131,11 +128,7 @@ mod tests {
     /// these of its messages.
     fn session(version: &str, compactions: &[(usize, &str, Option<u64>)]) -> Session {
         let messages = (0..8_u64).map(|at| {
-            let role = if at % 2 == 0 {
-                Role::User
-            } else {
-                Role::Assistant
-            };
+            let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
             let mut message = Message::text(role, format!("message {at}"));
             if role == Role::Assistant {
                 message.details.usage = Some(Usage::uncached(Tokens(at / 2 * 1_000), Tokens(7)));
@@ -144,15 +137,13 @@ mod tests {
             }
             Arc::new(message)
         });
-        let compactions = compactions
-            .iter()
-            .map(|(at, trigger, tokens)| RecordedCompaction {
-                at: *at,
-                trigger: Some(trigger.to_owned().into()),
-                pre_tokens: tokens.map(Tokens),
-                usage: None,
-                after: CompactedTo::Missing,
-            });
+        let compactions = compactions.iter().map(|(at, trigger, tokens)| RecordedCompaction {
+            at: *at,
+            trigger: Some(trigger.to_owned().into()),
+            pre_tokens: tokens.map(Tokens),
+            usage: None,
+            after: CompactedTo::Missing,
+        });
         Session::new(SessionParts {
             id: "a".to_owned(),
             messages: messages.collect(),

@@ -1,9 +1,6 @@
 //! In place of the servers of live models, in a build without HTTP: there are none.
 
-#![expect(
-    clippy::unused_self,
-    reason = "with the feature `http` there are servers"
-)]
+#![expect(clippy::unused_self, reason = "with the feature `http` there are servers")]
 
 use std::sync::Arc;
 
@@ -26,10 +23,7 @@ impl Servers {
         _: &Dialect,
         _: &Access<'_>,
     ) -> Result<Arc<dyn Model>> {
-        Err(PlanError::NoHttp {
-            model: live.model.clone(),
-            place: live.place.clone(),
-        })
+        Err(PlanError::NoHttp { model: live.model.clone(), place: live.place.clone() })
     }
 
     pub(super) fn until<T>(&self, _: &(dyn Fn() -> bool + Sync), work: impl FnOnce() -> T) -> T {

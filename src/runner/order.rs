@@ -35,10 +35,7 @@ impl Plan {
         let strategies = &self.scenario.strategies;
         let follows = strategies[at].follows()?;
         let at = strategies.iter().position(|spec| spec.name() == follows)?;
-        Some(ArmIndex {
-            kind: ArmKind::Strategy(at),
-            ..arm
-        })
+        Some(ArmIndex { kind: ArmKind::Strategy(at), ..arm })
     }
 
     /// The cells of a session: see [`Manifest::arms`](crate::record::Manifest::arms).

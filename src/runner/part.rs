@@ -48,10 +48,8 @@ impl Plan {
         let numbered = shards.enumerate();
         let works = numbered.map(|(at, shard)| (shard, work(&self.manifest, at)));
         let own = works.clone().filter(|(shard, _)| *shard == part.shard);
-        let [own, all] = [
-            own.map(|(_, work)| work).sum::<u64>(),
-            works.map(|(_, work)| work).sum(),
-        ];
+        let [own, all] =
+            [own.map(|(_, work)| work).sum::<u64>(), works.map(|(_, work)| work).sum()];
         own as f64 / all.max(1) as f64
     }
 

@@ -68,9 +68,8 @@ pub(super) fn of_session(
     let (mut own, mut billed) = (Usd::default(), Usd::default());
     for call in session.calls() {
         let details = &session.message(*call).details;
-        let Some((usage, cost)) = details
-            .usage
-            .and_then(|usage| Some((usage, own_prices.cost_of_call(&usage)?)))
+        let Some((usage, cost)) =
+            details.usage.and_then(|usage| Some((usage, own_prices.cost_of_call(&usage)?)))
         else {
             continue;
         };
@@ -142,10 +141,7 @@ pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) ->
 }
 
 fn cache_of(scenario: &Scenario, prices: &Prices, session: &Session, bill: &Usage) -> SessionCache {
-    let cache = |scheme: &str, basis| SessionCache {
-        scheme: scheme.to_owned(),
-        basis,
-    };
+    let cache = |scheme: &str, basis| SessionCache { scheme: scheme.to_owned(), basis };
     if let Some(own) = &scenario.cache.scheme {
         return cache(&own.name, CacheBasis::Set);
     }
@@ -254,11 +250,7 @@ mod tests {
         let session = session.unwrap();
         let prices = Prices::built_in().unwrap();
         let found = scheme(&scenario, &prices, &session);
-        assert_eq!(
-            (found.scheme.as_str(), found.basis),
-            expected,
-            "{own} {model:?} {usage:?}"
-        );
+        assert_eq!((found.scheme.as_str(), found.basis), expected, "{own} {model:?} {usage:?}");
         let schemes = schemes(&scenario, &prices, &session);
         assert_eq!(schemes[0].name, expected.0);
     }
@@ -292,12 +284,7 @@ mod tests {
         check(openai, None, None, ("auto-prefix", Assumed));
         check(own, claude, usage(9, 10, 0), ("ours", Set));
         // No sum is too large.
-        check(
-            "",
-            claude,
-            usage(u64::MAX, 1, u64::MAX),
-            ("anthropic-5m", Billed),
-        );
+        check("", claude, usage(u64::MAX, 1, u64::MAX), ("anthropic-5m", Billed));
     }
 
     #[test]
@@ -307,12 +294,7 @@ mod tests {
             cache_read: Tokens(30_000),
             ..Usage::uncached(Tokens(100), Tokens(400))
         };
-        let models = [
-            "claude-haiku-4-5",
-            "claude-haiku-4-5",
-            "claude-opus-4-6",
-            "nobody-1",
-        ];
+        let models = ["claude-haiku-4-5", "claude-haiku-4-5", "claude-opus-4-6", "nobody-1"];
         let messages = models.into_iter().flat_map(|model| {
             let mut answer = Message::text(Role::Assistant, "It is dry.");
             answer.details.usage = Some(usage);
@@ -330,16 +312,7 @@ mod tests {
         let table = Table::parse("s.toml", text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         let found = of_session(&scenario.cache, &prices, &session).unwrap();
-        let cost = |model: &str| {
-            prices
-                .of(model)
-                .unwrap()
-                .1
-                .per_token
-                .cost(&usage)
-                .unwrap()
-                .0
-        };
+        let cost = |model: &str| prices.of(model).unwrap().1.per_token.cost(&usage).unwrap().0;
         let billed = 3 * cost(models[0]) + cost(models[2]);
         let sum = 4 * found.per_token.cost(&usage).unwrap().0;
         assert!(sum.abs_diff(billed) * 200 < billed, "{sum} {billed}");
@@ -363,10 +336,6 @@ mod tests {
         let billed = 4 * cost(models[0]) + 2 * cost(models[2]);
         let sum = 4 * found.per_token.cost(&usage).unwrap().0;
         assert!(sum.abs_diff(billed) * 200 < billed, "{sum} {billed}");
-        assert!(
-            found
-                .models()
-                .ends_with("1 of claude-opus-4-6, 2 within others)")
-        );
+        assert!(found.models().ends_with("1 of claude-opus-4-6, 2 within others)"));
     }
 }

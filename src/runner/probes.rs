@@ -29,9 +29,7 @@ impl Plan {
     /// The same where other items are selected.
     pub fn planted_if(&self, selection: &Selection) -> Vec<usize> {
         let sessions = self.sessions.iter();
-        sessions
-            .map(|loaded| planted(&loaded.session, &loaded.probes, selection))
-            .collect()
+        sessions.map(|loaded| planted(&loaded.session, &loaded.probes, selection)).collect()
     }
 }
 
@@ -39,9 +37,7 @@ impl Plan {
 pub(super) fn planted(session: &Outline, probes: &[Probe], selection: &Selection) -> usize {
     let items = selection.items_at(&session.id, session.calls(), probes);
     let items = items.into_iter();
-    items
-        .filter(|item| probes[item.probe].kind() != ProbeKind::Decoy)
-        .count()
+    items.filter(|item| probes[item.probe].kind() != ProbeKind::Decoy).count()
 }
 
 /// Files of facts that a scenario names, by name, until their session is found. They take the place of

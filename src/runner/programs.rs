@@ -89,10 +89,7 @@ impl Plan {
         mut cells: BTreeSet<CellKey>,
         mut all: Vec<CellKey>,
     ) -> BTreeSet<CellKey> {
-        all.retain(|key| {
-            self.followed_cell(key)
-                .is_some_and(|lead| cells.contains(&lead))
-        });
+        all.retain(|key| self.followed_cell(key).is_some_and(|lead| cells.contains(&lead)));
         cells.extend(all);
         cells
     }
@@ -110,16 +107,11 @@ impl Plan {
             if own_cells.is_empty() {
                 continue;
             }
-            let now = ProgramState {
-                files: loaded_files(spec),
-                answers: None,
-            };
+            let now = ProgramState { files: loaded_files(spec), answers: None };
             if let Some(difference) = planned.difference(&now) {
                 let cells = self.with_followers(own_cells, done.iter().cloned().collect());
-                let why = format!(
-                    "the program of `{}` was edited meanwhile: {difference}",
-                    own.name
-                );
+                let why =
+                    format!("the program of `{}` was edited meanwhile: {difference}", own.name);
                 found.extend(cells.into_iter().map(|key| (key, why.clone())));
             }
         }
@@ -129,16 +121,12 @@ impl Plan {
     /// The cell whose sizes this one has, if it is of a control that follows a strategy.
     fn followed_cell(&self, key: &CellKey) -> Option<CellKey> {
         let strategy = self.spec(&key.strategy)?.follows()?.to_owned();
-        Some(CellKey {
-            strategy,
-            ..key.clone()
-        })
+        Some(CellKey { strategy, ..key.clone() })
     }
 
     /// Whether this strategy asks a program of the user's own.
     pub(super) fn is_of_program(&self, strategy: &str) -> bool {
-        self.spec(strategy)
-            .is_some_and(|spec| !spec.programs().is_empty())
+        self.spec(strategy).is_some_and(|spec| !spec.programs().is_empty())
     }
 
     fn spec(&self, strategy: &str) -> Option<&StrategySpec> {
@@ -177,9 +165,7 @@ impl Plan {
             let after = loaded_files(spec);
             files.retain(|name, hash| after.get(name) == Some(hash));
             let entry = &mut self.manifest.strategies[at];
-            entry.is_random = twice
-                .as_ref()
-                .is_some_and(|(first, second)| first != second);
+            entry.is_random = twice.as_ref().is_some_and(|(first, second)| first != second);
             let answers = twice.filter(|_| !entry.is_random);
             entry.program = Some(ProgramState {
                 files,
@@ -193,16 +179,11 @@ impl Plan {
     pub(super) fn has_planned_programs(&self) -> Result<()> {
         for at in self.programs() {
             let planned = self.manifest.strategies[at].program.clone();
-            let now = ProgramState {
-                files: loaded_files(&self.scenario.strategies[at]),
-                answers: None,
-            };
+            let now =
+                ProgramState { files: loaded_files(&self.scenario.strategies[at]), answers: None };
             if let Some(difference) = planned.unwrap_or_default().difference(&now) {
                 let strategy = self.manifest.strategies[at].name.clone();
-                return Err(PlanError::AnotherProgram {
-                    strategy,
-                    difference,
-                });
+                return Err(PlanError::AnotherProgram { strategy, difference });
             }
         }
         Ok(())

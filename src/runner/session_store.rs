@@ -135,9 +135,7 @@ fn is_small(texts: &Texts, entry: &SessionEntry, scenario: &Scenario) -> bool {
     prepared.is_ok_and(|prepared| {
         let prepared = prepared.billed(Arc::new(texts.bill(scenario)));
         let window = super::native::resolved(&scenario.window, entry.native_window, &prepared);
-        scenario
-            .window
-            .is_below_floor(window, prepared.bill().scale(0).head)
+        scenario.window.is_below_floor(window, prepared.bill().scale(0).head)
     })
 }
 
@@ -191,11 +189,7 @@ impl<'a> PlannedPart<'a> {
             *reads = source.sessions.iter().any(|id| wanted.contains(&**id));
             wanted.extend(source.after.iter().filter(|_| *reads).map(String::as_str));
         }
-        Ok(Self {
-            manifest,
-            own,
-            reads,
-        })
+        Ok(Self { manifest, own, reads })
     }
 
     /// Gives a session of this part its place in the manifest, and its main session.
@@ -431,11 +425,7 @@ impl Reading<'_> {
                 last = Some(id.clone());
             }
             if self.part.is_none_or(|part| part.own.contains_key(&*id)) {
-                placed.push(PlacedSession {
-                    read,
-                    source: texts.clone(),
-                    main,
-                });
+                placed.push(PlacedSession { read, source: texts.clone(), main });
             }
         }
         self.all.sources.push(planned);
@@ -490,10 +480,7 @@ impl Reading<'_> {
 }
 
 fn planned_source(source: &SessionSource) -> PlannedSource {
-    PlannedSource {
-        name: name_of(source),
-        ..PlannedSource::default()
-    }
+    PlannedSource { name: name_of(source), ..PlannedSource::default() }
 }
 
 /// Hash of the content of a session.

@@ -49,10 +49,9 @@ impl Sink<'_> {
                 self.outcome.missed = true;
                 self.has_stopped = true;
             }
-            Some(Unanswered::Unreached {
-                failure: CallFailure::Stopped { .. },
-                ..
-            }) => return ControlFlow::Continue(None),
+            Some(Unanswered::Unreached { failure: CallFailure::Stopped { .. }, .. }) => {
+                return ControlFlow::Continue(None);
+            }
             Some(Unanswered::NotStarted(why)) => {
                 self.outcome.unreached.push((key, why.to_string()));
             }
@@ -95,13 +94,9 @@ impl Sink<'_> {
         };
         let cells = Run::read(self.journal.folder())?.cells;
         let is_doubtful = |read: Tokens| cut::is_doubtful(read, window);
-        let doubtful = cells
-            .iter()
-            .filter(|cell| cell.read_sizes().any(is_doubtful));
+        let doubtful = cells.iter().filter(|cell| cell.read_sizes().any(is_doubtful));
         let sessions: BTreeSet<&str> = doubtful.map(|cell| &*cell.session).collect();
-        let void = cells
-            .iter()
-            .filter(|cell| sessions.contains(&*cell.session));
+        let void = cells.iter().filter(|cell| sessions.contains(&*cell.session));
         let void: BTreeSet<CellKey> = void.map(CellRecord::key).collect();
         self.withdraw(&void, plan)
     }

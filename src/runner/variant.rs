@@ -18,9 +18,7 @@ use crate::units::Tokens;
 pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
     let (window, cache, models) = (&scenario.window, &scenario.cache, &scenario.models);
     let sizes = scenario.sizes.name();
-    let head = window
-        .head
-        .map(|head| format!("{sizes}, head {head} where unknown"));
+    let head = window.head.map(|head| format!("{sizes}, head {head} where unknown"));
     let reserves = format!(
         "max_output {}, overflow_reserve {}",
         window.max_output.unwrap_or_default().0,
@@ -209,10 +207,7 @@ mod tests {
     fn go(plan: &Plan) -> usize {
         let folder = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(folder.path(), plan.manifest()).unwrap();
-        let workers = Workers {
-            threads: 1,
-            stop: StopToken::default(),
-        };
+        let workers = Workers { threads: 1, stop: StopToken::default() };
         let outcome = run(plan, &mut journal, &workers, &Silent).unwrap();
         assert_eq!(outcome.outstanding, 0);
         outcome.done_now
@@ -256,10 +251,7 @@ mod tests {
         plan.keep_prepared();
         let kept = |pacing| {
             let variant = plan.variant(scenario(20_000, pacing), &|_| true);
-            variant
-                .sessions
-                .iter()
-                .all(|loaded| loaded.cached.is_some())
+            variant.sessions.iter().all(|loaded| loaded.cached.is_some())
         };
         assert!(kept(30));
         assert!(!kept(600));

@@ -83,10 +83,8 @@ fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>> {
     let items = setting.as_list();
     let numbers: Option<BTreeSet<usize>> = items.and_then(|items| items.iter().map(call).collect());
     numbers.ok_or_else(|| {
-        let problem = format!(
-            "`{path}` must be a list of calls, counted from 0, not `{}`",
-            setting.value
-        );
+        let problem =
+            format!("`{path}` must be a list of calls, counted from 0, not `{}`", setting.value);
         SettingError::new(&setting.place, problem)
     })
 }
@@ -122,10 +120,7 @@ mod tests {
             "overflow_at = [-1]",
             "`faults.overflow_at` must be a list of calls, counted from 0, not `[-1]`",
         );
-        check(
-            "stream_cut = { attempts = 3 }",
-            "`faults.stream_cut.calls` must be set",
-        );
+        check("stream_cut = { attempts = 3 }", "`faults.stream_cut.calls` must be set");
         check(
             "stream_cut = { calls = [1], attempts = 0 }",
             "`faults.stream_cut.attempts` must be a whole number",

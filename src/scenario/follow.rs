@@ -13,9 +13,7 @@ pub(super) fn find_followed(
     place: &Place,
 ) -> Result<Vec<StrategySpec>> {
     let names = |specs: &[StrategySpec], follow: bool| -> Vec<String> {
-        let chosen = specs
-            .iter()
-            .filter(|spec| spec.follows().is_some() == follow);
+        let chosen = specs.iter().filter(|spec| spec.follows().is_some() == follow);
         chosen.map(|spec| spec.name().to_owned()).collect()
     };
     let (followers, leaders) = (names(&strategies, true), names(&strategies, false));
@@ -39,10 +37,8 @@ pub(super) fn find_followed(
             .iter()
             .filter(|other| other.follows().is_none() && other.base_name() == follows);
         let Some(meant) = alike.next().map(StrategySpec::name) else {
-            let problem = format!(
-                "`{}` follows `{follows}`, which the scenario does not run",
-                spec.name()
-            );
+            let problem =
+                format!("`{}` follows `{follows}`, which the scenario does not run", spec.name());
             let error = SettingError::new(place, problem).with_hint(format!(
                 "add `{follows}` to the strategies, or write a number of tokens, as in `tail@20000`"
             ));

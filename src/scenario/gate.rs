@@ -46,10 +46,8 @@ pub fn read_gate(table: &Table) -> Result<GateSetting> {
 
 fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>> {
     let Value::Table(table) = &setting.value else {
-        return Err(
-            SettingError::new(&setting.place, "`gate.margins` must be a table")
-                .with_hint("as in `margins = { facts = 0.03 }`"),
-        );
+        return Err(SettingError::new(&setting.place, "`gate.margins` must be a table")
+            .with_hint("as in `margins = { facts = 0.03 }`"));
     };
     let margin = |(metric, setting): &(String, Setting)| {
         let number = match &setting.value {

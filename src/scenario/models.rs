@@ -299,10 +299,8 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
     };
     let reader = named("reader")?;
     if reader == Some(ModelSetting::Offline) {
-        let problem = format!(
-            "`{}` cannot be `offline`: rules answer no questions",
-            path_of("reader")
-        );
+        let problem =
+            format!("`{}` cannot be `offline`: rules answer no questions", path_of("reader"));
         let hint =
             "`none` asks nobody, and the facts kept are measured all the same; or name a model";
         return Err(SettingError::new(keys.place_of("reader"), problem).with_hint(hint));
@@ -320,18 +318,8 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
             "above 1 needs a reader that may answer otherwise the next time",
             "reader",
         ),
-        (
-            "judgements",
-            judgements > 1 && judges.is_empty(),
-            "above 1 needs a judge",
-            "judge",
-        ),
-        (
-            "reader_window",
-            window.is_some() && reader.is_none(),
-            "needs a reader",
-            "reader",
-        ),
+        ("judgements", judgements > 1 && judges.is_empty(), "above 1 needs a judge", "judge"),
+        ("reader_window", window.is_some() && reader.is_none(), "needs a reader", "reader"),
     ] {
         if is_unmet {
             let error = SettingError::new(keys.place_of(name), format!("`models.{name}` {needs}"));
@@ -414,11 +402,9 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
     match &setting.value {
         Value::Text(word) if word == "offline" => Ok(Some(ModelSetting::Offline)),
         Value::Text(word) if word == "none" => Ok(None),
-        Value::Table(table) => table_of(
-            &CheckedTable::new(table, path, (&super::KEYS, "model"))?,
-            folder,
-        )
-        .map(Some),
+        Value::Table(table) => {
+            table_of(&CheckedTable::new(table, path, (&super::KEYS, "model"))?, folder).map(Some)
+        }
         value => {
             let problem = format!("`{path}` must be a model, not `{value}`");
             Err(SettingError::new(&setting.place, problem).with_hint(HINT))
@@ -453,11 +439,9 @@ fn table_of(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSetting> {
                 None => return Err(must_be_set("script")),
             },
         },
-        "cassette" => ModelSetting::Cassette {
-            name: id?,
-            provider: provider(keys, "provider"),
-            place,
-        },
+        "cassette" => {
+            ModelSetting::Cassette { name: id?, provider: provider(keys, "provider"), place }
+        }
         _ => live(id?, keys, folder)?,
     })
 }
@@ -532,9 +516,7 @@ fn live(model: String, keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSe
         temperature: keys.number("temperature").or(home.map(|_| 0.0)),
         limit,
         thinking: keys.whole("thinking_tokens").map_or(thinking, Tokens),
-        structured: keys
-            .setting("structured")
-            .map_or(is_own, |_| keys.flag("structured")),
+        structured: keys.setting("structured").map_or(is_own, |_| keys.flag("structured")),
         home,
         place: keys.place().clone(),
     }))

@@ -42,10 +42,8 @@ fn kinds(keys: &CheckedTable<'_>) -> Result<Vec<ProbeKind>> {
     let mut kinds: Vec<ProbeKind> = Vec::new();
     for name in names {
         let Some(kind) = ProbeKind::ALL.into_iter().find(|kind| kind.name() == name) else {
-            let problem = format!(
-                "`{}` names no kind of probe: `{name}`",
-                keys.reader().path_of("kinds")
-            );
+            let problem =
+                format!("`{}` names no kind of probe: `{name}`", keys.reader().path_of("kinds"));
             let all = ProbeKind::ALL.map(ProbeKind::name).join(", ");
             return Err(wrong(problem).with_hint(format!("kinds are {all}")));
         };

@@ -21,25 +21,16 @@ pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>> {
         }
         (None, Some(recipe)) => Ok((0..keys.whole("count").unwrap_or_default())
             .map(|n: u64| recipe.seed.wrapping_add(n))
-            .map(|seed| {
-                SessionSource::Synthetic(Recipe {
-                    seed,
-                    ..recipe.clone()
-                })
-            })
+            .map(|seed| SessionSource::Synthetic(Recipe { seed, ..recipe.clone() }))
             .collect()),
-        (Some(_), None) => wrong(
-            keys.place_of("count"),
-            "`sessions.count` needs `synthetic`: a file is read once",
-        ),
+        (Some(_), None) => {
+            wrong(keys.place_of("count"), "`sessions.count` needs `synthetic`: a file is read once")
+        }
         (Some(_), Some(_)) => {
             let problem = "`[[sessions]]` has both `path` and `synthetic`";
             Err(SettingError::new(table.place(), problem).with_hint("give each a table of its own"))
         }
-        (None, None) => wrong(
-            table.place(),
-            "`[[sessions]]` needs either `path` or `synthetic`",
-        ),
+        (None, None) => wrong(table.place(), "`[[sessions]]` needs either `path` or `synthetic`"),
     }
 }
 

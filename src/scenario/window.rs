@@ -141,14 +141,11 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger)> 
         }
     };
     // By default as much as the recorded product reserves.
-    let max_output = keys
-        .setting("max_output")
-        .and_then(|_| keys.whole("max_output"));
+    let max_output = keys.setting("max_output").and_then(|_| keys.whole("max_output"));
     if let WindowMode::Native(Some(tokens)) = size {
-        for (key, reserved) in [
-            ("max_output", max_output),
-            ("overflow_reserve", keys.whole("overflow_reserve")),
-        ] {
+        for (key, reserved) in
+            [("max_output", max_output), ("overflow_reserve", keys.whole("overflow_reserve"))]
+        {
             if let Some(reserved) = reserved.filter(|reserved| *reserved >= tokens.0) {
                 let problem = format!(
                     "`window.{key}` of {reserved} leaves no room in a window of {tokens} tokens"
@@ -194,11 +191,8 @@ mod tests {
             floor: Tokens(800),
         };
         let resolve = |mode, head| {
-            let native = NativeWindow {
-                tokens: Tokens(7),
-                max_output: Tokens(3),
-                known_by: KnownBy::Model,
-            };
+            let native =
+                NativeWindow { tokens: Tokens(7), max_output: Tokens(3), known_by: KnownBy::Model };
             let window = window(mode).resolve(native, Tokens(1_000), Tokens(head));
             window.tokens.0
         };

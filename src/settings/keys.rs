@@ -30,10 +30,7 @@ pub struct Key<'k> {
     pub doc: &'k str,
 }
 
-static EMPTY: Table = Table {
-    entries: Vec::new(),
-    place: Place::BuiltIn,
-};
+static EMPTY: Table = Table { entries: Vec::new(), place: Place::BuiltIn };
 
 fn range(key: &Table) -> Option<(u64, u64)> {
     let mut ends = key.list("whole")?.iter().map(|end| match end.value {
@@ -269,12 +266,7 @@ impl<'a> CheckedTable<'a> {
         (keys, section): (&'static Keys, &'static str),
     ) -> Self {
         let path = path.to_owned();
-        Self {
-            table,
-            path,
-            keys,
-            section,
-        }
+        Self { table, path, keys, section }
     }
 
     /// The same table, to be read key by key.
@@ -402,8 +394,6 @@ impl<'a> CheckedTable<'a> {
     pub fn files(&self, name: &str, folder: &Path) -> Vec<(PathBuf, Place)> {
         let files = self.reader().texts(name).ok().flatten();
         let files = files.into_iter().flatten();
-        files
-            .map(|file| (folder.join(file), self.place_of(name).clone()))
-            .collect()
+        files.map(|file| (folder.join(file), self.place_of(name).clone())).collect()
     }
 }

@@ -17,11 +17,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Reads `table`; `path` is its dotted path, empty for the whole file.
     pub fn new(table: &'a Table, path: impl Into<String>) -> Self {
-        Self {
-            table,
-            path: path.into(),
-            read_keys: BTreeSet::new(),
-        }
+        Self { table, path: path.into(), read_keys: BTreeSet::new() }
     }
 
     /// Where the table was written.
@@ -36,11 +32,7 @@ impl<'a> Reader<'a> {
 
     /// The dotted path of `key`.
     pub fn path_of(&self, key: &str) -> String {
-        if self.path.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.path)
-        }
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// The setting, if it is there.
@@ -57,10 +49,7 @@ impl<'a> Reader<'a> {
             value @ (Value::List(_) | Value::Table(_)) => value.kind().to_owned(),
         };
         let path = self.path_of(key);
-        SettingError::new(
-            &setting.place,
-            format!("`{path}` must be {wanted}, not {got}"),
-        )
+        SettingError::new(&setting.place, format!("`{path}` must be {wanted}, not {got}"))
     }
 
     /// Converts a value with `of`.
@@ -89,10 +78,7 @@ impl<'a> Reader<'a> {
         };
         let wrong = |item| self.wrong(key, item, wanted);
         let items = items.iter();
-        items
-            .map(|item| of(item).ok_or_else(|| wrong(item)))
-            .collect::<Result<_, _>>()
-            .map(Some)
+        items.map(|item| of(item).ok_or_else(|| wrong(item))).collect::<Result<_, _>>().map(Some)
     }
 
     /// A number between these, both included; one written without a fraction is at most `most`.
@@ -157,11 +143,7 @@ impl<'a> Reader<'a> {
 
     /// A number of at least 0.
     pub fn amount(&mut self, key: &str) -> Result<Option<f64>, SettingError> {
-        self.number(
-            key,
-            "a number of at least 0",
-            (0.0, f64::MAX, 1_000_000_000),
-        )
+        self.number(key, "a number of at least 0", (0.0, f64::MAX, 1_000_000_000))
     }
 
     /// Yes or no.
@@ -209,11 +191,8 @@ impl<'a> Reader<'a> {
         allowed: Option<&[Setting]>,
     ) -> Result<(), SettingError> {
         let texts = self.texts(key)?.unwrap_or_default();
-        let allowed: Vec<&str> = allowed
-            .into_iter()
-            .flatten()
-            .filter_map(Setting::as_text)
-            .collect();
+        let allowed: Vec<&str> =
+            allowed.into_iter().flatten().filter_map(Setting::as_text).collect();
         let unknown = texts.into_iter().find(|text| !allowed.contains(text));
         match (unknown.filter(|_| !allowed.is_empty()), self.setting(key)) {
             (Some(unknown), Some(setting)) => {

@@ -66,27 +66,13 @@ mod tests {
         // observers, twelve units, values missing; nominal 0.743.
         let missing = f64::NAN;
         let observers = [
-            [
-                1.0, 2.0, 3.0, 3.0, 2.0, 1.0, 4.0, 1.0, 2.0, missing, missing, missing,
-            ],
-            [
-                1.0, 2.0, 3.0, 3.0, 2.0, 2.0, 4.0, 1.0, 2.0, 5.0, missing, 3.0,
-            ],
-            [
-                missing, 3.0, 3.0, 3.0, 2.0, 3.0, 4.0, 2.0, 2.0, 5.0, 1.0, missing,
-            ],
-            [
-                1.0, 2.0, 3.0, 3.0, 2.0, 4.0, 4.0, 1.0, 2.0, 5.0, 1.0, missing,
-            ],
+            [1.0, 2.0, 3.0, 3.0, 2.0, 1.0, 4.0, 1.0, 2.0, missing, missing, missing],
+            [1.0, 2.0, 3.0, 3.0, 2.0, 2.0, 4.0, 1.0, 2.0, 5.0, missing, 3.0],
+            [missing, 3.0, 3.0, 3.0, 2.0, 3.0, 4.0, 2.0, 2.0, 5.0, 1.0, missing],
+            [1.0, 2.0, 3.0, 3.0, 2.0, 4.0, 4.0, 1.0, 2.0, 5.0, 1.0, missing],
         ];
         let units: Vec<Vec<f64>> = (0..12)
-            .map(|at| {
-                observers
-                    .iter()
-                    .map(|o| o[at])
-                    .filter(|v| !v.is_nan())
-                    .collect()
-            })
+            .map(|at| observers.iter().map(|o| o[at]).filter(|v| !v.is_nan()).collect())
             .collect();
         let nominal = krippendorffs_alpha(&units).unwrap();
         assert!((nominal - 0.743).abs() < 5e-4, "{nominal}");

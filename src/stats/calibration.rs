@@ -46,11 +46,7 @@ impl Rate {
         let n = these.clone().count() as f64;
         let value = these.filter(|one| one.judge == human).count() as f64 / n;
         let interval = wilson::interval(value, n)?;
-        Some(Self {
-            value,
-            low: interval.lower_bound,
-            high: interval.upper_bound,
-        })
+        Some(Self { value, low: interval.lower_bound, high: interval.upper_bound })
     }
 }
 
@@ -154,11 +150,7 @@ impl Calibration {
             (q0 * m0 + 1.0, m0 + 2.0),
             (q1 * m1 + 1.0, m1 + 2.0),
         )?;
-        Some(Rate {
-            value: theta,
-            low: lower.min(theta),
-            high: upper.max(theta),
-        })
+        Some(Rate { value: theta, low: lower.min(theta), high: upper.max(theta) })
     }
 }
 
@@ -203,15 +195,10 @@ mod tests {
 
     /// So many of each: both right, people only, judge only, both wrong.
     fn labelled(both: usize, human: usize, judge: usize, neither: usize) -> Vec<LabelledAnswer> {
-        [
-            (true, true, both),
-            (true, false, human),
-            (false, true, judge),
-            (false, false, neither),
-        ]
-        .into_iter()
-        .flat_map(|(human, judge, count)| vec![LabelledAnswer { human, judge }; count])
-        .collect()
+        [(true, true, both), (true, false, human), (false, true, judge), (false, false, neither)]
+            .into_iter()
+            .flat_map(|(human, judge, count)| vec![LabelledAnswer { human, judge }; count])
+            .collect()
     }
 
     #[track_caller]
@@ -222,9 +209,7 @@ mod tests {
     #[test]
     fn a_judge_is_calibrated_with_enough_labels_and_agreement() {
         let fitness = |both, human, judge, neither| {
-            Calibration::of(&labelled(both, human, judge, neither))
-                .unwrap()
-                .fitness
+            Calibration::of(&labelled(both, human, judge, neither)).unwrap().fitness
         };
         assert_eq!(fitness(55, 5, 4, 36), CalibrationStatus::Calibrated);
         assert_eq!(fitness(11, 1, 1, 7), CalibrationStatus::Provisional);
@@ -238,11 +223,7 @@ mod tests {
     fn the_correction_is_that_of_rogan_and_gladen() {
         // q1 = 0.9, q0 = 0.8, 100 labels of each; the judge calls 590 of 1,000 right.
         let judge = Calibration::of(&labelled(90, 10, 20, 80)).unwrap();
-        let Rate {
-            value: theta,
-            low,
-            high,
-        } = judge.corrected(590, 1_000).unwrap();
+        let Rate { value: theta, low, high } = judge.corrected(590, 1_000).unwrap();
         check(theta, (0.59 + 0.8 - 1.0) / 0.7);
         // The delta method without its adjustments is near where there is much of everything.
         let variance = (0.59 * 0.41 / 1_000.0
@@ -275,12 +256,7 @@ mod tests {
     #[test]
     fn the_limits_are_those_of_lang_and_reiczigel() {
         for (labels, (called, judged), lower, upper) in [
-            (
-                (90, 10, 20, 80),
-                (590, 1000),
-                0.474_697_650_742,
-                0.640_975_982_449,
-            ),
+            ((90, 10, 20, 80), (590, 1000), 0.474_697_650_742, 0.640_975_982_449),
             ((18, 2, 3, 17), (2, 60), 0.0, 0.048_605_850_583),
             ((9, 1, 1, 9), (38, 40), 0.848_609_802_035, 1.0),
             ((45, 5, 0, 50), (0, 30), 0.0, 0.140_529_312_528),
@@ -330,10 +306,7 @@ mod tests {
                     }
                 }
             }
-            assert!(
-                (0.93..=0.998).contains(&covered),
-                "{share} {q0} {q1}: {covered}"
-            );
+            assert!((0.93..=0.998).contains(&covered), "{share} {q0} {q1}: {covered}");
         }
     }
 

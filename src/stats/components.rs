@@ -59,11 +59,7 @@ impl Components {
             further[level] += 1;
             let removes = 1.0 - self.variance(further) / now;
             let (removes, calls) = (if now > 0.0 { removes } else { 0.0 }, calls[level]);
-            Advice {
-                level,
-                removes,
-                calls,
-            }
+            Advice { level, removes, calls }
         });
         let mut advice: Vec<Advice> = advice.collect();
         advice.sort_by(|left, right| {
@@ -108,9 +104,7 @@ mod tests {
         // Sums of 12 uniform draws: variance 1 each, scaled to 0.09, 0.04 and 0.01.
         let mut draws = Draws::new(5, "components");
         let mut noise = |sd: f64| {
-            let sum: f64 = (0..12)
-                .map(|_| (draws.bits() >> 11) as f64 / 2f64.powi(53))
-                .sum();
+            let sum: f64 = (0..12).map(|_| (draws.bits() >> 11) as f64 / 2f64.powi(53)).sum();
             sd * (sum - 6.0)
         };
         let levels = [3, 3, 2];

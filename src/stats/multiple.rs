@@ -27,10 +27,7 @@ mod tests {
     fn check(adjusted: &[f64], expected: &[f64]) {
         assert_eq!(adjusted.len(), expected.len());
         for (ours, theirs) in adjusted.iter().zip(expected) {
-            assert!(
-                (ours - theirs).abs() < 1e-12,
-                "{adjusted:?} is not {expected:?}"
-            );
+            assert!((ours - theirs).abs() < 1e-12, "{adjusted:?} is not {expected:?}");
         }
     }
 

@@ -31,10 +31,7 @@ pub struct PairedSession {
 impl PairedSession {
     /// A session that has one value on each side.
     pub fn of(baseline: f64, candidate: f64) -> Self {
-        let mut session = Self {
-            values: Some((baseline, candidate)),
-            ..Self::default()
-        };
+        let mut session = Self { values: Some((baseline, candidate)), ..Self::default() };
         session.counts.add(baseline, candidate);
         session
     }
@@ -172,10 +169,7 @@ mod tests {
     #[test]
     fn the_sessions_of_a_cluster_are_one() {
         let main = PairedSession::of(1.0, 0.0);
-        let side = PairedSession {
-            unscored: 2,
-            ..PairedSession::of(1.0, 1.0)
-        };
+        let side = PairedSession { unscored: 2, ..PairedSession::of(1.0, 1.0) };
         let unknown = PairedSession::default();
         let clusters = [vec![main, side, unknown], vec![side], vec![unknown]];
         let found = PairedDifference::of(&clusters, 1).unwrap();

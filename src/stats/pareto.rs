@@ -57,14 +57,8 @@ mod tests {
 
     #[test]
     fn what_is_beaten_in_everything_is_off_the_front() {
-        let points = points(&[
-            (0.1, 0.9),
-            (0.5, 0.8),
-            (0.4, 0.8),
-            (0.9, 0.1),
-            (0.5, 0.8),
-            (f64::NAN, 1.0),
-        ]);
+        let points =
+            points(&[(0.1, 0.9), (0.5, 0.8), (0.4, 0.8), (0.9, 0.1), (0.5, 0.8), (f64::NAN, 1.0)]);
         assert_eq!(front(&points), [true, true, false, true, true, false]);
         assert!(front(&[]).is_empty());
     }

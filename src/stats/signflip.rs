@@ -37,11 +37,7 @@ pub fn test(differences: &[f64], seed: u64) -> Option<SignFlip> {
     // A session without a difference is the same under both signs.
     let moved: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
     let is_exact = moved.len() <= MOST_EXACT;
-    let p = if is_exact {
-        exact(&moved)
-    } else {
-        drawn(&moved, DRAWN_PATTERNS, seed)
-    };
+    let p = if is_exact { exact(&moved) } else { drawn(&moved, DRAWN_PATTERNS, seed) };
     Some(SignFlip { p, exact: is_exact })
 }
 
@@ -120,16 +116,12 @@ mod tests {
         for sessions in 2..=12 {
             for _ in 0..20 {
                 // Few distinct values, so that ties abound.
-                let differences: Vec<f64> = (0..sessions)
-                    .map(|_| (draws.index(9) as f64 - 4.0) / 3.0)
-                    .collect();
+                let differences: Vec<f64> =
+                    (0..sessions).map(|_| (draws.index(9) as f64 - 4.0) / 3.0).collect();
                 let p = test(&differences, 1).unwrap();
                 assert!(p.exact);
                 let counted = brute(&differences);
-                assert!(
-                    (p.p - counted).abs() < 1e-12,
-                    "{differences:?}: {p:?} {counted}"
-                );
+                assert!((p.p - counted).abs() < 1e-12, "{differences:?}: {p:?} {counted}");
             }
         }
     }
@@ -150,11 +142,7 @@ mod tests {
         // scipy.stats.permutation_test(permutation_type="samples") over all patterns
         let sums = [-2.0, 1.0, 0.0, -4.0, -1.0, 2.0, -3.0, 0.0, -1.0, -2.0];
         let sizes = [8.0, 12.0, 5.0, 20.0, 9.0, 11.0, 7.0, 16.0, 10.0, 13.0];
-        let means: Vec<f64> = sums
-            .iter()
-            .zip(sizes)
-            .map(|(sum, size)| sum / size)
-            .collect();
+        let means: Vec<f64> = sums.iter().zip(sizes).map(|(sum, size)| sum / size).collect();
         assert!((test(&means, 1).unwrap().p - 0.117_187_5).abs() < 1e-12);
     }
 

@@ -37,11 +37,7 @@ enum Process {
     MostlyTies,
 }
 
-const PROCESSES: [Process; 3] = [
-    Process::LogitNormal,
-    Process::HeavyTailed,
-    Process::MostlyTies,
-];
+const PROCESSES: [Process; 3] = [Process::LogitNormal, Process::HeavyTailed, Process::MostlyTies];
 
 /// Rejections of the null, by method.
 #[derive(Debug, Clone, Copy, Default)]
@@ -70,17 +66,11 @@ impl RejectionCounts {
 
 /// Effects at 1,024 evenly spaced shares of their distribution.
 fn effects(quantile: impl Fn(f64) -> f64) -> Vec<f64> {
-    (0..1_024)
-        .map(|at| quantile((f64::from(at) + 0.5) / 1_024.0))
-        .collect()
+    (0..1_024).map(|at| quantile((f64::from(at) + 0.5) / 1_024.0)).collect()
 }
 
 /// Of 2³² draws, how many are a success at these log odds.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "between 0 and 2³²"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 2³²")]
 fn threshold(log_odds: f64) -> u64 {
     (4_294_967_296.0 / (1.0 + libm::exp(-log_odds))) as u64
 }
@@ -102,18 +92,12 @@ fn experiment(
                 Process::LogitNormal => {
                     let level = 0.8 + effect(draws, normal);
                     let old = level + 0.8 * effect(draws, normal);
-                    (
-                        threshold(old),
-                        threshold(level + 0.8 * effect(draws, normal)),
-                    )
+                    (threshold(old), threshold(level + 0.8 * effect(draws, normal)))
                 }
                 Process::HeavyTailed => {
                     let level = 0.8 + effect(draws, normal);
                     let old = level + 0.6 * effect(draws, heavy);
-                    (
-                        threshold(old),
-                        threshold(level + 0.6 * effect(draws, heavy)),
-                    )
+                    (threshold(old), threshold(level + 0.6 * effect(draws, heavy)))
                 }
                 Process::MostlyTies => (429_496_730, threshold(2.0 * effect(draws, normal))),
             };
@@ -206,10 +190,7 @@ fn what_is_shown_by_default_is_wrong_as_rarely_as_it_says_and_what_is_refused_is
             }
             for (method, count) in defaults {
                 let share = share(count);
-                assert!(
-                    share <= MOST,
-                    "{method} at {sessions} sessions, {process:?}: {share}"
-                );
+                assert!(share <= MOST, "{method} at {sessions} sessions, {process:?}: {share}");
             }
             if sessions <= 12 {
                 let refused = [rejected.bootstrap, rejected.mcnemar, rejected.probe_level_t];
@@ -234,20 +215,14 @@ fn on_a_suite(sessions: usize, noisy: usize, repeats: usize, items: Option<usize
             _ if at >= noisy => 0.5,
             // A share of probes that are right by the toss of a coin.
             Some(items) => {
-                let right = (0..items)
-                    .filter(|_| draws.bits().is_multiple_of(2))
-                    .count();
+                let right = (0..items).filter(|_| draws.bits().is_multiple_of(2)).count();
                 right as f64 / items as f64
             }
             None => normal[draws.index(1_024)],
         };
         let mut side = |at: usize| (0..repeats).map(|_| value(at)).collect::<Vec<f64>>();
-        let seen: Vec<Repeats> = (0..sessions)
-            .map(|at| Repeats {
-                baseline: side(at),
-                candidate: side(at),
-            })
-            .collect();
+        let seen: Vec<Repeats> =
+            (0..sessions).map(|at| Repeats { baseline: side(at), candidate: side(at) }).collect();
         let found = suite::compare_with(&seen, 39, seed).unwrap();
         let mut bounds = Bounds::estimated(&found.estimate, found.freedom).unwrap();
         bounds.permuted = Some(found.p);
@@ -260,14 +235,11 @@ fn on_a_suite(sessions: usize, noisy: usize, repeats: usize, items: Option<usize
             u32::from(found.estimate.point_estimate + pooled * error < 0.0),
         )
     };
-    let (ours, refused) = (0..u64::from(*RUNS)).into_par_iter().map(one).reduce(
-        || (0, 0),
-        |left, right| (left.0 + right.0, left.1 + right.1),
-    );
-    (
-        f64::from(ours) / f64::from(*RUNS),
-        f64::from(refused) / f64::from(*RUNS),
-    )
+    let (ours, refused) = (0..u64::from(*RUNS))
+        .into_par_iter()
+        .map(one)
+        .reduce(|| (0, 0), |left, right| (left.0 + right.0, left.1 + right.1));
+    (f64::from(ours) / f64::from(*RUNS), f64::from(refused) / f64::from(*RUNS))
 }
 
 #[test]
@@ -289,10 +261,7 @@ fn a_suite_with_few_repeats_is_called_regressed_as_rarely_as_promised() {
         );
         worst = worst.max(refused);
     }
-    assert!(
-        worst > TOO_OFTEN,
-        "pooled degrees of freedom: {worst} at most"
-    );
+    assert!(worst > TOO_OFTEN, "pooled degrees of freedom: {worst} at most");
 }
 
 #[test]

@@ -158,17 +158,8 @@ mod tests {
 
     #[test]
     fn sessions_without_noise_lend_no_certainty_to_one_with_it() {
-        let mut sessions = vec![
-            Repeats {
-                baseline: vec![1.0, 1.0],
-                candidate: vec![1.0, 1.0],
-            };
-            3
-        ];
-        sessions.push(Repeats {
-            baseline: vec![0.0, 0.2],
-            candidate: vec![0.3, 0.8],
-        });
+        let mut sessions = vec![Repeats { baseline: vec![1.0, 1.0], candidate: vec![1.0, 1.0] }; 3];
+        sessions.push(Repeats { baseline: vec![0.0, 0.2], candidate: vec![0.3, 0.8] });
         let difference = compare(&sessions, 1).unwrap();
         // v = 0.02/2 and 0.125/2; (0.0725)²/(0.01² + 0.0625²) = 1.312: rounded down.
         assert_eq!((difference.freedom, difference.repeats), (1, 2));
@@ -190,14 +181,8 @@ mod tests {
         let third = (0.1 + 0.2) / 0.9;
         let dusty = vec![third, 0.3 / 0.9, 1.0 / 3.0];
         assert!(dusty[0] > dusty[2], "they differ in the last bit");
-        let still = Repeats {
-            baseline: dusty.clone(),
-            candidate: vec![1.0 / 3.0; 3],
-        };
-        let steady = Repeats {
-            baseline: vec![0.5; 3],
-            candidate: vec![0.5; 3],
-        };
+        let still = Repeats { baseline: dusty.clone(), candidate: vec![1.0 / 3.0; 3] };
+        let steady = Repeats { baseline: vec![0.5; 3], candidate: vec![0.5; 3] };
         let difference = compare(&[still, steady.clone(), steady], 1).unwrap();
         assert_eq!(difference.freedom, 12);
         assert!((difference.p - 1.0).abs() < 1e-12, "{}", difference.p);
@@ -205,10 +190,7 @@ mod tests {
 
     #[test]
     fn the_same_answers_on_both_sides_differ_by_nothing() {
-        let same = Repeats {
-            baseline: vec![0.2, 0.4],
-            candidate: vec![0.4, 0.2],
-        };
+        let same = Repeats { baseline: vec![0.2, 0.4], candidate: vec![0.4, 0.2] };
         let difference = compare(&[same], 1).unwrap();
         assert!((difference.p - 1.0).abs() < 1e-12);
     }

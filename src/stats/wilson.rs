@@ -60,9 +60,8 @@ mod tests {
         let together: Vec<Vec<f64>> = (0..10).map(|at| vec![f64::from(at % 2); 20]).collect();
         let (wide, effective) = of_sessions(&together).unwrap();
         assert!((effective - 10.0).abs() < 1e-9, "{effective}");
-        let apart: Vec<Vec<f64>> = (0..10)
-            .map(|_| (0..20).map(|at| f64::from(at % 2)).collect())
-            .collect();
+        let apart: Vec<Vec<f64>> =
+            (0..10).map(|_| (0..20).map(|at| f64::from(at % 2)).collect()).collect();
         let (narrow, effective) = of_sessions(&apart).unwrap();
         assert!((effective - 200.0).abs() < 1e-9, "{effective}");
         let width = |i: ConfidenceInterval| i.upper_bound - i.lower_bound;

@@ -14,18 +14,12 @@ pub static CONTROLS: &[(&str, &str)] = &[
         "tail@N",
         "the newest API rounds within N tokens, cut when the scenario's trigger fires; always valid",
     ),
-    (
-        "random@N",
-        "the newest API round and others by lot, within N tokens; else as `tail@N`",
-    ),
+    ("random@N", "the newest API round and others by lot, within N tokens; else as `tail@N`"),
     (
         "tail@STRATEGY",
         "the newest API rounds within the size STRATEGY has, cut wherever it changes its context",
     ),
-    (
-        "random@STRATEGY",
-        "the newest API round and others by lot; else as `tail@STRATEGY`",
-    ),
+    ("random@STRATEGY", "the newest API round and others by lot; else as `tail@STRATEGY`"),
     (
         "METHOD@STRATEGY",
         "the rounds that another method of `select` chooses (`lead`, `textrank`, `tfidf`, \

@@ -49,18 +49,13 @@ impl Cut {
     /// The nearest place at `at` or before it that may be cut.
     pub fn snap_back(self, entries: &[Entry], at: usize) -> usize {
         let at = at.min(entries.len());
-        (0..=at)
-            .rev()
-            .find(|at| self.allows(entries, *at))
-            .unwrap_or(0)
+        (0..=at).rev().find(|at| self.allows(entries, *at)).unwrap_or(0)
     }
 
     /// The nearest place at `at` or behind it that may be cut.
     pub fn snap_forward(self, entries: &[Entry], at: usize) -> usize {
         let end = entries.len();
-        (at.min(end)..end)
-            .find(|at| self.allows(entries, *at))
-            .unwrap_or(end)
+        (at.min(end)..end).find(|at| self.allows(entries, *at)).unwrap_or(end)
     }
 }
 
@@ -78,11 +73,7 @@ fn separates_pair(entries: &[Entry], at: usize) -> bool {
     let (front, behind) = entries.split_at(at);
     let is = |wanted: Role| move |entry: &&Entry| entry.role() == wanted;
     // In front: the answers so far, then the turn that asked.
-    let asked = front
-        .iter()
-        .rev()
-        .skip_while(is(Role::User))
-        .take_while(is(Role::Assistant));
+    let asked = front.iter().rev().skip_while(is(Role::User)).take_while(is(Role::Assistant));
     let is_users = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.role() == Role::User);
     if !is_users(behind.first()) && is_users(front.last()) {
         return false;
@@ -179,10 +170,9 @@ mod tests {
             'm' => Message::text(Role::User, "injected").with_tags([Tag::Meta]),
             'A' => Message::new(Role::Assistant, vec![call("a"), call("b")]),
             'B' => in_call("2", Message::new(Role::Assistant, vec![call("b")])),
-            '1' | '2' => in_call(
-                letter.encode_utf8(&mut [0; 4]),
-                Message::text(Role::Assistant, "said"),
-            ),
+            '1' | '2' => {
+                in_call(letter.encode_utf8(&mut [0; 4]), Message::text(Role::Assistant, "said"))
+            }
             'a' | 'b' => answer(letter.encode_utf8(&mut [0; 4])),
             _ => Message::text(Role::Assistant, "said"),
         };
@@ -201,9 +191,8 @@ mod tests {
         let entries = entries(letters);
         let cuts = [Cut::None, Cut::Pair, Cut::Batch, Cut::Round, Cut::Turn];
         for (cut, legal) in cuts.into_iter().zip(legal) {
-            let found: Vec<usize> = (1..entries.len())
-                .filter(|at| cut.allows(&entries, *at))
-                .collect();
+            let found: Vec<usize> =
+                (1..entries.len()).filter(|at| cut.allows(&entries, *at)).collect();
             assert_eq!(found, legal, "{cut:?} in {letters}");
         }
     }
@@ -211,16 +200,7 @@ mod tests {
     #[test]
     fn each_kind_allows_less_than_the_one_before() {
         check("tAabs", [&[1, 2, 3, 4], &[1, 4], &[1, 4], &[1, 4], &[]]);
-        check(
-            "tsAabts",
-            [
-                &[1, 2, 3, 4, 5, 6],
-                &[1, 2, 5, 6],
-                &[1, 5, 6],
-                &[1, 5, 6],
-                &[5],
-            ],
-        );
+        check("tsAabts", [&[1, 2, 3, 4, 5, 6], &[1, 2, 5, 6], &[1, 5, 6], &[1, 5, 6], &[5]]);
         check("tAsab", [&[1, 2, 3, 4], &[1], &[1], &[1], &[]]);
         check("tsms", [&[1, 2, 3], &[1, 2, 3], &[1, 2, 3], &[1, 3], &[]]);
     }
@@ -254,11 +234,7 @@ mod tests {
             assert_eq!(found, starts, "{letters}");
             let ends: Vec<usize> = rounds.iter().map(|round| round.end).collect();
             let next = starts.iter().skip(1).copied().chain([letters.len()]);
-            assert_eq!(
-                ends,
-                next.take(starts.len()).collect::<Vec<_>>(),
-                "{letters}"
-            );
+            assert_eq!(ends, next.take(starts.len()).collect::<Vec<_>>(), "{letters}");
         }
     }
 

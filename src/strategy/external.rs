@@ -77,11 +77,7 @@ pub struct Programs {
 impl Programs {
     /// Programs that are started so.
     pub fn on(host: Host) -> Self {
-        Self {
-            host: Some(Arc::new(host)),
-            waiting: Arc::default(),
-            shuffled: Arc::default(),
-        }
+        Self { host: Some(Arc::new(host)), waiting: Arc::default(), shuffled: Arc::default() }
     }
 
     /// The same programs, in processes of their own in which sets have another order.
@@ -89,12 +85,7 @@ impl Programs {
         match &self.host {
             Some(host) if host.caller.is_none() => {
                 let hash_seed = host.hash_seed + 1;
-                let shuffled = || {
-                    Box::new(Self::on(Host {
-                        hash_seed,
-                        ..Host::clone(host)
-                    }))
-                };
+                let shuffled = || Box::new(Self::on(Host { hash_seed, ..Host::clone(host) }));
                 Self::clone(self.shuffled.get_or_init(shuffled))
             }
             _ => self.clone(),
@@ -136,11 +127,7 @@ impl Programs {
         let started = Process::start(host, launch);
         let said = started.map(|process| process.hello.files.clone());
         let said = said.unwrap_or_default();
-        if said.is_empty() {
-            loaded::below_folders(host, launch)
-        } else {
-            said
-        }
+        if said.is_empty() { loaded::below_folders(host, launch) } else { said }
     }
 
     /// The answer of this command's program to `hello`.

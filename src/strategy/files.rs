@@ -35,12 +35,8 @@ const PATH_KEYS: [&str; 10] = [
 const CONTENT_KEYS: [&str; 4] = ["content", "contents", "file_text", "new_content"];
 
 /// The lines of a patch that name a file it changes.
-const PATCH_LINES: [&str; 4] = [
-    "*** Update File: ",
-    "*** Add File: ",
-    "*** Delete File: ",
-    "+++ b/",
-];
+const PATCH_LINES: [&str; 4] =
+    ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/"];
 
 /// Commands that show the file that they name last.
 const SHOWS: [&str; 5] = ["cat ", "head ", "nl ", "sed -n ", "tail "];
@@ -61,16 +57,9 @@ pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
     // The other arguments, in the order of their names; a null argument counts as absent.
     let rest: BTreeMap<&String, &Value> = input.as_object()?.iter().collect();
     let is_rest = |name: &str, value: &Value| name != key && name != "command" && !value.is_null();
-    let rest = rest
-        .into_iter()
-        .filter(|(name, value)| is_rest(name, value));
-    let range: Vec<String> = rest
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
-    Some(View {
-        path,
-        range: range.join(","),
-    })
+    let rest = rest.into_iter().filter(|(name, value)| is_rest(name, value));
+    let range: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
+    Some(View { path, range: range.join(",") })
 }
 
 /// The files that the tool use changes, if it does.
@@ -168,9 +157,7 @@ fn removed_by(input: &Value) -> Vec<String> {
         return Vec::new();
     };
     let parts = command.split_whitespace().skip_while(|part| *part != "rm");
-    let parts = parts
-        .skip(1)
-        .take_while(|part| !matches!(*part, "&&" | "||" | "|"));
+    let parts = parts.skip(1).take_while(|part| !matches!(*part, "&&" | "||" | "|"));
     let mut removed = Vec::new();
     for part in parts {
         let path = part.trim_end_matches(';');
@@ -199,9 +186,7 @@ fn is_view(input: &Value) -> bool {
 }
 
 fn path_key(input: &Value) -> Option<&'static str> {
-    PATH_KEYS
-        .into_iter()
-        .find(|key| input.get(key).is_some_and(Value::is_string))
+    PATH_KEYS.into_iter().find(|key| input.get(key).is_some_and(Value::is_string))
 }
 
 fn plain(path: &str) -> String {
@@ -225,11 +210,7 @@ mod tests {
     #[test]
     fn a_read_names_a_file_and_a_part_of_it() {
         for (class, input, view) in [
-            (
-                ToolClass::Read,
-                r#"{"file_path":"a.rs"}"#,
-                Some(("a.rs", "")),
-            ),
+            (ToolClass::Read, r#"{"file_path":"a.rs"}"#, Some(("a.rs", ""))),
             (
                 ToolClass::Read,
                 r#"{"limit":9,"filePath":"./a.rs","offset":1}"#,
@@ -245,19 +226,13 @@ mod tests {
                 r#"{"command":"view","path":"a.rs","view_range":[1,2]}"#,
                 Some(("a.rs", "view_range=[1,2]")),
             ),
-            (
-                ToolClass::Edit,
-                r#"{"command":"insert","path":"a.rs"}"#,
-                None,
-            ),
+            (ToolClass::Edit, r#"{"command":"insert","path":"a.rs"}"#, None),
             (ToolClass::Read, r#"{"paths":["a.rs"]}"#, None),
             (ToolClass::Read, r#""a.rs""#, None),
             (ToolClass::Grep, r#"{"path":"a.rs"}"#, None),
         ] {
-            let view = view.map(|(path, range)| View {
-                path: path.to_owned(),
-                range: range.to_owned(),
-            });
+            let view =
+                view.map(|(path, range)| View { path: path.to_owned(), range: range.to_owned() });
             assert_eq!(view_of(&tool(class, input)), view, "{input}");
         }
     }
@@ -265,27 +240,15 @@ mod tests {
     #[test]
     fn a_change_names_its_files() {
         for (class, input, files) in [
-            (
-                ToolClass::Edit,
-                r#"{"path":"./a.rs","old_str":"x"}"#,
-                &["a.rs"][..],
-            ),
-            (
-                ToolClass::Write,
-                r#"{"file_path":"b.rs","content":"x"}"#,
-                &["b.rs"],
-            ),
+            (ToolClass::Edit, r#"{"path":"./a.rs","old_str":"x"}"#, &["a.rs"][..]),
+            (ToolClass::Write, r#"{"file_path":"b.rs","content":"x"}"#, &["b.rs"]),
             (ToolClass::Edit, r#"{"command":"view","path":"a.rs"}"#, &[]),
             (
                 ToolClass::Edit,
                 r#""*** Begin Patch\n*** Update File: a.rs\n+x\n*** Add File: b.rs\n""#,
                 &["a.rs", "b.rs"],
             ),
-            (
-                ToolClass::Edit,
-                r#"{"patch":"--- a/a.rs\n+++ b/a.rs\n"}"#,
-                &["a.rs"],
-            ),
+            (ToolClass::Edit, r#"{"patch":"--- a/a.rs\n+++ b/a.rs\n"}"#, &["a.rs"]),
             (ToolClass::Shell, r#"{"path":"a.rs"}"#, &[]),
         ] {
             assert_eq!(changed_by(&tool(class, input)), files, "{input}");
@@ -297,11 +260,7 @@ mod tests {
         use ArtifactVerb::{Created, Deleted, Modified, Read};
         for (class, input, touched) in [
             (ToolClass::Read, r#"{"path":"./a"}"#, &[(Read, "a")][..]),
-            (
-                ToolClass::Write,
-                r#"{"path":"a","content":"x"}"#,
-                &[(Created, "a")],
-            ),
+            (ToolClass::Write, r#"{"path":"a","content":"x"}"#, &[(Created, "a")]),
             (ToolClass::Edit, r#"{"path":"a"}"#, &[(Modified, "a")]),
             (
                 ToolClass::Edit,
@@ -358,18 +317,12 @@ mod tests {
     #[test]
     fn only_a_whole_file_is_written() {
         let write = tool(ToolClass::Write, r#"{"file_path":"a","content":"text"}"#);
-        assert_eq!(
-            written_by(&write),
-            Some(("a".to_owned(), "text".to_owned()))
-        );
+        assert_eq!(written_by(&write), Some(("a".to_owned(), "text".to_owned())));
         let edit = tool(ToolClass::Edit, r#"{"file_path":"a","new_string":"text"}"#);
         assert_eq!(written_by(&edit), None);
         let read = tool(ToolClass::Read, r#"{"file_path":"a","content":"text"}"#);
         assert_eq!(written_by(&read), None);
-        let view = tool(
-            ToolClass::Edit,
-            r#"{"command":"view","path":"a","file_text":"text"}"#,
-        );
+        let view = tool(ToolClass::Edit, r#"{"command":"view","path":"a","file_text":"text"}"#);
         assert_eq!(written_by(&view), None);
     }
 }

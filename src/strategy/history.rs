@@ -75,10 +75,7 @@ impl History {
             self.is_edited = !left.applied.is_empty();
             return left;
         };
-        let mut state = Compaction {
-            applied: Vec::new(),
-            ..left
-        };
+        let mut state = Compaction { applied: Vec::new(), ..left };
         if state.outcome.is_ok() {
             let target = standing(state.context.entries(), sent.entries());
             let edits = edits_to(sent.entries(), target);
@@ -160,22 +157,10 @@ mod tests {
     fn what_was_made_for_the_call_before_is_forgotten() {
         let old = "history = 'full'\nwhen = { tokens_over = 300 }\n";
         for (stages, is_steady) in [
-            (
-                format!("[[stage]]\nkind = 'clear_results'\nkeep_last = 2\n{old}"),
-                false,
-            ),
-            (
-                format!("[[stage]]\nkind = 'clear_results'\nkeep_last = 2\nevery = 5\n{old}"),
-                true,
-            ),
-            (
-                format!("[[stage]]\nkind = 'drop_middle'\nmax_messages = 9\n{old}"),
-                false,
-            ),
-            (
-                format!("[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.001\n{old}"),
-                false,
-            ),
+            (format!("[[stage]]\nkind = 'clear_results'\nkeep_last = 2\n{old}"), false),
+            (format!("[[stage]]\nkind = 'clear_results'\nkeep_last = 2\nevery = 5\n{old}"), true),
+            (format!("[[stage]]\nkind = 'drop_middle'\nmax_messages = 9\n{old}"), false),
+            (format!("[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.001\n{old}"), false),
             (
                 format!(
                     "[[stage]]\nkind = 'clear_results'\nkeep_last = 2\n{old}[[stage]]\nkind = 'clear_inputs'\n\
@@ -208,10 +193,7 @@ mod tests {
                     let mut alone = Context::default();
                     alone.append(entry.clone());
                     let written = pipeline.on_append(alone, &cx).context;
-                    written
-                        .entries()
-                        .iter()
-                        .for_each(|entry| context.append(entry.clone()));
+                    written.entries().iter().for_each(|entry| context.append(entry.clone()));
                     whole.append(entry);
                 }
                 let before = context.size();
@@ -220,15 +202,9 @@ mod tests {
                 let expected = drive(fresh.before_call(whole.clone(), &cx), &mut Nobody).context;
                 let messages = |of: &Context| -> Vec<_> {
                     let entries = of.entries().iter();
-                    entries
-                        .map(|entry| (entry.origin.clone(), entry.message.clone()))
-                        .collect()
+                    entries.map(|entry| (entry.origin.clone(), entry.message.clone())).collect()
                 };
-                assert_eq!(
-                    messages(&state.context),
-                    messages(&expected),
-                    "{stages} at {call}"
-                );
+                assert_eq!(messages(&state.context), messages(&expected), "{stages} at {call}");
                 assert_eq!(state.context.size(), expected.size());
                 assert_eq!(state.context.results().len(), expected.results().len());
                 for one in &state.applied {

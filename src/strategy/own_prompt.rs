@@ -60,11 +60,8 @@ impl OwnPrompt {
         if text.is_empty() {
             return Ok(None);
         }
-        let shown = if name.is_empty() {
-            "the prompt".to_owned()
-        } else {
-            format!("the prompt `{name}`")
-        };
+        let shown =
+            if name.is_empty() { "the prompt".to_owned() } else { format!("the prompt `{name}`") };
         if text.trim().is_empty() {
             return Err(knobs.wrong(PROMPT, &format!("is blank: {shown} says nothing")));
         }
@@ -80,11 +77,7 @@ impl OwnPrompt {
             let line = 1 + text[..at].matches('\n').count();
             let mut error = knobs.wrong(PROMPT, "names an unknown variable");
             error.problem = format!("{shown}, line {line}: unknown variable `{unknown}`");
-            return Err(with_suggestion(
-                error,
-                unknown,
-                VARIABLES.map(|(name, _)| name),
-            ));
+            return Err(with_suggestion(error, unknown, VARIABLES.map(|(name, _)| name)));
         }
         if let Some((name, why)) = unfits.iter().find(|(name, _)| used.contains(name)) {
             let mut error = knobs.wrong(PROMPT, "names a variable that has no value here");
@@ -213,10 +206,7 @@ mod tests {
     fn variables_are_filled_once_and_other_braces_stay() {
         for (text, expected) in [
             ("Sum it up.", "Sum it up."),
-            (
-                "a {{focus}} b {{ window_tokens }}",
-                "a <focus> b <window_tokens>",
-            ),
+            ("a {{focus}} b {{ window_tokens }}", "a <focus> b <window_tokens>"),
             ("`{{ a b }}` and {{ stay", "`{{ a b }}` and {{ stay"),
             ("{{twice}}", "<twice>"),
         ] {
@@ -224,9 +214,6 @@ mod tests {
             let expected = expected.replace("twice", "{{twice}}");
             assert_eq!(filled(text, BRACES, named), expected, "{text}");
         }
-        assert_eq!(
-            sections("# Goal\ntext\n## Next steps\n#no\n"),
-            ["Goal", "Next steps"]
-        );
+        assert_eq!(sections("# Goal\ntext\n## Next steps\n#no\n"), ["Goal", "Next steps"]);
     }
 }

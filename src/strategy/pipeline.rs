@@ -73,9 +73,7 @@ impl Prepared {
         let then = self.entries.iter();
         let now = context.entries();
         now.len() >= then.len()
-            && then
-                .zip(now)
-                .all(|(then, now)| Arc::ptr_eq(&then.message, &now.message))
+            && then.zip(now).all(|(then, now)| Arc::ptr_eq(&then.message, &now.message))
     }
 }
 
@@ -117,10 +115,7 @@ impl Slot {
     /// Its triggers, by the key that sets each, with the stage's name.
     pub(super) fn triggers(&self) -> impl Iterator<Item = (&'static str, &str, &Trigger)> {
         let notes = &self.notes;
-        let own = [
-            ("when", Some(&notes.when)),
-            ("prepare_at", notes.prepare_at.as_ref()),
-        ];
+        let own = [("when", Some(&notes.when)), ("prepare_at", notes.prepare_at.as_ref())];
         let own = own.into_iter();
         own.filter_map(|(key, trigger)| Some((key, &*notes.name, trigger?)))
     }
@@ -142,9 +137,7 @@ impl Notes {
     fn is_ready(&self, state: &Compaction, cx: &Situation) -> bool {
         // The breaker and the limit stop automatic attempts; the model or a person may still ask for one.
         (self.may_fire(cx) || self.when.condition.is_manual(cx))
-            && self
-                .when
-                .holds(&state.context, cx, self.last_fired, &state.applied)
+            && self.when.holds(&state.context, cx, self.last_fired, &state.applied)
     }
 
     /// Whether what it will plan is to be asked for now.
@@ -179,12 +172,7 @@ impl Notes {
 impl Pipeline {
     /// A strategy of these stages. A refused prompt is recovered as often as `retries` says.
     pub fn new(slots: Vec<Slot>, retries: Retries) -> Self {
-        Self {
-            slots,
-            retries,
-            in_turn: 0,
-            history: None,
-        }
+        Self { slots, retries, in_turn: 0, history: None }
     }
 
     /// The same strategy, whose stages see the whole history before each call: what they made of it for the call
@@ -326,10 +314,7 @@ impl Strategy for Pipeline {
 
     fn end(&mut self) -> Result<(), StrategyError> {
         self.slots.iter_mut().try_for_each(|Slot { notes, stage }| {
-            stage.end().map_err(|source| StrategyError::Stage {
-                stage: notes.name.clone(),
-                source,
-            })
+            stage.end().map_err(|source| StrategyError::Stage { stage: notes.name.clone(), source })
         })
     }
 }
@@ -378,11 +363,7 @@ fn run<'a>(
                         Ok(patch) if patch.edits.is_empty() => {}
                         Ok(patch) => {
                             let call = cx.call;
-                            notes.prepared = Some(Prepared {
-                                patch,
-                                call,
-                                entries,
-                            });
+                            notes.prepared = Some(Prepared { patch, call, entries });
                         }
                     }
                     run(slots, moment, state, fired, cx)
@@ -501,8 +482,5 @@ fn settle(
 
 fn fail(state: &mut Compaction, error: StageError, notes: &mut Notes) {
     notes.failures += 1;
-    state.failures.push(StageFailure {
-        stage: notes.name.clone(),
-        error,
-    });
+    state.failures.push(StageFailure { stage: notes.name.clone(), error });
 }

@@ -31,11 +31,7 @@ impl<T: Default> PositionNotes<T> {
     pub(crate) fn with_new<'c>(
         &mut self,
         context: &'c Context,
-    ) -> (
-        &mut T,
-        Range<usize>,
-        impl ExactSizeIterator<Item = BlockAt> + use<'c, T>,
-    ) {
+    ) -> (&mut T, Range<usize>, impl ExactSizeIterator<Item = BlockAt> + use<'c, T>) {
         self.up_to_date(context);
         let (entries, results) = (context.entries().len(), context.results().len());
         let (read, seen) = std::mem::replace(&mut self.read, (entries, results));

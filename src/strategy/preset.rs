@@ -302,12 +302,7 @@ impl StrategySpec {
     /// The settings whose key `is_written`, then the tables of these lists.
     fn written(&self, lists: &[&str], is_written: impl Fn(&str) -> bool) -> String {
         let mut out = String::new();
-        for (key, setting) in self
-            .table
-            .entries()
-            .iter()
-            .filter(|(key, _)| is_written(key))
-        {
+        for (key, setting) in self.table.entries().iter().filter(|(key, _)| is_written(key)) {
             if !matches!(setting.value, Value::List(_)) || key == "breaks" {
                 let _ = writeln!(out, "{key} = {}", setting.value);
             }
@@ -405,10 +400,7 @@ impl StrategySpec {
 
     /// The same strategy, whose programs run in new processes in which sets have another order.
     pub(crate) fn in_another_order(&self) -> Self {
-        Self {
-            programs: self.programs.in_another_order(),
-            ..self.clone()
-        }
+        Self { programs: self.programs.in_another_order(), ..self.clone() }
     }
 
     /// The commands of its programs, each with the names of the variables that it gets, and its place.
@@ -456,9 +448,7 @@ impl StrategySpec {
     }
 
     fn stage_names(&self) -> Vec<String> {
-        let names = self
-            .stages_set()
-            .map(|stage| name_of(stage).unwrap_or_default());
+        let names = self.stages_set().map(|stage| name_of(stage).unwrap_or_default());
         names.map(str::to_owned).collect()
     }
 
@@ -473,17 +463,13 @@ impl StrategySpec {
     /// The stages that are switched on, each with its name and its trigger; that of `[overflow]` among them.
     pub fn triggers(&self) -> Result<Vec<(Arc<str>, Trigger)>, SettingError> {
         let slots = self.slots()?.0.into_iter();
-        Ok(slots
-            .map(|slot| (slot.notes.name, slot.notes.when))
-            .collect())
+        Ok(slots.map(|slot| (slot.notes.name, slot.notes.when)).collect())
     }
 
     /// The same for people: `clear_results (before every call)`.
     pub fn stages(&self) -> Result<Vec<String>, SettingError> {
         let triggers = self.triggers()?.into_iter();
-        Ok(triggers
-            .map(|(name, when)| format!("{name} ({when})"))
-            .collect())
+        Ok(triggers.map(|(name, when)| format!("{name} ({when})")).collect())
     }
 
     /// Makes the strategy: one value per cell.
@@ -491,11 +477,7 @@ impl StrategySpec {
         let (slots, retries) = self.slots()?;
         let pipeline = Pipeline::new(slots, retries);
         let sees_all = self.sees_all()?;
-        Ok(if sees_all {
-            pipeline.seeing_all()
-        } else {
-            pipeline
-        })
+        Ok(if sees_all { pipeline.seeing_all() } else { pipeline })
     }
 }
 
@@ -507,15 +489,9 @@ fn with_stage(mut table: Table) -> Table {
     let place = table.place().clone();
     let mut stage = Table::new(place.clone());
     stage.put("kind", PROGRAM, &place);
-    for key in [
-        "command",
-        "env",
-        "start_seconds",
-        "timeout_seconds",
-        "memory_mb",
-        "line_mb",
-        "when",
-    ] {
+    for key in
+        ["command", "env", "start_seconds", "timeout_seconds", "memory_mb", "line_mb", "when"]
+    {
         if let Some(setting) = table.remove(key) {
             stage.set(key, setting);
         }

@@ -34,11 +34,7 @@ pub fn reference() -> Result<String, SettingError> {
             "| [`{name}`](../../presets/{name}.toml) | {} | {} | {} | {} | {} | {} |",
             cell(&sentence(spec.description())),
             worth.map_or("", |worth| worth.fidelity.name()),
-            cell(
-                worth
-                    .and_then(|worth| worth.missing.as_deref())
-                    .unwrap_or_default()
-            ),
+            cell(worth.and_then(|worth| worth.missing.as_deref()).unwrap_or_default()),
             cell(&spec.stages()?.join("; ")),
             laws(&spec.breaks()?),
             cell(&spec.sources()?.join("; "))
@@ -50,13 +46,7 @@ pub fn reference() -> Result<String, SettingError> {
     }
     out.push_str("\n## When a stage fires\n\n| `when` | takes | it fires |\n|---|---|---|\n");
     for key in KEYS.in_words("condition") {
-        let _ = writeln!(
-            out,
-            "| `{}` | {} | {} |",
-            key.name,
-            key.takes,
-            cell(key.doc)
-        );
+        let _ = writeln!(out, "| `{}` | {} | {} |", key.name, key.takes, cell(key.doc));
     }
     out.push_str("\nBeside the condition, for the whole of it:\n\n");
     out.push_str(&keys("when"));
@@ -139,9 +129,7 @@ mod tests {
                 let mut names = ["kind", "name", "knob"].into_iter();
                 names.any(|name| line.starts_with(name))
             };
-            let lines = tables
-                .lines()
-                .filter(|line| line.contains(" = ") && !is_named(line));
+            let lines = tables.lines().filter(|line| line.contains(" = ") && !is_named(line));
             for line in lines.filter(|line| !line.starts_with('#')) {
                 assert!(line.contains("  # "), "{name}: no source: {line}");
                 constants += 1;

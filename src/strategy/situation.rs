@@ -125,9 +125,7 @@ impl Situation {
     /// Size of system prompt and tool definitions by another counter.
     pub fn fixed_by(&self, counts: &CountedTexts) -> Size {
         let tools = self.tools.iter().map(|tool| counts.schema(tool.text()));
-        tools
-            .chain(self.system.iter().map(|text| counts.size(text)))
-            .sum()
+        tools.chain(self.system.iter().map(|text| counts.size(text))).sum()
     }
 
     /// Tokens of the prompt that would be sent now, as billed.

@@ -82,22 +82,14 @@ impl StageKind {
 
     /// One sentence.
     pub fn description(&self) -> &'static str {
-        KEYS.table(self.name)
-            .text("description")
-            .unwrap_or_default()
+        KEYS.table(self.name).text("description").unwrap_or_default()
     }
 
     /// The laws it breaks by design when it has something to do; a test holds that exactly these
     /// break.
     pub fn breaks(&self) -> Vec<Law> {
-        let names = KEYS
-            .table(self.name)
-            .list("breaks")
-            .unwrap_or_default()
-            .iter();
-        names
-            .filter_map(|name| Law::named(name.as_text()?))
-            .collect()
+        let names = KEYS.table(self.name).list("breaks").unwrap_or_default().iter();
+        names.filter_map(|name| Law::named(name.as_text()?)).collect()
     }
 
     /// Whether it keeps nothing between calls but what it read of the context, so that it may see the whole history
@@ -119,10 +111,7 @@ impl StageKind {
         } else {
             guards.on_inflation
         };
-        Guards {
-            on_inflation,
-            ..guards
-        }
+        Guards { on_inflation, ..guards }
     }
 }
 
@@ -132,8 +121,6 @@ fn of_knobs<S: Stage + DeserializeOwned + 'static>(knobs: &Knobs<'_>) -> StageRe
 
 /// The messages of some entries, as JSON.
 fn json_of(entries: &[Entry]) -> String {
-    let messages = entries
-        .iter()
-        .map(|entry| wire::anthropic_json(&entry.message));
+    let messages = entries.iter().map(|entry| wire::anthropic_json(&entry.message));
     format!("[{}]", messages.collect::<Vec<_>>().join(", "))
 }

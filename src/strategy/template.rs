@@ -99,12 +99,7 @@ pub(super) fn asking_for(prompt: &str) -> &'static Template {
 
 impl Template {
     pub(super) const fn new(name: &'static str, text: &'static str) -> Self {
-        Self {
-            name,
-            text,
-            spans: None,
-            markup: Markup::None,
-        }
+        Self { name, text, spans: None, markup: Markup::None }
     }
 
     /// The line with the sections, and what is asked.
@@ -144,9 +139,7 @@ impl Template {
         };
         let (scope, last) = parts.split_once("---\n").unwrap_or((parts, ""));
         let body = self.parts().1.replace("{scope}", scope.trim_end());
-        body.replace("{last}", last.trim_end())
-            .trim_end()
-            .to_owned()
+        body.replace("{last}", last.trim_end()).trim_end().to_owned()
     }
 
     /// The summary in the answer; empty if the answer holds none.
@@ -156,9 +149,9 @@ impl Template {
     pub(super) fn summary_in(&self, answer: &Arc<str>) -> Arc<str> {
         match self.markup {
             Markup::None => answer.clone(),
-            Markup::AnalysisAndSummary => read(answer, "analysis", "summary", |inner| {
-                format!("Summary:\n{inner}")
-            }),
+            Markup::AnalysisAndSummary => {
+                read(answer, "analysis", "summary", |inner| format!("Summary:\n{inner}"))
+            }
             Markup::StateSnapshot => read(answer, "scratchpad", "state_snapshot", |inner| {
                 format!("<state_snapshot>\n{inner}\n</state_snapshot>")
             }),
@@ -188,9 +181,7 @@ fn without(text: &str, name: &str) -> String {
 /// The content of the first element of this name, to the end of the text if it never ends.
 fn between<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
-    let inner = rest
-        .split_once(&format!("</{name}>"))
-        .map_or(rest, |(inner, _)| inner);
+    let inner = rest.split_once(&format!("</{name}>")).map_or(rest, |(inner, _)| inner);
     Some(inner.trim())
 }
 
@@ -231,11 +222,7 @@ mod tests {
     #[test]
     fn a_summary_is_read_out_of_its_markup() {
         for (template, answer, summary) in [
-            (
-                "plain",
-                " <summary>as it is</summary> ",
-                " <summary>as it is</summary> ",
-            ),
+            ("plain", " <summary>as it is</summary> ", " <summary>as it is</summary> "),
             (
                 "nine-sections",
                 "<analysis>\nfirst\n</analysis>\n\n<summary>\n1. All\n</summary>\n",
@@ -244,11 +231,7 @@ mod tests {
             ("nine-sections", "no tags at all\n", "no tags at all"),
             ("nine-sections", "<analysis>only thoughts</analysis>\n", ""),
             ("nine-sections", "<analysis>never ends", ""),
-            (
-                "nine-sections",
-                "<summary>cut off he",
-                "Summary:\ncut off he",
-            ),
+            ("nine-sections", "<summary>cut off he", "Summary:\ncut off he"),
             ("nine-sections", "<summary> </summary>", ""),
             (
                 "state-snapshot",
@@ -256,11 +239,7 @@ mod tests {
                 "<state_snapshot>\n<task_state>y</task_state>\n</state_snapshot>",
             ),
         ] {
-            assert_eq!(
-                &*named(template).summary_in(&answer.into()),
-                summary,
-                "{answer}"
-            );
+            assert_eq!(&*named(template).summary_in(&answer.into()), summary, "{answer}");
         }
     }
 }

@@ -153,10 +153,7 @@ impl Trigger {
         };
         KEYS.check(&mut Reader::new(table, path), "when")?;
         let keys = CheckedTable::unchecked(table, path, (&KEYS, "when"));
-        let trigger = Self {
-            condition,
-            ..keys.read()?
-        };
+        let trigger = Self { condition, ..keys.read()? };
         if trigger.window == WindowOf::Product && trigger.of != WindowPart::Effective {
             let problem =
                 format!("`{path}.of` beside `window = \"product\"`, of which one part is known");
@@ -182,11 +179,7 @@ impl Trigger {
         if last_fired.is_some() && cx.overflow.is_none() && calls < self.min_rounds_between {
             return false;
         }
-        let present = Present {
-            calls,
-            turns,
-            ..self.present(context, cx, applied)
-        };
+        let present = Present { calls, turns, ..self.present(context, cx, applied) };
         self.condition.holds(&present)
     }
 
@@ -205,9 +198,7 @@ impl Trigger {
         cx: &'a Situation,
         applied: &'a [Applied],
     ) -> Present<'a> {
-        let product = cx
-            .product_window
-            .filter(|_| self.window == WindowOf::Product);
+        let product = cx.product_window.filter(|_| self.window == WindowOf::Product);
         Present {
             window: product.unwrap_or_else(|| cx.window.effective()),
             size: self.counter.of(self.scope, context, cx),
@@ -240,10 +231,7 @@ impl Trigger {
         if !order.is_empty() {
             condition = Condition::All([vec![condition], order].concat());
         }
-        Self {
-            condition,
-            ..common.clone()
-        }
+        Self { condition, ..common.clone() }
     }
 }
 
@@ -251,9 +239,7 @@ impl<'de> Deserialize<'de> for Measure {
     /// Reads the word that settings use.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let counters = COUNTERS
-            .iter()
-            .map(|(name, _)| (*name, Self::Encoding(name)));
+        let counters = COUNTERS.iter().map(|(name, _)| (*name, Self::Encoding(name)));
         let mut known = MEASURES.into_iter().chain(counters);
         let found = known.find(|(known, _)| *known == name);
         Ok(found.map_or(Self::Scenario, |(_, measure)| measure))
@@ -516,10 +502,7 @@ mod tests {
                 "after `a` or unless `b` did something",
             ),
             ("when = { tokens_over = 9 }", "over 5 tokens"),
-            (
-                "when = { any = [{ tokens_over = 9 }, 'overflow'] }",
-                "over 5 tokens or on overflow",
-            ),
+            ("when = { any = [{ tokens_over = 9 }, 'overflow'] }", "over 5 tokens or on overflow"),
             (
                 "when = { all = [{ tokens_over = 9 }, { unless = 'a' }] }",
                 "over 5 tokens and unless `a` did something",

@@ -125,16 +125,8 @@ mod tests {
             ("", 1, "", ""),
             ("äöüßéèê", 1, "äöüß", "ßéèê"),
         ] {
-            assert_eq!(
-                head(text, Tokens(tokens), &CharsPer4),
-                first,
-                "{text} {tokens}"
-            );
-            assert_eq!(
-                tail(text, Tokens(tokens), &CharsPer4),
-                last,
-                "{text} {tokens}"
-            );
+            assert_eq!(head(text, Tokens(tokens), &CharsPer4), first, "{text} {tokens}");
+            assert_eq!(tail(text, Tokens(tokens), &CharsPer4), last, "{text} {tokens}");
         }
     }
 }

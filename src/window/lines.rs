@@ -111,13 +111,8 @@ pub enum Zone {
 
 impl Zone {
     /// All zones, from the lowest.
-    pub const ALL: [Self; 5] = [
-        Self::Normal,
-        Self::Warning,
-        Self::Error,
-        Self::AutoCompact,
-        Self::Blocking,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Normal, Self::Warning, Self::Error, Self::AutoCompact, Self::Blocking];
 
     /// Its name in output.
     pub fn name(self) -> &'static str {
@@ -198,10 +193,7 @@ mod tests {
     use super::*;
 
     fn window() -> Window {
-        Window {
-            max_output: Tokens(16_384),
-            ..Window::new(Tokens(200_000))
-        }
+        Window { max_output: Tokens(16_384), ..Window::new(Tokens(200_000)) }
     }
 
     /// The exercise of the document the constants were taken from.
@@ -209,27 +201,12 @@ mod tests {
     fn the_lines_of_a_window_of_200_000_with_16_384_of_output() {
         let of = |from| {
             let lines = window().lines(from);
-            [
-                lines.effective,
-                lines.auto_compact,
-                lines.blocking,
-                lines.warning,
-                lines.error,
-            ]
-            .map(|line| line.0)
+            [lines.effective, lines.auto_compact, lines.blocking, lines.warning, lines.error]
+                .map(|line| line.0)
         };
-        assert_eq!(
-            of(WarningFrom::AutoCompact),
-            [183_616, 170_616, 180_616, 150_616, 150_616]
-        );
-        assert_eq!(
-            of(WarningFrom::EffectiveWindow),
-            [183_616, 170_616, 180_616, 163_616, 163_616]
-        );
-        assert_eq!(
-            window().drawn().map(|line| line.0),
-            [156_073, 165_254, 174_435]
-        );
+        assert_eq!(of(WarningFrom::AutoCompact), [183_616, 170_616, 180_616, 150_616, 150_616]);
+        assert_eq!(of(WarningFrom::EffectiveWindow), [183_616, 170_616, 180_616, 163_616, 163_616]);
+        assert_eq!(window().drawn().map(|line| line.0), [156_073, 165_254, 174_435]);
     }
 
     #[test]
@@ -237,21 +214,9 @@ mod tests {
         let lines = window().lines(WarningFrom::AutoCompact);
         let of = |prompt| {
             let flags = lines.flags(Tokens(prompt));
-            let set = [
-                flags.warning,
-                flags.error,
-                flags.auto_compact,
-                flags.blocking,
-            ];
-            let set: String = set
-                .iter()
-                .map(|is_set| if *is_set { "1" } else { "0" })
-                .collect();
-            (
-                set,
-                lines.zone(Tokens(prompt)),
-                lines.percent_left(Tokens(prompt)),
-            )
+            let set = [flags.warning, flags.error, flags.auto_compact, flags.blocking];
+            let set: String = set.iter().map(|is_set| if *is_set { "1" } else { "0" }).collect();
+            (set, lines.zone(Tokens(prompt)), lines.percent_left(Tokens(prompt)))
         };
         for (prompt, flags, zone, left) in [
             (0, "0000", Zone::Normal, 100),

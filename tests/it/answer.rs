@@ -73,10 +73,7 @@ fn each_number_of_a_cell_is_what_its_terms_add_up_to() {
             match (explained, wanted) {
                 (Some(ours), Some(theirs)) => {
                     compared += 1;
-                    assert!(
-                        (ours - theirs).abs() < 1e-6,
-                        "{key} {metric}: {ours} {theirs}"
-                    );
+                    assert!((ours - theirs).abs() < 1e-6, "{key} {metric}: {ours} {theirs}");
                 }
                 (ours, theirs) => assert_eq!(ours, theirs, "{key} {metric}"),
             }
@@ -89,9 +86,7 @@ fn measured(cell: &CellSummary, metric: &str) -> Option<f64> {
     let edge = || {
         let shown = cell.costs.first()?;
         let mut own = cell.costs.iter().filter(|cost| cost.scheme == shown.scheme);
-        own.find(|cost| cost.placement.name() == "edge")
-            .or(Some(shown))?
-            .share()
+        own.find(|cost| cost.placement.name() == "edge").or(Some(shown))?.share()
     };
     match metric {
         "tokens" => cell.savings?.share(),
@@ -116,10 +111,7 @@ fn pooled(pooling: Pooling, number: &Number, is_count: bool) -> Option<(f64, Opt
     if pooling == Pooling::Total && values.contains(&None) {
         return None;
     }
-    let pairs = values
-        .iter()
-        .zip(&of)
-        .filter_map(|(value, of)| Some(((*value)?, *of)));
+    let pairs = values.iter().zip(&of).filter_map(|(value, of)| Some(((*value)?, *of)));
     let (values, of): (Vec<f64>, Vec<Option<f64>>) = pairs.unzip();
     let (sum, n) = (values.iter().sum::<f64>(), values.len() as f64);
     let error = |residuals: Vec<f64>| {
@@ -168,15 +160,9 @@ fn each_column_is_what_its_sessions_give_and_is_explained_on_one_screen() {
             };
             let place = format!("{name} of {}", number.strategy);
             // Dollars are whole billionths.
-            assert!(
-                (value - expected).abs() < 1e-6,
-                "{place}: {value} {expected}"
-            );
+            assert!((value - expected).abs() < 1e-6, "{place}: {value} {expected}");
             if let (Some(half), Some(low)) = (half, of("low")) {
-                assert!(
-                    (value - half - low).abs() < 1e-5,
-                    "{place}: {low} {value} ± {half}"
-                );
+                assert!((value - half - low).abs() < 1e-5, "{place}: {low} {value} ± {half}");
             }
             compared.insert(name);
         }
@@ -186,15 +172,7 @@ fn each_column_is_what_its_sessions_give_and_is_explained_on_one_screen() {
             assert!(line.chars().count() <= 80, "{line}");
         }
     }
-    for name in [
-        "bill",
-        "bill_saved",
-        "facts",
-        "actions",
-        "fired",
-        "tokens",
-        "calls",
-    ] {
+    for name in ["bill", "bill_saved", "facts", "actions", "fired", "tokens", "calls"] {
         assert!(compared.contains(name), "{name}: {compared:?}");
     }
 }
@@ -207,11 +185,7 @@ fn a_run_is_one_screen_at_every_width_and_in_every_order() {
             let options = ScreenOptions { sort, took: None };
             let screen = Terminal::plain(width).screen(&report, options);
             let lines: Vec<&str> = screen.lines().collect();
-            assert!(
-                lines.len() <= LINES,
-                "{} lines at {width}:\n{screen}",
-                lines.len()
-            );
+            assert!(lines.len() <= LINES, "{} lines at {width}:\n{screen}", lines.len());
             for line in lines {
                 assert!(line.chars().count() <= width, "{line}");
             }
@@ -220,10 +194,7 @@ fn a_run_is_one_screen_at_every_width_and_in_every_order() {
             }
         }
     }
-    println!(
-        "{}",
-        Terminal::plain(80).screen(&report, ScreenOptions::default())
-    );
+    println!("{}", Terminal::plain(80).screen(&report, ScreenOptions::default()));
 }
 
 #[test]
@@ -237,19 +208,14 @@ fn wide_and_combining_names_keep_to_their_columns() {
         let mut report = report();
         let comparison = report.sections.iter_mut().find(|it| it.id == "comparison");
         let rows = &mut comparison.unwrap().table.rows;
-        rows.iter_mut()
-            .find(|row| row.name == "codex")
-            .unwrap()
-            .name = name.to_owned();
+        rows.iter_mut().find(|row| row.name == "codex").unwrap().name = name.to_owned();
         for width in [60, 80, 120, 200] {
             let screen = Terminal::plain(width).screen(&report, ScreenOptions::default());
             for line in screen.lines() {
                 assert!(line.width() <= width, "{width}: {line}");
             }
             let ends = |start: &str| {
-                let line = screen
-                    .lines()
-                    .find(|line| line.trim_start().starts_with(start));
+                let line = screen.lines().find(|line| line.trim_start().starts_with(start));
                 line.unwrap().trim_end_matches("  avoid").width()
             };
             let start: String = name.chars().take(4).collect();
@@ -262,10 +228,7 @@ fn wide_and_combining_names_keep_to_their_columns() {
 fn controls_have_no_row_and_every_strategy_that_fires_has_one() {
     let report = report();
     let rows = &report.section("comparison").unwrap().table.rows;
-    assert!(
-        rows.iter().all(|row| !row.name.starts_with("tail@o")),
-        "{rows:?}"
-    );
+    assert!(rows.iter().all(|row| !row.name.starts_with("tail@o")), "{rows:?}");
     let verdict = report.verdict.as_ref().unwrap();
     for contender in &verdict.contenders {
         let control = (!contender.strategy.starts_with("tail@"))
@@ -290,10 +253,7 @@ fn a_window_in_which_nothing_fits_or_nothing_fires_is_said_on_top() {
              rounds = 8 }}\n[[strategies]]\npreset = 'codex'\n"
         )
     };
-    for (window, says) in [
-        ("100", "!! nothing fits"),
-        ("99_999_999", "!! nothing fires"),
-    ] {
+    for (window, says) in [("100", "!! nothing fits"), ("99_999_999", "!! nothing fires")] {
         let run = run(&scenario(window));
         let report = Report::of(&run.manifest, &run.cells);
         let screen = Terminal::plain(80).screen(&report, ScreenOptions::default());
@@ -315,30 +275,20 @@ fn an_outline_is_called_one_wherever_it_is_printed_and_an_old_run_says_nothing()
     let named = Report::of(&manifest, &SMALL.cells);
     let start = "Outlines of their products: claude-code, codex, ";
     assert!(named.trust.contains(start), "{}", named.trust);
-    manifest
-        .strategies
-        .iter_mut()
-        .for_each(|entry| entry.worth = None);
+    manifest.strategies.iter_mut().for_each(|entry| entry.worth = None);
     let old = Report::of(&manifest, &SMALL.cells);
     let of = |report: &Report, name: &str| {
         let format = proctor::report::format(Kind::Run, name).unwrap();
         let bytes = format.render(report).unwrap().remove(0).bytes;
         String::from_utf8(bytes).unwrap()
     };
-    for (file, has_sentence) in [
-        ("a.json", true),
-        ("a.html", true),
-        ("a.full.md", true),
-        ("a.txt", true),
-        ("a.md", false),
-    ] {
+    for (file, has_sentence) in
+        [("a.json", true), ("a.html", true), ("a.full.md", true), ("a.txt", true), ("a.md", false)]
+    {
         let text = of(&named, file);
         assert!(text.contains("an outline of Codex"), "{file}");
         assert_eq!(text.contains("It sleeps."), has_sentence, "{file}");
         let of_old = of(&old, file);
-        assert!(
-            !of_old.contains("outline of") && !of_old.contains("utlines of"),
-            "{file}"
-        );
+        assert!(!of_old.contains("outline of") && !of_old.contains("utlines of"), "{file}");
     }
 }

@@ -29,43 +29,23 @@ const EDGES: &[(u8, &str, &str)] = &[
     (5, "bill", "words"),
     (4, "model", "words stop settings patterns"),
     (5, "step", "model"),
-    (
-        5,
-        "strategy",
-        "words process naming settings window context bill model step",
-    ),
+    (5, "strategy", "words process naming settings window context bill model step"),
     (6, "probe", "words patterns context model step"),
     (11, "scenario", "settings window bill model strategy probe"),
     (9, "stats", ""),
     (7, "record", "words window model probe stats"),
     (9, "metric", "words naming window record stats"),
     (8, "walk", "context bill step strategy"),
-    (
-        8,
-        "replay",
-        "window patterns context bill model step strategy probe record walk",
-    ),
-    (
-        8,
-        "check",
-        "stop window context model step strategy probe record replay",
-    ),
-    (
-        8,
-        "live",
-        "window context bill model step strategy walk replay",
-    ),
+    (8, "replay", "window patterns context bill model step strategy probe record walk"),
+    (8, "check", "stop window context model step strategy probe record replay"),
+    (8, "live", "window context bill model step strategy walk replay"),
     (
         11,
         "runner",
         "stop settings window patterns context bill model step strategy probe scenario record replay live",
     ),
     (9, "compare", "words naming record metric stats"),
-    (
-        10,
-        "report",
-        "words naming window probe record metric stats compare",
-    ),
+    (10, "report", "words naming window probe record metric stats compare"),
     (
         12,
         "autopsy",
@@ -115,11 +95,7 @@ impl File {
             })
             .filter(|(_, line)| !line.trim_start().starts_with("//"))
             .map(|(at, line)| (at + 1, line.clone()));
-        Self {
-            module: module.to_owned(),
-            code: code.collect(),
-            lines: lines.clone(),
-        }
+        Self { module: module.to_owned(), code: code.collect(), lines: lines.clone() }
     }
 
     fn is_in(&self, place: &str) -> bool {
@@ -147,10 +123,7 @@ fn complaints(file: &File) -> Vec<String> {
         wrong.push(format!("src/{}.rs:{line}: {what}", file.module));
     };
     if file.lines.len() > MOST_LINES {
-        complain(
-            file.lines.len(),
-            "too long: look for the second idea".into(),
-        );
+        complain(file.lines.len(), "too long: look for the second idea".into());
     }
     if !file.lines[0].starts_with("//! ") {
         complain(1, "the first line says what the module is: `//! …`".into());
@@ -178,10 +151,7 @@ fn complaints(file: &File) -> Vec<String> {
             }
             let reads = &found[1] == "session" && ["import", "export", "synthetic"].contains(&part);
             if reads && !SEES_FORMATS.contains(room) {
-                complain(
-                    *at,
-                    format!("`{own}` is given its sessions: `session::{part}`"),
-                );
+                complain(*at, format!("`{own}` is given its sessions: `session::{part}`"));
             }
         }
         if own != "cli" && own != "main" && effects.is_match(line) {
@@ -215,11 +185,7 @@ fn files(folder: &Path, prefix: &str, out: &mut Vec<File>) {
 
 fn all() -> Vec<File> {
     let mut all = Vec::new();
-    files(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        "",
-        &mut all,
-    );
+    files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), "", &mut all);
     assert!(all.len() > EDGES.len(), "the source was not found");
     all
 }
@@ -239,16 +205,9 @@ fn the_files_of_the_crates_have_the_shape_of_all_files() {
         files(Path::new(&folder), "", &mut all);
         assert!(all.len() > 10, "{name}: the source was not found");
         for file in all.iter().filter(|file| file.module != "lib") {
-            assert!(
-                file.lines.len() <= MOST_LINES,
-                "{name}: {} is too long",
-                file.module
-            );
+            assert!(file.lines.len() <= MOST_LINES, "{name}: {} is too long", file.module);
             assert!(file.lines[0].starts_with("//! "), "{name}: {}", file.module);
-            let mut code = file
-                .code
-                .iter()
-                .filter(|_| file.module != "files" && !file.is_test());
+            let mut code = file.code.iter().filter(|_| file.module != "files" && !file.is_test());
             let opened = code.find(|(_, line)| opens(line));
             assert_eq!(opened, None, "{name}: {}: `files::read`", file.module);
         }
@@ -283,19 +242,13 @@ fn what_is_against_the_architecture_is_found() {
             module,
             &format!("//! A file.\n{line}\n#[cfg(test)]\nmod tests {{\nuse crate::cli;\n"),
         );
-        let expected: Vec<String> = expected
-            .iter()
-            .map(|what| format!("src/{module}.rs:2: {what}"))
-            .collect();
+        let expected: Vec<String> =
+            expected.iter().map(|what| format!("src/{module}.rs:2: {what}")).collect();
         assert_eq!(complaints(&file), expected, "{line}");
     };
     check("stats/paired", "use crate::units::Usd;", &[]);
     check("stats/paired", "// use crate::record::End;", &[]);
-    check(
-        "stats/paired",
-        "fn a() -> crate::record::End {}",
-        &["`stats` may not import `record`"],
-    );
+    check("stats/paired", "fn a() -> crate::record::End {}", &["`stats` may not import `record`"]);
     check("runner/load", "use crate::session::import;", &[]);
     check(
         "strategy/stage/clear",
@@ -303,16 +256,9 @@ fn what_is_against_the_architecture_is_found() {
         &["`strategy` is given its sessions: `session::import`"],
     );
     check("cli/run", "println!();", &[]);
-    check(
-        "report/html",
-        "println!();",
-        &["only `cli` prints and reads the environment"],
-    );
+    check("report/html", "println!();", &["only `cli` prints and reads the environment"]);
     assert_eq!(complaints(&File::new("report/html", "let a;\n")).len(), 1);
-    assert_eq!(
-        complaints(&File::new("report/html", &"//! A\n".repeat(601))).len(),
-        1
-    );
+    assert_eq!(complaints(&File::new("report/html", &"//! A\n".repeat(601))).len(), 1);
 }
 
 /// Reports compare no strategy by what a model would have written, and know its stages by name.
@@ -320,9 +266,7 @@ fn what_is_against_the_architecture_is_found() {
 fn every_stage_that_asks_a_model_is_known_to_reports() {
     let all = all();
     let asks = |file: &File| file.code.iter().any(|(_, line)| line.contains("Step::ask"));
-    let stages = all
-        .iter()
-        .filter_map(|file| file.module.strip_prefix("strategy/stage/"));
+    let stages = all.iter().filter_map(|file| file.module.strip_prefix("strategy/stage/"));
     let asking: BTreeSet<&str> = stages
         .filter_map(|path| path.split('/').next())
         .filter(|stage| {
@@ -333,10 +277,8 @@ fn every_stage_that_asks_a_model_is_known_to_reports() {
         .filter(|stage| !["recorded", "select"].contains(stage))
         .collect();
     assert!(asking.len() > 2, "{asking:?}");
-    let written = all
-        .iter()
-        .find(|file| file.module == "report/sections/comparison/written")
-        .unwrap();
+    let written =
+        all.iter().find(|file| file.module == "report/sections/comparison/written").unwrap();
     for stage in asking {
         let name = format!("\"{stage}\"");
         let is_known = written.code.iter().any(|(_, line)| line.contains(&name));

@@ -89,21 +89,11 @@ impl Recording {
     }
 
     fn runs(&mut self, command: &str, result: &str) {
-        self.calls(
-            "Bash",
-            ToolClass::Shell,
-            &json!({ "command": command }),
-            result,
-        );
+        self.calls("Bash", ToolClass::Shell, &json!({ "command": command }), result);
     }
 
     fn reads(&mut self, path: &str, content: &str) {
-        self.calls(
-            "Read",
-            ToolClass::Read,
-            &json!({ "file_path": path }),
-            content,
-        );
+        self.calls("Read", ToolClass::Read, &json!({ "file_path": path }), content);
     }
 
     fn types(&mut self, text: &str) {
@@ -113,9 +103,7 @@ impl Recording {
     /// The product compacts to this summary.
     fn compacts(&mut self, summary: &str) {
         let summary = Message::text(Role::User, summary).with_tags([Tag::CompactSummary]);
-        self.compact(CompactedTo::Replaced(vec![Recorded::Written(Arc::new(
-            summary,
-        ))]));
+        self.compact(CompactedTo::Replaced(vec![Recorded::Written(Arc::new(summary))]));
     }
 
     fn compact(&mut self, after: CompactedTo) {
@@ -163,13 +151,7 @@ enum Fate {
     Told,
 }
 
-const FATES: [Fate; 5] = [
-    Fate::Kept,
-    Fate::Unneeded,
-    Fate::Without,
-    Fate::Fetched,
-    Fate::Told,
-];
+const FATES: [Fate; 5] = [Fate::Kept, Fate::Unneeded, Fate::Without, Fate::Fetched, Fate::Told];
 
 /// Things of three kinds, each with its fate; the numbers make them different.
 fn things(seed: usize) -> Vec<(&'static str, String, Fate)> {
@@ -177,11 +159,7 @@ fn things(seed: usize) -> Vec<(&'static str, String, Fate)> {
         let number = seed * 31 + at;
         let fate = FATES[(number * 7 + at / 3) % FATES.len()];
         match at % 3 {
-            0 => (
-                "path",
-                format!("src/part_{number}/file_{at}_{number}.rs"),
-                fate,
-            ),
+            0 => ("path", format!("src/part_{number}/file_{at}_{number}.rs"), fate),
             1 => ("value", format!("{}", 7_000_000 + number * 17), fate),
             _ => ("name", format!("setting_{number}_{at}"), fate),
         }
@@ -205,10 +183,7 @@ fn each_loss_is_counted_as_what_it_was_made() {
         recording.runs("look again", &listed(&[Fate::Fetched]));
         recording.types(&format!("I said:\n{}", listed(&[Fate::Told])));
         let used = [Fate::Kept, Fate::Without, Fate::Fetched, Fate::Told];
-        recording.runs(
-            &format!("use {}", listed(&used).replace('\n', " ")),
-            "used it all",
-        );
+        recording.runs(&format!("use {}", listed(&used).replace('\n', " ")), "used it all");
         recording.messages.push(said("done"));
         let folder = tempfile::tempdir().unwrap();
         recording.write(folder.path());
@@ -216,9 +191,7 @@ fn each_loss_is_counted_as_what_it_was_made() {
         let thrown = &found[0]["compactions"][0]["thrown"];
         for kind in ["path", "value", "name"] {
             let count = |fates: &[Fate]| {
-                let own = things
-                    .iter()
-                    .filter(|(of, _, fate)| *of == kind && fates.contains(fate));
+                let own = things.iter().filter(|(of, _, fate)| *of == kind && fates.contains(fate));
                 json!(own.count())
             };
             let row = &thrown[kind];
@@ -309,20 +282,14 @@ fn the_total_has_the_requests_for_summaries_as_billed_or_else_as_a_run_bills_the
     let part = estimated["estimated_usd"].as_f64().unwrap();
     assert!(part > 0.0);
     assert!(screen(path, &["s.jsonl"]).contains("with an estimate of $0.0"));
-    let bill = Usage {
-        cache_read: Tokens(20_000),
-        ..Usage::uncached(Tokens(100), Tokens(300))
-    };
+    let bill = Usage { cache_read: Tokens(20_000), ..Usage::uncached(Tokens(100), Tokens(300)) };
     let mut recording = lossy();
     for compaction in &mut recording.compactions {
         compaction.usage = Some(bill);
     }
     // Its own model looks at the prompt once more within a call.
-    recording.messages[1].details.inner_requests = vec![InnerRequest {
-        kind: "advisor_message".into(),
-        model: None,
-        usage: bill,
-    }];
+    recording.messages[1].details.inner_requests =
+        vec![InnerRequest { kind: "advisor_message".into(), model: None, usage: bill }];
     recording.write(path);
     let billed = &sessions(path, &["s.jsonl"])[0];
     assert_eq!(billed["estimated_usd"], 0.0);
@@ -350,10 +317,7 @@ fn what_cannot_be_known_is_said_and_nothing_is_made_up() {
         recording.write(path);
         let found = &sessions(path, &["s.jsonl"])[0];
         let value = &found["compactions"][0]["thrown"]["value"];
-        assert_eq!(
-            (&value["without"], &value["stayed"]),
-            (&json!(0), &json!(0))
-        );
+        assert_eq!((&value["without"], &value["stayed"]), (&json!(0), &json!(0)));
         // Behind the first nothing shows what stands: the second counts what came since, one file of three.
         let paths = [0, 1].map(|at| &found["compactions"][at]["thrown"]["path"]["before"]);
         assert_eq!(paths, [3, 1]);
@@ -457,10 +421,7 @@ fn a_compaction_counts_once_and_in_the_session_that_made_it() {
     twice.compacts("All is done, and was said.");
     twice.write(path);
     let shown = screen(path, &["s.jsonl"]);
-    assert!(
-        shown.contains("2 more compactions have no call behind"),
-        "{shown}"
-    );
+    assert!(shown.contains("2 more compactions have no call behind"), "{shown}");
     let mut twice = lossy();
     twice.compacts("All is done.");
     twice.compacts("All is done, and was said.");
@@ -509,11 +470,7 @@ fn a_folder_shows_the_worst_first_and_an_unreadable_file_costs_only_itself() {
     calm.types("and one more thing");
     calm.runs("echo the end of it", "the end of it");
     calm.write(folder.path());
-    std::fs::rename(
-        folder.path().join("s.jsonl"),
-        folder.path().join("calm.jsonl"),
-    )
-    .unwrap();
+    std::fs::rename(folder.path().join("s.jsonl"), folder.path().join("calm.jsonl")).unwrap();
     std::fs::write(folder.path().join("lossy.jsonl"), &whole).unwrap();
     std::fs::write(folder.path().join("torn.jsonl"), &whole[..whole.len() / 3]).unwrap();
     std::fs::write(folder.path().join("notes.txt"), "nothing of it").unwrap();
@@ -527,10 +484,7 @@ fn a_folder_shows_the_worst_first_and_an_unreadable_file_costs_only_itself() {
 #[test]
 fn texts_of_sessions_give_a_terminal_no_orders() {
     let mut recording = lossy();
-    recording.runs(
-        "cat 'a\u{1b}[31m_b'",
-        "\u{1b}]0;owned\u{7} and \u{202e} <b>evil_name_1</b>",
-    );
+    recording.runs("cat 'a\u{1b}[31m_b'", "\u{1b}]0;owned\u{7} and \u{202e} <b>evil_name_1</b>");
     recording.compacts("gone \u{1b}[2J");
     recording.runs("use evil_name_1 \u{9b}1m <b>", "ok");
     let folder = tempfile::tempdir().unwrap();
@@ -540,10 +494,7 @@ fn texts_of_sessions_give_a_terminal_no_orders() {
     assert!(!shown.contains(is_order), "{shown:?}");
     for file in ["x.html", "x.md"] {
         let written = std::fs::read_to_string(folder.path().join(file)).unwrap();
-        assert!(
-            !written.contains(is_order) && !written.contains("<b>"),
-            "{written}"
-        );
+        assert!(!written.contains(is_order) && !written.contains("<b>"), "{written}");
         assert!(written.contains("evil"), "{written}");
     }
 }
@@ -557,9 +508,7 @@ fn shared_recordings_fit_one_screen_and_keep_their_sums() {
     let here = tempfile::tempdir().unwrap();
     screen(here.path(), &[&path]);
     let found = sessions(here.path(), &[&path]);
-    let compacted = found
-        .iter()
-        .filter(|one| !one["compactions"].as_array().unwrap().is_empty());
+    let compacted = found.iter().filter(|one| !one["compactions"].as_array().unwrap().is_empty());
     assert!(compacted.count() >= 6);
     for one in &found {
         for compaction in one["compactions"].as_array().unwrap() {
@@ -567,14 +516,8 @@ fn shared_recordings_fit_one_screen_and_keep_their_sums() {
                 let count = |name: &str| row[name].as_u64().unwrap();
                 assert!(count("stayed") <= count("before"), "{kind} {row}");
                 let outcomes = ["fetched", "told", "without"].map(count);
-                assert!(
-                    outcomes.iter().sum::<u64>() <= count("needed"),
-                    "{kind} {row}"
-                );
-                assert!(
-                    count("needed") <= count("before") - count("stayed"),
-                    "{kind} {row}"
-                );
+                assert!(outcomes.iter().sum::<u64>() <= count("needed"), "{kind} {row}");
+                assert!(count("needed") <= count("before") - count("stayed"), "{kind} {row}");
             }
         }
     }

@@ -48,10 +48,7 @@ fn session(task: &str, model: &str, usage: Option<Usage>) -> Session {
         message.details.timestamp = Some(Timestamp(1_000 * i64::try_from(seconds).unwrap()));
         message
     };
-    let mut messages = vec![at(
-        Message::text(Role::User, "Which file names the port?"),
-        0,
-    )];
+    let mut messages = vec![at(Message::text(Role::User, "Which file names the port?"), 0)];
     for call in 0..CALLS {
         let id: Arc<str> = format!("t{call}").into();
         let read = ToolUse {
@@ -76,10 +73,7 @@ fn session(task: &str, model: &str, usage: Option<Usage>) -> Session {
         id: task.to_owned(),
         model: Some(model.to_owned()),
         messages: messages.into_iter().map(Arc::new).collect(),
-        source: Source {
-            format: "live".to_owned(),
-            ..Source::default()
-        },
+        source: Source { format: "live".to_owned(), ..Source::default() },
         ..SessionParts::default()
     };
     Session::new(parts).unwrap()
@@ -102,10 +96,7 @@ fn trial_of(
     let spec = StrategySpec::parse(strategies[strategy], &Trigger::always(), place).unwrap();
     let calls = CALLS + 1;
     Finished {
-        cell: LiveCell {
-            strategy,
-            ..LiveCell::default()
-        },
+        cell: LiveCell { strategy, ..LiveCell::default() },
         session: session(task, model, usage),
         counts: counts.clone(),
         window: Window::new(Tokens(40_000)),
@@ -170,10 +161,7 @@ const PRICED: &str = "claude-sonnet-4-5";
 #[test]
 fn a_bill_without_cached_tokens_is_no_simulated_cache() {
     let outcomes = [0, 1].map(|strategy| outcome("a", strategy, 1.0));
-    let run = run(
-        both(PRICED, [plain(6_000), plain(3_000)].map(Some)),
-        &outcomes,
-    );
+    let run = run(both(PRICED, [plain(6_000), plain(3_000)].map(Some)), &outcomes);
     insta::assert_snapshot!("billed_without_cache", screen(&run));
     let compared = ComparedRun::of(&run.manifest, &run.cells);
     let dollars = compared.strategies.values().map(|sample| {
@@ -190,10 +178,7 @@ fn calls_of_other_models_count_at_their_own_prices() {
     for trial in &mut trials {
         // 1 dollar a million in, 5 out, where that of the conversation costs 3 and 15.
         let titles = Usage::uncached(Tokens(30_000), Tokens(600));
-        let of_models = [
-            (PRICED, trial.measured.billed),
-            ("claude-haiku-4-5", titles),
-        ];
+        let of_models = [(PRICED, trial.measured.billed), ("claude-haiku-4-5", titles)];
         let of_models = of_models.map(|(model, usage)| (model.into(), usage));
         trial.measured.by_model = of_models.into_iter().collect();
         trial.measured.billed += titles;
@@ -216,10 +201,7 @@ fn without_prices_the_classes_of_tokens_stand_side_by_side() {
 
 #[test]
 fn trials_without_a_bill_count_in_none_and_lost_ones_are_trials() {
-    let mut trials = both(
-        PRICED,
-        [cached(10, 300, 0, 5_000), cached(10, 3_000, 0, 700)].map(Some),
-    );
+    let mut trials = both(PRICED, [cached(10, 300, 0, 5_000), cached(10, 3_000, 0, 700)].map(Some));
     trials[2].measured.unbilled = 1;
     let outcomes = ["a", "b", "lost"]
         .into_iter()
@@ -230,10 +212,7 @@ fn trials_without_a_bill_count_in_none_and_lost_ones_are_trials() {
 
 #[test]
 fn without_any_usage_bills_are_modelled_and_that_is_said() {
-    insta::assert_snapshot!(
-        "billed_nowhere",
-        screen(&run(both(PRICED, [None, None]), &[]))
-    );
+    insta::assert_snapshot!("billed_nowhere", screen(&run(both(PRICED, [None, None]), &[])));
 }
 
 #[test]
@@ -257,23 +236,11 @@ fn in_a_window_without_room_tasks_and_bills_count_and_the_replay_does_not() {
     for cell in run.cells.iter().filter(|cell| cell.arm == Arm::Strategy) {
         let live = cell.live.as_ref().unwrap();
         let is_pi = cell.strategy == "pi";
-        assert_eq!(
-            (
-                live.no_room.is_some(),
-                cell.action_support.wanted.is_empty()
-            ),
-            (is_pi, is_pi)
-        );
-        assert_eq!(
-            (live.score, live.is_billed()),
-            (Some(f64::from(u8::from(!is_pi))), true)
-        );
+        assert_eq!((live.no_room.is_some(), cell.action_support.wanted.is_empty()), (is_pi, is_pi));
+        assert_eq!((live.score, live.is_billed()), (Some(f64::from(u8::from(!is_pi))), true));
     }
     let screen = screen(&run);
-    for expected in [
-        "pi: 0 of 1 tasks solved",
-        "not measurable under pi (1 trial)",
-    ] {
+    for expected in ["pi: 0 of 1 tasks solved", "not measurable under pi (1 trial)"] {
         let words = screen.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(expected), "{screen}");
     }

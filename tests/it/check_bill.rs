@@ -22,10 +22,7 @@ fn rollout(compacted: u64, asks: bool, reasoning: u64) -> String {
     };
     let event = |kind: &str| json!({"type": kind, "model_context_window": 38_000});
     let said = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Read."}]});
-    add(
-        "session_meta",
-        json!({"base_instructions": {"text": "You mend clocks."}}),
-    );
+    add("session_meta", json!({"base_instructions": {"text": "You mend clocks."}}));
     add("event_msg", event("task_started"));
     add("response_item", said.clone());
     for number in 0..compacted + 5 {
@@ -34,22 +31,13 @@ fn rollout(compacted: u64, asks: bool, reasoning: u64) -> String {
                 add("event_msg", event("task_complete"));
                 add("event_msg", event("task_started"));
             }
-            add(
-                "compacted",
-                json!({"message": "", "replacement_history": [said]}),
-            );
+            add("compacted", json!({"message": "", "replacement_history": [said]}));
             if asks {
                 add("event_msg", event("task_complete"));
                 add("event_msg", event("task_started"));
             }
         }
-        let size = 5_000
-            + 1_000
-                * if number < compacted {
-                    number
-                } else {
-                    number - compacted
-                };
+        let size = 5_000 + 1_000 * if number < compacted { number } else { number - compacted };
         let mut usage = json!({"input_tokens": size, "output_tokens": 20});
         if number < 10 {
             usage["reasoning_output_tokens"] = json!(reasoning);
@@ -122,10 +110,7 @@ fn it_counts_what_is_recorded_and_judged_and_fails_where_nothing_is_judged_or_me
     check(
         &rollout(32, true, 0),
         false,
-        &[
-            "a person asked for it: 1",
-            "FAILED: codex: 1 recorded, and none of them is judged",
-        ],
+        &["a person asked for it: 1", "FAILED: codex: 1 recorded, and none of them is judged"],
     );
     let pi = std::fs::read_to_string(
         root().join("crates/proctor-formats/tests/fixtures/agents/pi.own.jsonl"),

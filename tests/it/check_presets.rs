@@ -30,11 +30,7 @@ fn a_constant_is_held_moved_gone_or_not_reachable_and_nothing_passes_unseen() {
     let code = "reasoning = 'none'\ntoolCalls = []\nemptyMessages = 'remove'\n";
     let example = "reasoning: 'before-last-message'\ntoolCalls: 'before-last-2-messages'\n";
     for (files, says, exits) in [
-        (
-            vec![(prune, code), (docs, example)],
-            "Constants: 5 held.",
-            0,
-        ),
+        (vec![(prune, code), (docs, example)], "Constants: 5 held.", 0),
         // One of its five is in another file, or in none, of the newest version.
         (
             vec![
@@ -47,20 +43,13 @@ fn a_constant_is_held_moved_gone_or_not_reachable_and_nothing_passes_unseen() {
         ),
         (
             vec![
-                (
-                    prune,
-                    "reasoning = 'all'\ntoolCalls = []\nemptyMessages = 'remove'\n",
-                ),
+                (prune, "reasoning = 'all'\ntoolCalls = []\nemptyMessages = 'remove'\n"),
                 (docs, example),
             ],
             "`other.reasoning` gone",
             1,
         ),
-        (
-            vec![("README.md", "Moved.\n")],
-            "stub (the package has no such file)",
-            1,
-        ),
+        (vec![("README.md", "Moved.\n")], "stub (the package has no such file)", 1),
         (Vec::new(), "5 not reachable", 2),
     ] {
         let folder = tempfile::tempdir().unwrap();

@@ -29,11 +29,7 @@ struct Step {
 /// Reads the steps of the small part of YAML that the examples are written in: `- key: value`, blocks
 /// behind `|`, and `env:` with a table below.
 fn steps(text: &str) -> Vec<Step> {
-    let mut lines = text
-        .lines()
-        .skip_while(|line| line.trim() != "steps:")
-        .skip(1)
-        .peekable();
+    let mut lines = text.lines().skip_while(|line| line.trim() != "steps:").skip(1).peekable();
     let mut steps: Vec<Step> = Vec::new();
     let indent = |line: &str| line.len() - line.trim_start().len();
     while let Some(line) = lines.next() {
@@ -62,8 +58,7 @@ fn steps(text: &str) -> Vec<Step> {
         if key == "env" {
             for line in block {
                 let (name, value) = line.split_once(':').unwrap();
-                step.environment
-                    .insert(name.to_owned(), value.trim().to_owned());
+                step.environment.insert(name.to_owned(), value.trim().to_owned());
             }
         } else if value.trim() == "|" {
             step.keys.insert(key.to_owned(), block.join("\n"));
@@ -96,10 +91,7 @@ impl Repository {
         repository.write("compaction/ours.toml", &example("ours.toml"));
         // What the page says to do once, on main.
         let page = fs::read_to_string(root().join("docs/ci.md")).unwrap();
-        let command = page
-            .lines()
-            .find(|line| line.contains("--save-baseline"))
-            .unwrap();
+        let command = page.lines().find(|line| line.contains("--save-baseline")).unwrap();
         let (code, said, _) = repository.sh(&format!("{command} --out main-run"), &BTreeMap::new());
         assert_eq!(code, 0, "{said}");
         // Stands in for GitHub's program: keeps the comment that it is given.
@@ -126,11 +118,7 @@ impl Repository {
     fn sh(&self, script: &str, environment: &BTreeMap<String, String>) -> (i32, String, String) {
         let program = Path::new(env!("CARGO_BIN_EXE_proctor")).parent().unwrap();
         let path = std::env::var("PATH").unwrap();
-        let path = format!(
-            "{}:{}:{path}",
-            self.path("bin").display(),
-            program.display()
-        );
+        let path = format!("{}:{}:{path}", self.path("bin").display(), program.display());
         let output = Command::new("bash")
             // A variable that neither the step nor the runner sets is a mistake of the example.
             .args(["-e", "-u", "-o", "pipefail", "-c", script])
@@ -147,11 +135,7 @@ impl Repository {
             .unwrap();
         let said =
             String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
-        (
-            output.status.code().unwrap(),
-            said.into_owned(),
-            self.outputs(),
-        )
+        (output.status.code().unwrap(), said.into_owned(), self.outputs())
     }
 
     /// The outputs that the steps set.
@@ -166,11 +150,7 @@ impl Repository {
         let _ = fs::remove_file(self.path("outputs"));
         let steps = steps(text);
         assert!(
-            steps
-                .iter()
-                .filter(|step| step.keys.contains_key("run"))
-                .count()
-                >= 3,
+            steps.iter().filter(|step| step.keys.contains_key("run")).count() >= 3,
             "{steps:?}"
         );
         for step in steps {
@@ -208,11 +188,7 @@ fn regressing() -> String {
 fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse() {
     let repository = Repository::new();
     assert_eq!(repository.workflow(&example("workflow.yml")), 0);
-    assert!(
-        repository
-            .read("comment.md")
-            .starts_with("# ✅ Proctor: non-inferior")
-    );
+    assert!(repository.read("comment.md").starts_with("# ✅ Proctor: non-inferior"));
     repository.write("compaction/ours.toml", &regressing());
     fs::remove_dir_all(repository.path("proctor-run")).unwrap();
     assert_eq!(repository.workflow(&example("workflow.yml")), 100);
@@ -228,9 +204,7 @@ fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse()
     assert!(repository.read("gate.junit.xml").contains("<failure "));
     // The page shows this very comment.
     let page = fs::read_to_string(root().join("docs/ci.md")).unwrap();
-    let (before, rest) = page
-        .split_once("<!-- comment: made by a test -->\n")
-        .unwrap();
+    let (before, rest) = page.split_once("<!-- comment: made by a test -->\n").unwrap();
     let (_, after) = rest.split_once("<!-- end -->").unwrap();
     let shown: Vec<String> = comment
         .lines()
@@ -249,10 +223,7 @@ fn the_example_workflow_passes_a_change_of_nothing_and_fails_one_for_the_worse()
 #[test]
 fn the_example_in_python_fails_a_function_that_got_worse() {
     if Command::new("python3").arg("--version").output().is_err() {
-        assert!(
-            std::env::var_os("PROCTOR_SHARED_REQUIRED").is_none(),
-            "python3 is missing"
-        );
+        assert!(std::env::var_os("PROCTOR_SHARED_REQUIRED").is_none(), "python3 is missing");
         println!("skipped: there is no python3");
         return;
     }
@@ -271,10 +242,7 @@ fn the_example_in_python_fails_a_function_that_got_worse() {
     fs::remove_dir_all(repository.path("proctor-run")).unwrap();
     assert_eq!(repository.workflow(&example("python.yml")), 100);
     let comment = repository.read("comment.md");
-    assert!(
-        comment.starts_with("# ❌ Proctor: regressed: ours: lost"),
-        "{comment}"
-    );
+    assert!(comment.starts_with("# ❌ Proctor: regressed: ours: lost"), "{comment}");
 }
 
 /// Saves every edit of the context for itself: fewer tokens, and a larger bill.
@@ -338,23 +306,13 @@ fn no_example_posts_a_comment_that_its_gate_did_not_write() {
 #[test]
 fn the_gitlab_example_writes_the_results_it_names() {
     let text = example("gitlab-ci.yml");
-    let script = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("- proctor run"))
-        .unwrap();
+    let script = text.lines().find_map(|line| line.trim().strip_prefix("- proctor run")).unwrap();
     let repository = Repository::new();
     repository.write("compaction/ours.toml", &regressing());
     let (code, said, _) = repository.sh(&format!("proctor run{script}"), &BTreeMap::new());
     assert_eq!(code, 100, "{said}");
-    let junit = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("junit: "))
-        .unwrap();
-    assert!(
-        repository
-            .read(junit)
-            .contains("<testsuites name=\"proctor compare --gate\"")
-    );
+    let junit = text.lines().find_map(|line| line.trim().strip_prefix("junit: ")).unwrap();
+    assert!(repository.read(junit).contains("<testsuites name=\"proctor compare --gate\""));
 }
 
 /// Runs a step of the action with these inputs, in pull request 7 and with `environment` beside what the step sets;
@@ -366,10 +324,7 @@ fn action(
     environment: &[(&str, &str)],
 ) -> (i32, String, String) {
     let text = fs::read_to_string(root().join("action.yml")).unwrap();
-    let step = steps(&text)
-        .into_iter()
-        .find(|step| step.keys["id"] == id)
-        .unwrap();
+    let step = steps(&text).into_iter().find(|step| step.keys["id"] == id).unwrap();
     let value_of = |name: &str| match name {
         "github.token" => "a-token".to_owned(),
         "github.event.pull_request.number" => "7".to_owned(),
@@ -378,9 +333,7 @@ fn action(
         "steps.install.outputs.proctor" => "proctor".to_owned(),
         "steps.gate.outputs.verdict" => {
             let outputs = repository.outputs();
-            let verdict = outputs
-                .lines()
-                .find_map(|line| line.strip_prefix("verdict="));
+            let verdict = outputs.lines().find_map(|line| line.strip_prefix("verdict="));
             verdict.unwrap_or_default().to_owned()
         }
         input => {
@@ -430,10 +383,7 @@ fn the_action_gates_and_sets_its_outputs() {
     assert_eq!(code, 100, "{said}");
     let text = fs::read_to_string(root().join("action.yml")).unwrap();
     for name in ["verdict", "metric", "delta", "ci_low"] {
-        assert!(
-            text.contains(&format!("steps.gate.outputs.{name} ")),
-            "{name}"
-        );
+        assert!(text.contains(&format!("steps.gate.outputs.{name} ")), "{name}");
         assert!(outputs.contains(&format!("{name}=")), "{outputs}");
     }
     assert!(repository.read("c.md").starts_with("# ❌"));
@@ -475,11 +425,7 @@ fn the_action_posts_one_comment_for_each_gate_and_updates_it() {
     let comment = |strategy: &str, text: &str| {
         repository.write("c.md", text);
         repository.write("outputs", "verdict=regressed\n");
-        let inputs = [
-            ("scenario", "s.toml"),
-            ("strategy", strategy),
-            ("comment", "c.md"),
-        ];
+        let inputs = [("scenario", "s.toml"), ("strategy", strategy), ("comment", "c.md")];
         let (code, said, _) = action(&repository, "comment", &inputs, &[]);
         assert_eq!(code, 0, "{said}");
         said
@@ -593,18 +539,10 @@ fn the_action_installs_the_program_of_a_release_whose_sum_is_right() {
     assert!(said.contains(&format!("/releases/download/v{version}:")));
     assert!(outputs.trim().ends_with("/bin/proctor"), "{outputs}");
     let arguments = repository.read("cargo-arguments");
-    assert!(
-        arguments
-            .trim()
-            .ends_with(&format!("--path {}", root().display())),
-        "{arguments}"
-    );
+    assert!(arguments.trim().ends_with(&format!("--path {}", root().display())), "{arguments}");
     assert_eq!(install("7.0.1").0, 0);
     let arguments = repository.read("cargo-arguments");
-    assert!(
-        arguments.trim().ends_with(" proctor-bench@7.0.1"),
-        "{arguments}"
-    );
+    assert!(arguments.trim().ends_with(" proctor-bench@7.0.1"), "{arguments}");
     // Another file than the one that was released is no reason to build: somebody put it there.
     repository.write(&format!("{release}/SHA256SUMS"), "00  proctor\n");
     let (code, said, outputs) = install("7.0.0");

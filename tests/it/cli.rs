@@ -12,24 +12,14 @@ use crate::shared;
 
 pub(crate) fn proctor() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
-    for name in [
-        "PROCTOR_COUNTER",
-        "PROCTOR_SEED",
-        "PROCTOR_WINDOW",
-        "COLUMNS",
-        "NO_COLOR",
-    ] {
+    for name in ["PROCTOR_COUNTER", "PROCTOR_SEED", "PROCTOR_WINDOW", "COLUMNS", "NO_COLOR"] {
         command.env_remove(name);
     }
     command
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> Output {
-    proctor()
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .unwrap()
+    proctor().current_dir(folder).args(arguments).output().unwrap()
 }
 
 fn stdout(output: &Output) -> String {
@@ -84,44 +74,28 @@ fn the_quick_start_shows_a_table_and_a_second_run_is_complete() {
     let first = run(folder.path(), &["run"]);
     assert!(first.status.success(), "{}", stderr(&first));
     let table = stdout(&first);
-    for word in [
-        "none",
-        "observation-masking",
-        "learn-claude-code-s06",
-        "tail@",
-    ] {
+    for word in ["none", "observation-masking", "learn-claude-code-s06", "tail@"] {
         assert!(table.contains(word), "{word} is missing in\n{table}");
     }
-    let width = table
-        .lines()
-        .map(|line| line.chars().count())
-        .max()
-        .unwrap();
+    let width = table.lines().map(|line| line.chars().count()).max().unwrap();
     assert!(width <= 80, "{width} columns:\n{table}");
     let second = run(folder.path(), &["run"]);
     assert_eq!(stdout(&second), table);
     assert!(stderr(&second).contains("is complete: all 192 cells were done before"));
 
     // Every strategy but `none` fires on at least half of the sessions.
-    let run_folder = fs::read_dir(folder.path().join("reports"))
-        .unwrap()
-        .next()
-        .unwrap();
+    let run_folder = fs::read_dir(folder.path().join("reports")).unwrap().next().unwrap();
     let cells = sorted_cells(&run_folder.unwrap().path());
     let mut fired = std::collections::BTreeMap::<String, usize>::new();
     for line in &cells {
         let cell: serde_json::Value = serde_json::from_str(line).unwrap();
         let events = cell["compactions"].as_array().map_or(0, Vec::len);
-        *fired
-            .entry(cell["strategy"].as_str().unwrap().to_owned())
-            .or_default() += usize::from(events > 0);
+        *fired.entry(cell["strategy"].as_str().unwrap().to_owned()).or_default() +=
+            usize::from(events > 0);
     }
     for (strategy, fired) in fired {
         let passive = matches!(&*strategy, "none" | "full" | "empty");
-        assert!(
-            passive == (fired == 0) && (passive || fired >= 6),
-            "{strategy}: {fired} of 12"
-        );
+        assert!(passive == (fired == 0) && (passive || fired >= 6), "{strategy}: {fired} of 12");
     }
 }
 
@@ -141,10 +115,7 @@ fn by_lot(seed: u64, many: usize, end: usize) -> Vec<usize> {
 #[test]
 fn a_run_that_is_killed_goes_on_where_it_was() {
     let folder = small();
-    let whole = run(
-        folder.path(),
-        &["run", "small.toml", "--out", "whole", "-j", "1"],
-    );
+    let whole = run(folder.path(), &["run", "small.toml", "--out", "whole", "-j", "1"]);
     assert!(whole.status.success(), "{}", stderr(&whole));
     let expected = sorted_cells(&folder.path().join("whole"));
     assert_eq!(expected.len(), 20);
@@ -152,10 +123,7 @@ fn a_run_that_is_killed_goes_on_where_it_was() {
     // run again; another one moves all five.
     for kill_after in by_lot(0x6b69_6c6c, 5, expected.len()) {
         let name = format!("killed-{kill_after}");
-        let mut child = start(
-            folder.path(),
-            &["run", "small.toml", "--out", &name, "-j", "1"],
-        );
+        let mut child = start(folder.path(), &["run", "small.toml", "--out", &name, "-j", "1"]);
         let cells = folder.path().join(&name).join("cells.jsonl");
         let done =
             || fs::read(&cells).map_or(0, |text| text.split(|byte| *byte == b'\n').count() - 1);
@@ -168,16 +136,9 @@ fn a_run_that_is_killed_goes_on_where_it_was() {
         let mut bytes = fs::read(&cells).unwrap();
         bytes.extend_from_slice(b"{\"session\":\"code-rev");
         fs::write(&cells, bytes).unwrap();
-        let again = run(
-            folder.path(),
-            &["run", "small.toml", "--out", &name, "-j", "2"],
-        );
+        let again = run(folder.path(), &["run", "small.toml", "--out", &name, "-j", "2"]);
         assert!(again.status.success(), "{}", stderr(&again));
-        assert_eq!(
-            sorted_cells(&folder.path().join(&name)),
-            expected,
-            "after {kill_after}"
-        );
+        assert_eq!(sorted_cells(&folder.path().join(&name)), expected, "after {kill_after}");
         assert_eq!(stdout(&again), stdout(&whole));
     }
 }
@@ -211,11 +172,7 @@ fn ctrl_c_keeps_what_is_done_and_says_how_to_go_on() {
     let output = child.wait_with_output().unwrap();
     // On a fast machine the run may have been over before the signal came.
     if output.status.code() == Some(130) {
-        assert!(
-            stderr(&output).contains("the same command goes on"),
-            "{}",
-            stderr(&output)
-        );
+        assert!(stderr(&output).contains("the same command goes on"), "{}", stderr(&output));
     } else {
         assert!(output.status.success());
     }
@@ -258,11 +215,7 @@ fn ctrl_c_ends_a_sweep_as_it_ends_a_run() {
         command.args(["--out", out]);
         command
     };
-    let mut child = sweep("out")
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = sweep("out").stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let tune = folder.path().join("out/tune");
     let has_cells = || {
         let mut runs = fs::read_dir(&tune).into_iter().flatten().flatten();
@@ -296,21 +249,15 @@ fn a_default_strategy_that_does_not_fit_the_window_is_left_out() {
     let ran = run(folder.path(), &["run", "--window", "12k", "--sample", "1"]);
     let said = stderr(&ran);
     assert!(ran.status.success(), "{said}");
-    assert!(
-        said.contains("which has 12000") && said.contains("is left out"),
-        "{said}"
-    );
+    assert!(said.contains("which has 12000") && said.contains("is left out"), "{said}");
 }
 
 #[test]
 fn help_exits_0_and_a_call_without_a_command_2() {
     let folder = tempfile::tempdir().unwrap();
-    for (arguments, code) in [
-        (&["--help"][..], 0),
-        (&["run", "--help"], 0),
-        (&["--version"], 0),
-        (&[], 2),
-    ] {
+    for (arguments, code) in
+        [(&["--help"][..], 0), (&["run", "--help"], 0), (&["--version"], 0), (&[], 2)]
+    {
         let output = run(folder.path(), arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
     }
@@ -330,25 +277,15 @@ fn an_old_name_is_an_error_that_says_the_line_of_today() {
             "`proctor run` has no flag `--seed`",
             "write `--set seed=…`",
         ),
-        (
-            "view reports/run",
-            "`proctor view` is",
-            "`proctor report --serve reports/run`",
-        ),
+        ("view reports/run", "`proctor view` is", "`proctor report --serve reports/run`"),
     ] {
         let words = typed.replace("my run", "my\t").replace('\'', "");
-        let words: Vec<String> = words
-            .split(' ')
-            .map(|word| word.replace('\t', " run"))
-            .collect();
+        let words: Vec<String> = words.split(' ').map(|word| word.replace('\t', " run")).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let output = run(folder.path(), &words);
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{typed}: {said}");
-        assert!(
-            said.contains(old) && said.contains(today),
-            "{typed}: {said}"
-        );
+        assert!(said.contains(old) && said.contains(today), "{typed}: {said}");
     }
 }
 
@@ -358,11 +295,7 @@ fn a_setting_can_come_from_a_flag_the_environment_or_the_file() {
     let counter = |command: &mut Command| {
         let output = command.current_dir(folder.path()).output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
-        text.lines()
-            .find_map(|line| line.split_once(" is valid: "))
-            .unwrap()
-            .1
-            .to_owned()
+        text.lines().find_map(|line| line.split_once(" is valid: ")).unwrap().1.to_owned()
     };
     let validate = || {
         let mut command = proctor();
@@ -372,12 +305,8 @@ fn a_setting_can_come_from_a_flag_the_environment_or_the_file() {
     assert!(counter(&mut validate()).starts_with("counter o200k, window 12000 tokens"));
     assert!(counter(validate().env("PROCTOR_COUNTER", "chars/4")).starts_with("counter chars/4"));
     assert!(
-        counter(
-            validate()
-                .env("PROCTOR_COUNTER", "chars/4")
-                .args(["--set", "counter=o200k"])
-        )
-        .starts_with("counter o200k")
+        counter(validate().env("PROCTOR_COUNTER", "chars/4").args(["--set", "counter=o200k"]))
+            .starts_with("counter o200k")
     );
     assert!(counter(validate().args(["--window", "fit:0.5"])).contains("window fit:0.5"));
 }
@@ -389,15 +318,8 @@ fn a_starter_scenario_is_written_once_and_runs() {
     let again = run(folder.path(), &["init"]);
     assert_eq!(again.status.code(), Some(110));
     assert!(stderr(&again).contains("is there already"));
-    assert!(
-        run(folder.path(), &["doctor", "proctor.toml"])
-            .status
-            .success()
-    );
-    let ran = run(
-        folder.path(),
-        &["run", "proctor.toml", "-o", "out.md", "-o", "out.json"],
-    );
+    assert!(run(folder.path(), &["doctor", "proctor.toml"]).status.success());
+    let ran = run(folder.path(), &["run", "proctor.toml", "-o", "out.md", "-o", "out.json"]);
     assert!(ran.status.success(), "{}", stderr(&ran));
     let markdown = fs::read_to_string(folder.path().join("out.md")).unwrap();
     assert!(markdown.contains("mask-then-summarise"));
@@ -416,10 +338,7 @@ fn a_scenarios_own_strategy_is_named_and_the_next_command_is_whole() {
     let scenario = scenario.replace("controls = false\n", "");
     fs::write(folder.path().join("small.toml"), scenario).unwrap();
     let typed = ["--strategy", "ours[keep_last=3]", "--window", "24k"];
-    let ran = run(
-        folder.path(),
-        &[&["run", "small.toml"][..], &typed].concat(),
-    );
+    let ran = run(folder.path(), &[&["run", "small.toml"][..], &typed].concat());
     assert!(ran.status.success(), "{}", stderr(&ran));
     let screen = stdout(&ran);
     assert!(screen.contains("  ours[keep_last=3] "), "{screen}");
@@ -475,10 +394,7 @@ fn an_address_without_a_scheme_is_no_name_of_a_model() {
     let folder = tempfile::tempdir().unwrap();
     for address in ["localhost:8000/v1", "localhost", "host/v1"] {
         let model = format!("openai:m@{address}");
-        let output = run(
-            folder.path(),
-            &["run", "--dry-run", "--graded", &model, "--usd", "1"],
-        );
+        let output = run(folder.path(), &["run", "--dry-run", "--graded", &model, "--usd", "1"]);
         assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
         let hint = format!("write `openai:MODEL@http://{address}`");
         assert!(stderr(&output).contains(&hint), "{}", stderr(&output));
@@ -490,15 +406,7 @@ fn generated_sessions_are_read_back_and_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let made = run(
         folder.path(),
-        &[
-            "sessions",
-            "generate",
-            "code-review",
-            "--rounds",
-            "8",
-            "--seed",
-            "5",
-        ],
+        &["sessions", "generate", "code-review", "--rounds", "8", "--seed", "5"],
     );
     assert!(made.status.success(), "{}", stderr(&made));
     let path = stdout(&made).split("  ").next().unwrap().to_owned();
@@ -516,10 +424,7 @@ fn generated_sessions_are_read_back_and_replayed() {
     assert!(ran.status.success(), "{}", stderr(&ran));
     let screen = stdout(&ran);
     // The model of the quick start is not that of other sessions.
-    assert!(
-        screen.contains("Sure?") && !screen.contains("Full history costs"),
-        "{screen}"
-    );
+    assert!(screen.contains("Sure?") && !screen.contains("Full history costs"), "{screen}");
 }
 
 #[test]
@@ -564,10 +469,7 @@ fn an_encrypted_compaction_is_no_failure_and_a_recorded_prompt_is_never_too_long
     let why = "not measurable: the product's own compaction is encrypted";
     assert!(text.contains(why), "{text}");
     // Alone it leaves no number, and is no error either.
-    assert_eq!(
-        marks(&run(&both[..1], &[]), "recorded"),
-        "not measurable false"
-    );
+    assert_eq!(marks(&run(&both[..1], &[]), "recorded"), "not measurable false");
     // The window is a tenth of what the prompts need: they were sent all the same.
     let share = ["--window", "fit:0.1", "--set", "window.floor=0"];
     let report = run(&both[1..], &share);
@@ -593,10 +495,7 @@ fn every_strategy_is_listed_and_shows_its_knobs() {
     ] {
         assert!(listed.contains(name), "{name} is missing in\n{listed}");
     }
-    let shown = stdout(&run(
-        folder.path(),
-        &["strategies", "show", "learn-claude-code-s06"],
-    ));
+    let shown = stdout(&run(folder.path(), &["strategies", "show", "learn-claude-code-s06"]));
     for words in [
         "fidelity = \"close\"\nmissing = \"",
         "keep_last = 3",
@@ -619,19 +518,13 @@ fn a_name_without_a_preset_is_found_with_the_nearest_one() {
         (&["llama-index"], "nearest is `langchain-trim`"),
         (&["Agents", "SDK"], "nearest is `openai-compact`"),
     ] {
-        let said = stdout(&run(
-            folder.path(),
-            &[&["strategies", "find"], words].concat(),
-        ));
+        let said = stdout(&run(folder.path(), &[&["strategies", "find"], words].concat()));
         assert!(said.contains(found), "{words:?}:\n{said}");
     }
     let listed = stdout(&run(folder.path(), &["strategies", "--all"]));
     assert!(!listed.contains("nearest is"), "{listed}");
     for (words, said) in [
-        (
-            ["strategies", "show", "zedd"],
-            "error: unknown strategy `zedd`, did you mean `zed`?",
-        ),
+        (["strategies", "show", "zedd"], "error: unknown strategy `zedd`, did you mean `zed`?"),
         (
             ["run", "--strategy", "mine.py"],
             "hint: `--strategy-cmd 'python3 mine.py'` takes a program",
@@ -648,10 +541,8 @@ fn shared_claude_code_recordings_run_through_the_program() {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let mut files: Vec<PathBuf> = fs::read_dir(recordings)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(recordings).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 10);
     for (at, file) in files.iter().enumerate() {
@@ -684,9 +575,7 @@ fn shared_claude_code_recordings_run_through_the_program() {
                 continue;
             }
             let rejected = cell["violations"].as_array().is_some_and(|violations| {
-                violations
-                    .iter()
-                    .any(|violation| violation["level"] == "rejected")
+                violations.iter().any(|violation| violation["level"] == "rejected")
             });
             assert!(!rejected, "{file}: {line}");
             let wanted: u64 = cell["action_support"]["wanted"]
@@ -751,28 +640,14 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
         ("chat.json", CHAT),
         ("broken.json", "[{\"role\":\"user\",\n"),
         ("notes.txt", "not a recording"),
-        (
-            "none.json",
-            r#"{"sessionId":"s","projectHash":"p","startTime":"t","messages":[]}"#,
-        ),
-        (
-            "deep/two.jsonl",
-            &format!("[{}]", [CHAT, CHAT].join(",")).replace('\n', ""),
-        ),
+        ("none.json", r#"{"sessionId":"s","projectHash":"p","startTime":"t","messages":[]}"#),
+        ("deep/two.jsonl", &format!("[{}]", [CHAT, CHAT].join(",")).replace('\n', "")),
         ("deep/.hidden/chat.json", CHAT),
     ] {
         fs::write(recordings.join(name), text).unwrap();
     }
-    let arguments = [
-        "sessions",
-        "import",
-        "recordings",
-        "absent.json",
-        "-o",
-        "out",
-        "--counter",
-        "chars/4",
-    ];
+    let arguments =
+        ["sessions", "import", "recordings", "absent.json", "-o", "out", "--counter", "chars/4"];
     let output = run(folder.path(), &arguments);
     let (lines, said) = (stdout(&output), stderr(&output));
     assert_eq!(output.status.code(), Some(3), "{said}");
@@ -799,49 +674,18 @@ fn recordings_are_imported_one_line_a_file_and_the_rest_goes_on() {
     }
     let written = tree(&folder.path().join("out"));
     assert_eq!(written.len(), 3);
-    let again = run(
-        folder.path(),
-        &["sessions", "import", "recordings/chat.json", "-o", "out"],
-    );
+    let again = run(folder.path(), &["sessions", "import", "recordings/chat.json", "-o", "out"]);
     assert_eq!(again.status.code(), Some(110));
-    assert!(
-        stderr(&again).contains("is there already"),
-        "{}",
-        stderr(&again)
-    );
-    let forced = [
-        "sessions",
-        "import",
-        "recordings/chat.json",
-        "-o",
-        "out",
-        "--force",
-    ];
+    assert!(stderr(&again).contains("is there already"), "{}", stderr(&again));
+    let forced = ["sessions", "import", "recordings/chat.json", "-o", "out", "--force"];
     assert!(run(folder.path(), &forced).status.success());
     assert_eq!(tree(&folder.path().join("out")), written);
     let session = names(&folder.path().join("out")).remove(0);
-    let onto_itself = [
-        "sessions",
-        "import",
-        &format!("out/{session}"),
-        "-o",
-        "out",
-        "--force",
-    ];
+    let onto_itself = ["sessions", "import", &format!("out/{session}"), "-o", "out", "--force"];
     let refused = run(folder.path(), &onto_itself);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(
-        stderr(&refused).contains("is the input"),
-        "{}",
-        stderr(&refused)
-    );
-    let ran = [
-        "run",
-        "--session",
-        &format!("out/{session}"),
-        "--strategy",
-        "none",
-    ];
+    assert!(stderr(&refused).contains("is the input"), "{}", stderr(&refused));
+    let ran = ["run", "--session", &format!("out/{session}"), "--strategy", "none"];
     assert!(run(folder.path(), &ran).status.success());
 }
 
@@ -850,56 +694,29 @@ fn an_import_can_be_told_the_format_and_write_another() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("chat.json"), CHAT).unwrap();
     for (to, ending) in [("anthropic", ".anthropic.json"), ("openai", ".openai.json")] {
-        let output = run(
-            folder.path(),
-            &["sessions", "import", "chat.json", "-o", to, "--to", to],
-        );
+        let output = run(folder.path(), &["sessions", "import", "chat.json", "-o", to, "--to", to]);
         assert!(output.status.success(), "{}", stderr(&output));
-        assert!(
-            stdout(&output).contains("not carried: tag × 1"),
-            "{}",
-            stdout(&output)
-        );
-        let [name] = &names(&folder.path().join(to))[..] else {
-            panic!("one file")
-        };
+        assert!(stdout(&output).contains("not carried: tag × 1"), "{}", stdout(&output));
+        let [name] = &names(&folder.path().join(to))[..] else { panic!("one file") };
         assert!(name.ends_with(ending), "{name}");
-        let back = run(
-            folder.path(),
-            &["sessions", "import", &format!("{to}/{name}"), "-o", "back"],
-        );
+        let back =
+            run(folder.path(), &["sessions", "import", &format!("{to}/{name}"), "-o", "back"]);
         assert!(back.status.success(), "{}", stderr(&back));
         assert!(stdout(&back).contains("4 messages, 2 calls, 1 tool use, 1 result"));
     }
-    let forced = run(
-        folder.path(),
-        &["sessions", "import", "chat.json", "--format", "codex"],
-    );
+    let forced = run(folder.path(), &["sessions", "import", "chat.json", "--format", "codex"]);
     assert_eq!(forced.status.code(), Some(3));
-    let unknown = run(
-        folder.path(),
-        &["sessions", "import", "chat.json", "--format", "oracle"],
-    );
+    let unknown = run(folder.path(), &["sessions", "import", "chat.json", "--format", "oracle"]);
     assert_eq!(unknown.status.code(), Some(2));
     // What the hints say is there.
     let help = stdout(&run(folder.path(), &["sessions", "import", "--help"]));
-    for format in [
-        "native",
-        "claude-code",
-        "anthropic",
-        "openai-chat",
-        "--format",
-        "--force",
-    ] {
+    for format in ["native", "claude-code", "anthropic", "openai-chat", "--format", "--force"] {
         assert!(help.contains(format), "{help}");
     }
     fs::create_dir(folder.path().join("nothing")).unwrap();
     let nothing = run(folder.path(), &["sessions", "import", "nothing"]);
     assert_eq!(nothing.status.code(), Some(4));
-    let counter = run(
-        folder.path(),
-        &["sessions", "import", "chat.json", "--counter", "fingers"],
-    );
+    let counter = run(folder.path(), &["sessions", "import", "chat.json", "--counter", "fingers"]);
     assert_eq!(counter.status.code(), Some(2));
 }
 

@@ -126,14 +126,7 @@ impl World {
     fn new() -> Self {
         let log = Bytes::default();
         let (live, counts) = front(Some(&log));
-        Self {
-            live,
-            log,
-            counts,
-            now: 1_700_000_000_000,
-            names: 0,
-            sent: BTreeMap::new(),
-        }
+        Self { live, log, counts, now: 1_700_000_000_000, names: 0, sent: BTreeMap::new() }
     }
 
     fn restart(&mut self) {
@@ -155,14 +148,9 @@ impl World {
             "model": "m", "system": "You are an agent.", "max_tokens": 100, "messages": messages, "odd": [1, 2],
         });
         let body = body.to_string();
-        let cell = LiveCell {
-            strategy,
-            ..LiveCell::default()
-        };
+        let cell = LiveCell { strategy, ..LiveCell::default() };
         self.now += 1_000;
-        let sent = self
-            .live
-            .send(&cell, Api::Messages, &body, Timestamp(self.now));
+        let sent = self.live.send(&cell, Api::Messages, &body, Timestamp(self.now));
         let mut read: Value = serde_json::from_str(sent.body.as_deref().unwrap_or(&body)).unwrap();
         let Value::Array(messages) = read["messages"].take() else {
             panic!("{read}");
@@ -185,8 +173,7 @@ impl World {
         response["type"] = json!("message");
         response["id"] = json!(format!("msg_{}", self.name()));
         self.now += 1_000;
-        self.live
-            .answered(ticket, Some(&response.to_string()), Timestamp(self.now));
+        self.live.answered(ticket, Some(&response.to_string()), Timestamp(self.now));
         agent.history.push(answer);
         agent.calls += 1;
     }
@@ -236,9 +223,7 @@ impl World {
                         .into(),
                     )
                 });
-                agent
-                    .history
-                    .push(Message::new(Role::User, results.collect()));
+                agent.history.push(Message::new(Role::User, results.collect()));
             }
             Act::Repeat | Act::Fail => {
                 self.types(agent, 3);
@@ -247,20 +232,13 @@ impl World {
                 if matches!(act, Act::Fail) {
                     self.live.answered(ticket, None, Timestamp(self.now));
                 }
-                assert_eq!(
-                    self.send(agent, strategy),
-                    ticket,
-                    "the same request is the same call"
-                );
+                assert_eq!(self.send(agent, strategy), ticket, "the same request is the same call");
                 assert_eq!(self.sent[&ticket], first, "and has the same context");
                 let words = format!("Done with {}.", self.name());
                 self.answer(agent, ticket, vec![ContentBlock::Text(words.into())]);
             }
             Act::Edit => {
-                let found = agent
-                    .history
-                    .iter()
-                    .position(|it| it.tool_results().next().is_some());
+                let found = agent.history.iter().position(|it| it.tool_results().next().is_some());
                 if let Some(at) = found {
                     agent.history[at] = agent.history[at].with_block_text(0, &"[old]".into());
                 }
@@ -272,11 +250,7 @@ impl World {
                 }
             }
             Act::Withdraw => {
-                if agent
-                    .history
-                    .last()
-                    .is_some_and(|it| it.role() == Role::Assistant)
-                {
+                if agent.history.last().is_some_and(|it| it.role() == Role::Assistant) {
                     agent.history.pop();
                     agent.history.pop();
                 }
@@ -304,10 +278,7 @@ fn replayed(
     models: &Models,
 ) -> (Vec<Vec<Value>>, bool) {
     let contexts = Contexts::default();
-    let name = replay::CellName {
-        strategy: "s".to_owned(),
-        repeat: 0,
-    };
+    let name = replay::CellName { strategy: "s".to_owned(), repeat: 0 };
     let more: Vec<Box<dyn Observer>> = vec![Box::new(contexts.clone())];
     let record = replay::replay_observed(prepared, name, replayed, models, &NoClock, more).record;
     let is_rewritten = record.compactions.iter().any(|it| it.stage == "agent");

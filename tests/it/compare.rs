@@ -44,12 +44,7 @@ impl Bench {
 
     fn with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
-        for name in [
-            "GITHUB_ACTIONS",
-            "GITHUB_OUTPUT",
-            "GITHUB_STEP_SUMMARY",
-            "COLUMNS",
-        ] {
+        for name in ["GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "COLUMNS"] {
             command.env_remove(name);
         }
         for (name, value) in environment {
@@ -58,10 +53,7 @@ impl Bench {
         let compares = arguments[0] == "compare" || arguments.contains(&"--gate");
         if compares && !arguments.contains(&"--json") {
             // A screen leaves out what these tests look at; it has a test of its own.
-            command
-                .arg(arguments[0])
-                .arg("--tables=all")
-                .args(&arguments[1..]);
+            command.arg(arguments[0]).arg("--tables=all").args(&arguments[1..]);
         } else {
             command.args(arguments);
         }
@@ -125,29 +117,14 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Gates the run `new` by the rules of `ci.toml`.
-const BY_RULES: [&str; 7] = [
-    "compare",
-    "--gate",
-    "new",
-    "--baseline",
-    "main",
-    "--rules",
-    "ci.toml",
-];
+const BY_RULES: [&str; 7] =
+    ["compare", "--gate", "new", "--baseline", "main", "--rules", "ci.toml"];
 
 #[test]
 fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_named() {
     let bench = baselined(10);
     bench.check(
-        &[
-            "run",
-            "ci.toml",
-            "--gate",
-            "--baseline",
-            "main",
-            "--out",
-            "same",
-        ],
+        &["run", "ci.toml", "--gate", "--baseline", "main", "--out", "same"],
         0,
         &["no change in any metric", "the gate passed", "exact"],
     );
@@ -171,24 +148,14 @@ fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_na
             "c.svg",
         ],
         100,
-        &[
-            "hard break: lost",
-            "by clear_results",
-            "verdict: regressed",
-            "the gate failed",
-        ],
+        &["hard break: lost", "by clear_results", "verdict: regressed", "the gate failed"],
     );
     // The fact that was lost is one of the record, and it was lost where the record says.
     let json: serde_json::Value = serde_json::from_str(&bench.read("c.json")).unwrap();
     let lost = &json["comparisons"][0]["gated"]["lost"][0];
     let (id, percent) = lost["probe"].as_str().unwrap().split_once('@').unwrap();
     let place = lost["lost_at"].as_str().unwrap();
-    let call = place
-        .strip_prefix("call ")
-        .unwrap()
-        .split(' ')
-        .next()
-        .unwrap();
+    let call = place.strip_prefix("call ").unwrap().split(' ').next().unwrap();
     let question = lost["text"]["question"].as_str().unwrap();
     assert!(said.contains(question), "{question}: {said}");
     let records = bench.read("worse/cells.jsonl");
@@ -214,10 +181,7 @@ fn a_change_of_nothing_passes_and_a_change_for_the_worse_fails_with_the_probe_na
         serde_json::from_str(&text(&bench.run(&["schema", "comparison"]))).unwrap();
     assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&json));
     let forest = bench.read("c.svg");
-    assert!(
-        forest.contains("facts in points") && forest.contains("regressed"),
-        "{forest}"
-    );
+    assert!(forest.contains("facts in points") && forest.contains("regressed"), "{forest}");
     let junit = bench.read("c.junit.xml");
     assert!(junit.contains("name=\"hard breaks\">"), "{junit}");
     assert!(junit.contains("<failure message=\"lost "), "{junit}");
@@ -229,21 +193,9 @@ fn a_comparison_that_is_not_made_leaves_no_earlier_one_in_its_place() {
     bench.write("bad.toml", "no scenario");
     let fails: [(&[&str], &str, i32); 5] = [
         (&["run", "bad.toml", "--gate"], "--comparison-output", 3),
-        (
-            &["run", "ci.toml", "--gate", "--baseline", "none"],
-            "--comparison-output",
-            106,
-        ),
-        (
-            &["compare", "--gate", "old", "--baseline", "none"],
-            "-o",
-            106,
-        ),
-        (
-            &["compare", "--gate", "none", "--baseline", "main"],
-            "-o",
-            3,
-        ),
+        (&["run", "ci.toml", "--gate", "--baseline", "none"], "--comparison-output", 106),
+        (&["compare", "--gate", "old", "--baseline", "none"], "-o", 106),
+        (&["compare", "--gate", "none", "--baseline", "main"], "-o", 3),
         (&["compare", "old", "none"], "-o", 106),
     ];
     for (command, flag, code) in fails {
@@ -268,17 +220,7 @@ fn a_comparison_that_is_not_made_leaves_no_earlier_one_in_its_place() {
     assert_eq!(bench.read("c.md"), "kept");
     let baseline = bench.read("baselines/main.json");
     for other in ["c.pdf", "no-folder/c.md", "baselines/main.json"] {
-        let command = [
-            "compare",
-            "--gate",
-            "old",
-            "--baseline",
-            "main",
-            "-o",
-            "c.md",
-            "-o",
-            other,
-        ];
+        let command = ["compare", "--gate", "old", "--baseline", "main", "-o", "c.md", "-o", other];
         let output = bench.run(&command);
         assert!(!output.status.success(), "{other}");
         assert_eq!(bench.read("c.md"), "kept", "{other}");
@@ -291,40 +233,15 @@ fn one_probe_of_high_importance_in_four_hundred_fails_the_gate_though_the_mean_w
     let bench = baselined_on(9, 10);
     bench.write("ci.toml", &scenario(8, 1, 10));
     let said = bench.check(
-        &[
-            "run",
-            "ci.toml",
-            "--gate",
-            "--baseline",
-            "main",
-            "--out",
-            "new",
-        ],
+        &["run", "ci.toml", "--gate", "--baseline", "main", "--out", "new"],
         100,
-        &[
-            "5 pts   non-inferior",
-            "hard break: lost \"",
-            " at call ",
-            "verdict: regressed",
-        ],
+        &["5 pts   non-inferior", "hard break: lost \"", " at call ", "verdict: regressed"],
     );
-    let paired = said
-        .split(" probes paired")
-        .next()
-        .unwrap()
-        .rsplit(' ')
-        .next()
-        .unwrap();
+    let paired = said.split(" probes paired").next().unwrap().rsplit(' ').next().unwrap();
     assert!(paired.parse::<u32>().unwrap() > 350, "{said}");
-    assert!(
-        (1..=2).contains(&said.matches("hard break").count()),
-        "{said}"
-    );
+    assert!((1..=2).contains(&said.matches("hard break").count()), "{said}");
     // Who accepts the loss says so, and the mean decides.
-    bench.write(
-        "ci.toml",
-        &(scenario(8, 1, 10) + "[gate]\nhard_break = false\n"),
-    );
+    bench.write("ci.toml", &(scenario(8, 1, 10) + "[gate]\nhard_break = false\n"));
     bench.check(&BY_RULES, 0, &["the gate passed"]);
 }
 
@@ -338,21 +255,9 @@ fn an_underpowered_change_is_inconclusive_and_says_how_many_sessions_it_needs() 
             margins = { facts = 0.005 }\nbaseline = 'main'\n"),
     );
     let said = bench.check(
-        &[
-            "run",
-            "ci.toml",
-            "--gate",
-            "--out",
-            "new",
-            "--set",
-            "gate.fail_on=inconclusive",
-        ],
+        &["run", "ci.toml", "--gate", "--out", "new", "--set", "gate.fail_on=inconclusive"],
         103,
-        &[
-            "verdict: inconclusive",
-            "8 sessions are too few: about",
-            "t(7), clustered by session",
-        ],
+        &["verdict: inconclusive", "8 sessions are too few: about", "t(7), clustered by session"],
     );
     assert!(said.contains(" are needed"), "{said}");
     // Without `--fail-on`, what is unclear passes.
@@ -372,25 +277,15 @@ fn answers_of_two_readers_are_never_one_difference() {
     };
     let scripted =
         |name: &str| format!("{{ kind = 'scripted', model = '{name}', script = 'a.toml' }}");
-    for (name, reader) in [
-        ("nobody", "'none'".to_owned()),
-        ("one", scripted("one")),
-        ("two", scripted("two")),
-    ] {
+    for (name, reader) in
+        [("nobody", "'none'".to_owned()), ("one", scripted("one")), ("two", scripted("two"))]
+    {
         bench.write("s.toml", &scenario(&reader));
         bench.check(&["run", "s.toml", "--out", name], 0, &[]);
     }
     let refused = |left: &str, right: &str| {
-        bench.check(
-            &["compare", left, right],
-            106,
-            &["reader:", "cannot be compared"],
-        );
-        bench.check(
-            &["compare", left, right, "--allow-different"],
-            0,
-            &["facts"],
-        )
+        bench.check(&["compare", left, right], 106, &["reader:", "cannot be compared"]);
+        bench.check(&["compare", left, right, "--allow-different"], 0, &["facts"])
     };
     let is_compared = |said: &str| {
         let mut lines = said.lines().map(str::trim_start);
@@ -422,24 +317,12 @@ fn another_word_for_a_metric_is_an_error_that_says_its_name() {
         bench.check(&arguments, 2, &[says]);
     };
     let gate = "compare --gate old --baseline main --margin";
-    check(
-        &format!("{gate} survival=0.05"),
-        "`survival` is called `facts`",
-    );
+    check(&format!("{gate} survival=0.05"), "`survival` is called `facts`");
     check(&format!("{gate} cost=0.05"), "`cost` is called `bill`");
-    check(
-        &format!("{gate} cost_savings=0.05"),
-        "`cost_savings` is called `bill`",
-    );
+    check(&format!("{gate} cost_savings=0.05"), "`cost_savings` is called `bill`");
     let sweep = "sweep ci.toml -P clear_results.keep_last=1,2";
-    check(
-        &format!("{sweep} --saves cost_savings"),
-        "`cost_savings` is called `bill`",
-    );
-    check(
-        &format!("{sweep} --keeps accuracy"),
-        "`accuracy` is called `answers`",
-    );
+    check(&format!("{sweep} --saves cost_savings"), "`cost_savings` is called `bill`");
+    check(&format!("{sweep} --keeps accuracy"), "`accuracy` is called `answers`");
     check(&format!("{sweep} --keeps fcats"), "did you mean `facts`");
     check("report old --sort latency", "`latency` is called `waiting`");
     check("report old --sort cost", "`cost` is called `bill`");
@@ -457,71 +340,31 @@ fn another_word_for_a_metric_is_an_error_that_says_its_name() {
 #[test]
 fn what_was_measured_by_something_else_is_refused_with_what_differs() {
     let bench = baselined(10);
-    bench.check(
-        &[
-            "run",
-            "ci.toml",
-            "--set",
-            "counter=bytes/4",
-            "--out",
-            "other",
-        ],
-        0,
-        &[],
-    );
+    bench.check(&["run", "ci.toml", "--set", "counter=bytes/4", "--out", "other"], 0, &[]);
     bench.check(
         &["compare", "old", "other"],
         106,
-        &[
-            "counter: chars/4 in the baseline, bytes/4 in the candidate",
-            "--allow-different",
-        ],
+        &["counter: chars/4 in the baseline, bytes/4 in the candidate", "--allow-different"],
     );
     bench.check(
         &["compare", "old", "other", "--allow-different"],
         0,
-        &[
-            "differs: counter: chars/4 in the baseline, bytes/4 in the candidate",
-            "facts",
-        ],
+        &["differs: counter: chars/4 in the baseline, bytes/4 in the candidate", "facts"],
     );
     bench.check(
         &["compare", "--gate", "old", "--baseline", "nobody"],
         106,
         &["no run in a folder `nobody`, and no baseline `baselines/nobody.json`"],
     );
+    bench.check(&["run", "ci.toml", "--gate", "--out", "x"], 2, &["has no baseline"]);
     bench.check(
-        &["run", "ci.toml", "--gate", "--out", "x"],
-        2,
-        &["has no baseline"],
-    );
-    bench.check(
-        &[
-            "compare",
-            "--gate",
-            "old",
-            "--baseline",
-            "main",
-            "--margin",
-            "fcats=0.1",
-        ],
+        &["compare", "--gate", "old", "--baseline", "main", "--margin", "fcats=0.1"],
         2,
         &["no metric `fcats`"],
     );
-    bench.check(
-        &["compare", "old::nothing", "old"],
-        106,
-        &["has no strategy `nothing`"],
-    );
-    bench.write(
-        "bad.toml",
-        &(scenario(1, 1, 2) + "[gate]\nmargins = { fcats = 0.1 }\n"),
-    );
-    bench.check(
-        &["doctor", "bad.toml"],
-        3,
-        &["line 13", "did you mean `facts`"],
-    );
+    bench.check(&["compare", "old::nothing", "old"], 106, &["has no strategy `nothing`"]);
+    bench.write("bad.toml", &(scenario(1, 1, 2) + "[gate]\nmargins = { fcats = 0.1 }\n"));
+    bench.check(&["doctor", "bad.toml"], 3, &["line 13", "did you mean `facts`"]);
 }
 
 #[test]
@@ -539,10 +382,7 @@ fn settings_and_questions_that_decide_results_are_compared_too() {
     };
     refused(
         "reserve",
-        &base.replace(
-            "tokens = 60_000",
-            "tokens = 60_000\noverflow_reserve = 2000",
-        ),
+        &base.replace("tokens = 60_000", "tokens = 60_000\noverflow_reserve = 2000"),
         "setting window reserves: max_output 0, overflow_reserve 0 in the baseline, max_output 0, \
          overflow_reserve 2000 in the candidate",
     );
@@ -553,17 +393,7 @@ fn settings_and_questions_that_decide_results_are_compared_too() {
     );
     // Another importance of one fact, under the same id: another question.
     bench.check(
-        &[
-            "sessions",
-            "generate",
-            "code-review",
-            "--seed",
-            "1",
-            "--rounds",
-            "12",
-            "--output",
-            "g",
-        ],
+        &["sessions", "generate", "code-review", "--seed", "1", "--rounds", "12", "--output", "g"],
         0,
         &[],
     );
@@ -572,9 +402,7 @@ fn settings_and_questions_that_decide_results_are_compared_too() {
         .map(|entry| entry.unwrap().path())
         .find(|path| path.to_string_lossy().ends_with(".truth.json"))
         .unwrap();
-    let session = truth
-        .to_string_lossy()
-        .replace(".truth.json", ".session.jsonl");
+    let session = truth.to_string_lossy().replace(".truth.json", ".session.jsonl");
     let run = |out: &str| {
         bench.check(
             &[
@@ -626,10 +454,7 @@ fn what_did_not_pass_or_is_not_whole_becomes_no_baseline() {
     // A run that lacks a cell.
     let cells = bench.read("worse/cells.jsonl");
     let kept: Vec<&str> = cells.lines().collect();
-    let last = kept
-        .iter()
-        .rposition(|line| line.contains("\"strategy\":\"ours"))
-        .unwrap();
+    let last = kept.iter().rposition(|line| line.contains("\"strategy\":\"ours")).unwrap();
     let less = kept.iter().enumerate().filter(|(at, _)| *at != last);
     let less: Vec<&str> = less.map(|(_, line)| *line).collect();
     let less = less.join("\n") + "\n";
@@ -637,26 +462,12 @@ fn what_did_not_pass_or_is_not_whole_becomes_no_baseline() {
     bench.check(
         &["baseline", "save", "worse", "main"],
         5,
-        &[
-            "`worse` is not saved: 1 of its 8 cells are missing",
-            "--force",
-        ],
+        &["`worse` is not saved: 1 of its 8 cells are missing", "--force"],
     );
-    bench.check(
-        &["baseline", "save", "worse", "part", "--force"],
-        0,
-        &["saved baseline"],
-    );
+    bench.check(&["baseline", "save", "worse", "part", "--force"], 0, &["saved baseline"]);
     // A test file without tests would read as a success.
     bench.check(
-        &[
-            "compare",
-            "old",
-            "bytes",
-            "--allow-different",
-            "-o",
-            "x.junit.xml",
-        ],
+        &["compare", "old", "bytes", "--allow-different", "-o", "x.junit.xml"],
         2,
         &["would have no test case"],
     );
@@ -667,16 +478,7 @@ fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
     let bench = baselined(10);
     let first = bench.read("baselines/main.json");
     bench.check(
-        &[
-            "run",
-            "ci.toml",
-            "--save-baseline",
-            "again",
-            "--out",
-            "again",
-            "-j",
-            "3",
-        ],
+        &["run", "ci.toml", "--save-baseline", "again", "--out", "again", "-j", "3"],
         0,
         &[],
     );
@@ -697,34 +499,19 @@ fn a_baseline_is_the_same_bytes_each_time_and_a_changed_probe_is_one_line() {
     bench.check(
         &["compare", "main", "damaged.json"],
         106,
-        &[
-            "`damaged.json`: it is damaged: its checksum does not match",
-            "baseline save",
-        ],
+        &["`damaged.json`: it is damaged: its checksum does not match", "baseline save"],
     );
     let (content, _) = damaged.rsplit_once(',').unwrap();
     bench.write("changed.json", &signed(&format!("{content}}}")));
     let changed = bench.read("changed.json");
     assert_eq!(
-        first
-            .lines()
-            .zip(changed.lines())
-            .filter(|(old, new)| old != new)
-            .count(),
+        first.lines().zip(changed.lines()).filter(|(old, new)| old != new).count(),
         2,
         "the probe and the checksum"
     );
-    let said = bench.check(
-        &["compare", "main", "changed.json"],
-        0,
-        &[probe, "1.00  0.00"],
-    );
+    let said = bench.check(&["compare", "main", "changed.json"], 0, &[probe, "1.00  0.00"]);
     assert!(said.contains("wins/ties/losses 0/"), "{said}");
-    bench.check(
-        &["baseline", "list"],
-        0,
-        &["again: scenario ci, 8 sessions", "main: scenario ci"],
-    );
+    bench.check(&["baseline", "list"], 0, &["again: scenario ci, 8 sessions", "main: scenario ci"]);
     bench.check(
         &["baseline", "show", "main"],
         0,
@@ -743,11 +530,7 @@ fn a_comparison_and_a_gate_are_one_screen_at_every_width() {
     for (arguments, exit, says) in [
         (&["compare", "old", "new"][..], 0, "is a trade: "),
         (&["compare", "old", "old", "new"], 0, "No difference: "),
-        (
-            &["compare", "--gate", "new", "--baseline", "main"],
-            100,
-            "Regressed: ",
-        ),
+        (&["compare", "--gate", "new", "--baseline", "main"], 100, "Regressed: "),
     ] {
         for width in [60, 80, 120, 200] {
             let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
@@ -774,21 +557,12 @@ fn several_candidates_and_single_strategies_are_compared() {
     let bench = baselined(10);
     bench.write(
         "two.toml",
-        &scenario(3, 1, 8).replace(
-            "[[strategies]]",
-            "[[strategies]]\npreset = 'tail@6000'\n[[strategies]]",
-        ),
+        &scenario(3, 1, 8)
+            .replace("[[strategies]]", "[[strategies]]\npreset = 'tail@6000'\n[[strategies]]"),
     );
     bench.check(&["run", "two.toml", "--out", "two"], 0, &[]);
     bench.check(
-        &[
-            "compare",
-            "two::tail@6000",
-            "two::ours",
-            "main",
-            "--target",
-            "population",
-        ],
+        &["compare", "two::tail@6000", "two::ours", "main", "--target", "population"],
         0,
         &[
             "ours[clear_results.keep_last=3] against tail@6000\n",
@@ -814,27 +588,12 @@ fn one_strategy_of_a_suite_is_held_against_its_own_place_and_not_against_control
     let bench = Bench::new();
     let suite = scenario(10, 1, 6) + "[[strategies]]\npreset = 'tail@6000'\n";
     bench.write("ci.toml", &suite);
-    bench.check(
-        &["run", "ci.toml", "--save-baseline", "main", "--out", "old"],
-        0,
-        &[],
-    );
+    bench.check(&["run", "ci.toml", "--save-baseline", "main", "--out", "old"], 0, &[]);
     bench.write("ci.toml", &scenario(10, 1, 6));
     let said = bench.check(
-        &[
-            "run",
-            "ci.toml",
-            "--gate",
-            "--baseline",
-            "main",
-            "--out",
-            "one",
-        ],
+        &["run", "ci.toml", "--gate", "--baseline", "main", "--out", "one"],
         0,
-        &[
-            "note: `main` has `tail@6000`, which has no counterpart in `one`",
-            "the gate passed",
-        ],
+        &["note: `main` has `tail@6000`, which has no counterpart in `one`", "the gate passed"],
     );
     assert!(!said.contains("against tail@6000"), "{said}");
     // The other way round as well.
@@ -844,25 +603,11 @@ fn one_strategy_of_a_suite_is_held_against_its_own_place_and_not_against_control
         &["note: `old` has `tail@6000`, which has no counterpart in `one`"],
     );
     // What nothing holds is refused, not passed in silence.
-    bench.write(
-        "ci.toml",
-        &(suite + "[[strategies]]\npreset = 'tail@9000'\n"),
-    );
+    bench.write("ci.toml", &(suite + "[[strategies]]\npreset = 'tail@9000'\n"));
     bench.check(
-        &[
-            "run",
-            "ci.toml",
-            "--gate",
-            "--baseline",
-            "main",
-            "--out",
-            "more",
-        ],
+        &["run", "ci.toml", "--gate", "--baseline", "main", "--out", "more"],
         106,
-        &[
-            "strategy `tail@9000` of `more` has no counterpart in `main`",
-            "save the baseline again",
-        ],
+        &["strategy `tail@9000` of `more` has no counterpart in `main`", "save the baseline again"],
     );
 }
 
@@ -871,26 +616,10 @@ fn an_anchor_holds_where_small_steps_would_drift_away() {
     let bench = baselined(10);
     bench.check(&["baseline", "save", "old", "v1"], 0, &[]);
     bench.write("ci.toml", &scenario(1, 1, 8));
+    bench.check(&["run", "ci.toml", "--save-baseline", "main", "--out", "step"], 0, &[]);
+    bench.check(&["compare", "--gate", "step", "--baseline", "main"], 0, &["the gate passed"]);
     bench.check(
-        &["run", "ci.toml", "--save-baseline", "main", "--out", "step"],
-        0,
-        &[],
-    );
-    bench.check(
-        &["compare", "--gate", "step", "--baseline", "main"],
-        0,
-        &["the gate passed"],
-    );
-    bench.check(
-        &[
-            "compare",
-            "--gate",
-            "step",
-            "--baseline",
-            "main",
-            "--anchor",
-            "v1",
-        ],
+        &["compare", "--gate", "step", "--baseline", "main", "--anchor", "v1"],
         100,
         &["main → step", "v1 → step", "regressed"],
     );
@@ -913,14 +642,8 @@ fn a_workflow_is_told_in_its_own_words() {
     assert_eq!(output.status.code(), Some(100));
     assert!(bench.read("summary").starts_with("# ❌ Proctor: regressed"));
     let outputs = bench.read("outputs");
-    assert!(
-        outputs.starts_with("verdict=regressed\nmetric="),
-        "{outputs}"
-    );
-    assert!(
-        outputs.contains("\ndelta=-") && outputs.contains("\nci_low=-"),
-        "{outputs}"
-    );
+    assert!(outputs.starts_with("verdict=regressed\nmetric="), "{outputs}");
+    assert!(outputs.contains("\ndelta=-") && outputs.contains("\nci_low=-"), "{outputs}");
     let said = text(&output);
     assert!(
         said.lines()
@@ -932,10 +655,7 @@ fn a_workflow_is_told_in_its_own_words() {
 /// Eighteen sessions of which nine are chosen on.
 fn swept() -> Bench {
     let bench = Bench::new();
-    bench.write(
-        "ci.toml",
-        &scenario(10, 1, 18).replace("rounds = 24", "rounds = 16"),
-    );
+    bench.write("ci.toml", &scenario(10, 1, 18).replace("rounds = 24", "rounds = 16"));
     bench
 }
 
@@ -983,11 +703,7 @@ fn a_sweep_writes_a_preset_that_runs_and_says_whether_it_holds() {
     assert_eq!(page.matches("<svg").count(), 2);
     for point in points {
         for value in point["values"].as_array().unwrap() {
-            let spelled = format!(
-                "{}={}",
-                value[0].as_str().unwrap(),
-                value[1].as_str().unwrap()
-            );
+            let spelled = format!("{}={}", value[0].as_str().unwrap(), value[1].as_str().unwrap());
             assert!(page.contains(&spelled), "{spelled}");
         }
     }
@@ -996,10 +712,7 @@ fn a_sweep_writes_a_preset_that_runs_and_says_whether_it_holds() {
     let found = sweep["choices"].as_array().unwrap();
     let windows: Vec<_> = found.iter().map(|one| &one["window"][0][1]).collect();
     assert_eq!(windows, ["50000", "60000"], "{said}");
-    let chosen: Vec<_> = points
-        .iter()
-        .filter(|it| !it["standing"].is_null())
-        .collect();
+    let chosen: Vec<_> = points.iter().filter(|it| !it["standing"].is_null()).collect();
     assert_eq!(chosen.len(), 2);
     for point in chosen {
         let choice = found.iter().find(|one| one["values"] == point["values"]);
@@ -1075,11 +788,7 @@ fn a_sweep_asks_the_models_that_it_needs() {
                 keeps,
             ],
             0,
-            &[
-                "3 settings",
-                "Sure?",
-                "1 independent session is too few to choose on one half",
-            ],
+            &["3 settings", "Sure?", "1 independent session is too few to choose on one half"],
         );
     }
     // What is to be recorded and is not there is told, as in a run.
@@ -1123,16 +832,9 @@ fn a_sweep_that_recommends_nothing_says_why_and_writes_every_file() {
     };
     // Masking at every call breaks the cache at every call.
     let dear = ["--out", "dear"];
-    check(
-        &dear,
-        &["`mine.toml` is not written: no recommendation: no setting that keeps facts"],
-    );
+    check(&dear, &["`mine.toml` is not written: no recommendation: no setting that keeps facts"]);
     let small = ["--window", "9000", "--out", "small"];
-    let broken = [
-        "all 3 settings are broken",
-        "out of window in 9 of 9",
-        "first at call",
-    ];
+    let broken = ["all 3 settings are broken", "out of window in 9 of 9", "first at call"];
     let said = check(&small, &broken);
     assert!(!said.contains("above 0"), "{said}");
     let unasked = ["--keeps", "answers", "--out", "unasked"];
@@ -1148,11 +850,7 @@ fn a_sweep_of_recordings_keeps_what_was_measured_and_takes_folders() {
     let recordings = fs::read_dir(scenarios).unwrap();
     for path in recordings.map(|entry| entry.unwrap().path()) {
         if path.extension().is_some_and(|it| it == "jsonl") {
-            fs::copy(
-                &path,
-                bench.path().join("many").join(path.file_name().unwrap()),
-            )
-            .unwrap();
+            fs::copy(&path, bench.path().join("many").join(path.file_name().unwrap())).unwrap();
         }
     }
     let said = bench.check(
@@ -1175,10 +873,7 @@ fn a_sweep_of_recordings_keeps_what_was_measured_and_takes_folders() {
     );
     let printed = said.split("Sweep of 40 settings").nth(1).unwrap();
     let printed: Vec<&str> = printed.lines().collect();
-    let end = printed
-        .iter()
-        .position(|line| line.starts_with("Next"))
-        .unwrap();
+    let end = printed.iter().position(|line| line.starts_with("Next")).unwrap();
     assert!(end < 40, "{said}");
     assert!(!said.contains("by 0.0 pts"), "{said}");
 }
@@ -1221,10 +916,7 @@ fn a_trigger_is_swept_though_the_preset_has_another_condition() {
         .unwrap()
         .iter()
         .find(|knob| knob["knob"] == "summarize.when.window_fraction");
-    assert!(
-        knob.unwrap()["cost_range"].as_f64().unwrap() > 0.0,
-        "{said}"
-    );
+    assert!(knob.unwrap()["cost_range"].as_f64().unwrap() > 0.0, "{said}");
     // Guards and the answer to a refused prompt are knobs as well.
     let guards = [
         "sweep",
@@ -1241,10 +933,7 @@ fn a_trigger_is_swept_though_the_preset_has_another_condition() {
     bench.check(
         &guards,
         0,
-        &[
-            "5 settings",
-            "rows: guards.max_consecutive_failures; columns: overflow.max_retries",
-        ],
+        &["5 settings", "rows: guards.max_consecutive_failures; columns: overflow.max_retries"],
     );
 }
 
@@ -1283,38 +972,17 @@ fn halving_and_drawing_try_less_and_mistakes_are_told() {
         &["3 settings"],
     );
     bench.check(
-        &[
-            "sweep",
-            "ci.toml",
-            "-P",
-            "clear_results.keep_lost=1",
-            "--out",
-            "x",
-        ],
+        &["sweep", "ci.toml", "-P", "clear_results.keep_lost=1", "--out", "x"],
         3,
         &["did you mean `keep_last`"],
     );
     bench.check(
-        &[
-            "sweep",
-            "ci.toml",
-            "-P",
-            "clear_results.keep_last",
-            "--out",
-            "x",
-        ],
+        &["sweep", "ci.toml", "-P", "clear_results.keep_last", "--out", "x"],
         2,
         &["no values"],
     );
     bench.check(
-        &[
-            "sweep",
-            "ci.toml",
-            "-P",
-            "clear_results.keep_last=1",
-            "-o",
-            "s.svg",
-        ],
+        &["sweep", "ci.toml", "-P", "clear_results.keep_last=1", "-o", "s.svg"],
         2,
         &["`.txt`, `.sweep.svg`"],
     );
@@ -1333,11 +1001,7 @@ fn halving_and_drawing_try_less_and_mistakes_are_told() {
 #[test]
 fn a_run_alone_is_written_for_build_servers_too() {
     let bench = baselined(10);
-    bench.check(
-        &["report", "old", "-o", "r.junit.xml", "-o", "r.json"],
-        0,
-        &[],
-    );
+    bench.check(&["report", "old", "-o", "r.junit.xml", "-o", "r.json"], 0, &[]);
     let junit = bench.read("r.junit.xml");
     assert!(
         junit.contains("tests=\"2\" failures=\"0\"") && junit.contains("name=\"controls\"/>"),
@@ -1346,38 +1010,17 @@ fn a_run_alone_is_written_for_build_servers_too() {
     assert!(bench.read("r.json").contains("proctor-report"));
     // Under GitHub the summary of a step is the report, where nothing is compared.
     let summary = bench.path().join("summary");
-    let told = [
-        ("GITHUB_ACTIONS", "true"),
-        ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap()),
-    ];
-    assert!(
-        bench
-            .with(&["run", "ci.toml", "--out", "old"], &told)
-            .status
-            .success()
-    );
+    let told = [("GITHUB_ACTIONS", "true"), ("GITHUB_STEP_SUMMARY", summary.to_str().unwrap())];
+    assert!(bench.with(&["run", "ci.toml", "--out", "old"], &told).status.success());
     assert!(bench.read("summary").starts_with("# Compaction report: ci"));
     // A strategy that lets sessions die fails.
     bench.write("none.toml", &scenario(10, 1, 2).replace("60_000", "9_000"));
     bench.check(
-        &[
-            "run",
-            "none.toml",
-            "--strategy",
-            "none",
-            "--out",
-            "dead",
-            "-o",
-            "d.junit.xml",
-        ],
+        &["run", "none.toml", "--strategy", "none", "--out", "dead", "-o", "d.junit.xml"],
         0,
         &[],
     );
-    assert!(
-        bench
-            .read("d.junit.xml")
-            .contains("<failure message=\"broken (died ")
-    );
+    assert!(bench.read("d.junit.xml").contains("<failure message=\"broken (died "));
 }
 
 /// A document with the checksum of what it says.
@@ -1402,27 +1045,13 @@ fn a_baseline_is_refreshed_by_a_run_of_the_same_and_by_no_other() {
     let first = bench.read("baselines/main.json");
     age(&bench, |file| {
         file["conditions"]["proctor"] = "0.0.1".into();
-        let (_, strategy) = file["strategies"]
-            .as_object_mut()
-            .unwrap()
-            .iter_mut()
-            .next()
-            .unwrap();
-        let (_, session) = strategy["sessions"]
-            .as_object_mut()
-            .unwrap()
-            .iter_mut()
-            .next()
-            .unwrap();
+        let (_, strategy) = file["strategies"].as_object_mut().unwrap().iter_mut().next().unwrap();
+        let (_, session) = strategy["sessions"].as_object_mut().unwrap().iter_mut().next().unwrap();
         session["metrics"]["bill"] = serde_json::json!([1.0]);
     });
     let refresh = ["baseline", "refresh", "main", "--run"];
     let with = |run| [&refresh[..], &[run]].concat();
-    bench.check(
-        &with("old"),
-        0,
-        &["refreshed `baselines/main.json`", ": bill +"],
-    );
+    bench.check(&with("old"), 0, &["refreshed `baselines/main.json`", ": bill +"]);
     assert_eq!(bench.read("baselines/main.json"), first);
     bench.check(&with("old"), 0, &["no score moved"]);
     bench.write("ci.toml", &scenario(3, 1, 8));
@@ -1477,28 +1106,14 @@ fn the_model_that_small_calls_are_billed_as_is_named_wherever_trust_is_printed()
              set = {{ summarize.mode = 'fresh', summarize.model = '{model}' }}\n"
         );
         bench.write("ci.toml", &(scenario(1, 1, 1) + &own));
-        let priced = [
-            "--set",
-            "cache.prices=prices.toml",
-            "--set",
-            "cache.model=our-model",
-        ];
+        let priced = ["--set", "cache.prices=prices.toml", "--set", "cache.model=our-model"];
         let files = ["--out", model, "-o", "page.html", "-o", "report.md"];
         let said = bench.check(&[&["run", "ci.toml"][..], &priced, &files].concat(), 0, &[]);
         let json = bench.check(&["report", model, "--json"], 0, &[]);
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         let trust = json["trust"].as_str().unwrap().to_owned();
-        [
-            said,
-            bench.read("page.html"),
-            bench.read("report.md"),
-            trust,
-        ]
-        .map(|text| {
-            text.replace('\\', "")
-                .replace("<code>", "`")
-                .replace("</code>", "`")
-        })
+        [said, bench.read("page.html"), bench.read("report.md"), trust]
+            .map(|text| text.replace('\\', "").replace("<code>", "`").replace("</code>", "`"))
     };
     let words = "alls to `fast` are billed as our-small (prices of 2026-01-02)";
     for text in run("fast") {
@@ -1511,11 +1126,7 @@ fn the_model_that_small_calls_are_billed_as_is_named_wherever_trust_is_printed()
     bench.write("prices.toml", &retired);
     let problem =
         "prices.toml`: line 6: the model of `fast`, `our-small`, was retired on 2026-01-01";
-    bench.check(
-        &["run", "ci.toml", "--set", "cache.prices=prices.toml"],
-        3,
-        &[problem],
-    );
+    bench.check(&["run", "ci.toml", "--set", "cache.prices=prices.toml"], 3, &[problem]);
 }
 
 #[test]
@@ -1525,15 +1136,7 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
         "osts of 4 sessions: both sides priced with the candidate's prices (our-model, 2026-11-01)";
     let margins = ["--margin", "bill=0"];
     let gate = |run: &'static str, more: &[&'static str]| -> Vec<&'static str> {
-        let fixed = [
-            "compare",
-            "--gate",
-            run,
-            "--baseline",
-            "main",
-            "--fail-on",
-            "inconclusive",
-        ];
+        let fixed = ["compare", "--gate", run, "--baseline", "main", "--fail-on", "inconclusive"];
         [&fixed[..], &margins, more].concat()
     };
     let baseline = bench.read("baselines/main.json");
@@ -1544,13 +1147,7 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
     assert_eq!(bench.read("gate.md").matches("priced with").count(), 1);
     let suites = bench.read("gate.junit.xml");
     let case = suites.split("name=\"bill\">").nth(1).unwrap();
-    assert!(
-        case.split("</testcase>")
-            .next()
-            .unwrap()
-            .contains("priced with"),
-        "{suites}"
-    );
+    assert!(case.split("</testcase>").next().unwrap().contains("priced with"), "{suites}");
     // Two runs are no different, and neither side is changed by it.
     bench.check(&["compare", "old", "new"], 0, &[words]);
     assert_eq!(bench.read("baselines/main.json"), baseline);
@@ -1570,16 +1167,11 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
     // At the prices of then the costs were others.
     let before: serde_json::Value = serde_json::from_str(&baseline).unwrap();
     let first = &json["comparisons"][0]["comparison"];
-    let cost = first["metrics"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|it| it["metric"] == "bill")
-        .unwrap();
+    let cost =
+        first["metrics"].as_array().unwrap().iter().find(|it| it["metric"] == "bill").unwrap();
     let mut sum = 0.0;
-    for (_, session) in before["strategies"][first["baseline"].as_str().unwrap()]["sessions"]
-        .as_object()
-        .unwrap()
+    for (_, session) in
+        before["strategies"][first["baseline"].as_str().unwrap()]["sessions"].as_object().unwrap()
     {
         sum += session["metrics"]["dollars"][0].as_f64().unwrap();
     }
@@ -1592,10 +1184,9 @@ fn new_prices_between_a_baseline_and_a_run_break_no_build() {
 #[test]
 fn the_screen_says_whose_prices_both_sides_have() {
     let bench = repriced();
-    for arguments in [
-        &["compare", "--gate", "new", "--baseline", "main"][..],
-        &["compare", "main", "new"],
-    ] {
+    for arguments in
+        [&["compare", "--gate", "new", "--baseline", "main"][..], &["compare", "main", "new"]]
+    {
         let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
             .args(arguments)
             .current_dir(bench.path())
@@ -1613,30 +1204,17 @@ fn the_screen_says_whose_prices_both_sides_have() {
 fn costs_of_unknown_prices_are_not_compared_at_other_prices_and_never_pass_in_silence() {
     let bench = baselined(10);
     age(&bench, |file| {
-        let session = file["sessions"]
-            .as_object()
-            .unwrap()
-            .keys()
-            .next()
-            .unwrap()
-            .clone();
+        let session = file["sessions"].as_object().unwrap().keys().next().unwrap().clone();
         file["conditions"]["prices"] = serde_json::json!({ session: "yesterday's" });
         file.as_object_mut().unwrap().remove("rates").unwrap();
     });
     let gate = ["compare", "--gate", "old", "--baseline", "main"];
     let note = "the prices of 1 session are not the same";
     bench.check(&gate, 0, &[note, "baseline refresh", "the gate passed"]);
-    let costs = [
-        &gate[..],
-        &["--margin", "bill=0.05", "--fail-on", "inconclusive"],
-    ]
-    .concat();
+    let costs = [&gate[..], &["--margin", "bill=0.05", "--fail-on", "inconclusive"]].concat();
     bench.check(
         &costs,
         103,
-        &[
-            note,
-            "inconclusive: the prices of 1 session are not those of the baseline",
-        ],
+        &[note, "inconclusive: the prices of 1 session are not those of the baseline"],
     );
 }

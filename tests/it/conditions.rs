@@ -45,9 +45,7 @@ fn every_key_is_a_condition_or_is_known_to_be_none() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let keys = fs::read_to_string(root.join("src/scenario/keys.toml")).unwrap();
     let keys: toml::Table = keys.parse().unwrap();
-    let sections = keys
-        .iter()
-        .filter(|(section, _)| !APART.split(' ').any(|it| it == *section));
+    let sections = keys.iter().filter(|(section, _)| !APART.split(' ').any(|it| it == *section));
     let wanted = sections.flat_map(|(section, keys)| {
         let keys = keys.as_table().unwrap().iter();
         // A section is in the table key by key.

@@ -23,20 +23,8 @@ fn unseen(session: Session, stages: &str) -> (u64, u64, u64, u64) {
     let pipeline = Box::new(spec.build().unwrap());
     let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(200_000)));
     let name = cell("own");
-    let record = replay(
-        &prepared,
-        name,
-        replayed,
-        &models(Scripted::new()),
-        &NoClock,
-    )
-    .record;
-    let UnseenResults {
-        results,
-        altered,
-        reachable,
-        saved,
-    } = record.unseen;
+    let record = replay(&prepared, name, replayed, &models(Scripted::new()), &NoClock).record;
+    let UnseenResults { results, altered, reachable, saved } = record.unseen;
     (results, altered, reachable, saved)
 }
 
@@ -68,15 +56,9 @@ fn a_result_altered_before_its_first_call_is_unseen() {
     assert_eq!(unseen(at_once(), clear), (7, 2, 0, 0));
     // What is put aside can be read again, until the path itself is cleared.
     assert_eq!(unseen(at_once(), offload), (7, 7, 7, 7));
-    assert_eq!(
-        unseen(at_once(), &format!("{offload}{clear}")),
-        (7, 7, 5, 7)
-    );
+    assert_eq!(unseen(at_once(), &format!("{offload}{clear}")), (7, 7, 5, 7));
     // In the other order what is cleared is nowhere.
-    assert_eq!(
-        unseen(at_once(), &format!("{clear}{offload}")),
-        (7, 7, 5, 5)
-    );
+    assert_eq!(unseen(at_once(), &format!("{clear}{offload}")), (7, 7, 5, 5));
     // Cut as it comes in, before anybody has seen it.
     assert_eq!(unseen(at_once(), truncate), (7, 7, 0, 0));
     // One at a time: each was seen before it is cleared.
@@ -108,9 +90,7 @@ fn a_sub_agent_started_in_a_full_window_would_have_been_blocked() {
         let pipeline = Box::new(spec.build().unwrap());
         let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(window)));
         let models = models(Scripted::new());
-        replay(&prepared, cell(name), replayed, &models, &NoClock)
-            .record
-            .blocked_agents
+        replay(&prepared, cell(name), replayed, &models, &NoClock).record.blocked_agents
     };
     assert_eq!(blocked("none", 1_050), [1]);
     assert_eq!(blocked("none", 2_000), Vec::<usize>::new());
@@ -136,9 +116,7 @@ fn what_is_typed_at_the_blocking_line_is_a_blocked_turn() {
         let pipeline = Box::new(spec.build().unwrap());
         let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(window)));
         let models = models(Scripted::new());
-        replay(&prepared, cell("none"), replayed, &models, &NoClock)
-            .record
-            .blocked_turns
+        replay(&prepared, cell("none"), replayed, &models, &NoClock).record.blocked_turns
     };
     assert_eq!(blocked(4_000), [2]);
     assert_eq!(blocked(4_100), Vec::<usize>::new());

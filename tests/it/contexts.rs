@@ -56,9 +56,7 @@ pub(crate) fn plan(context: &Context, changes: &[Change], counts: &CountedTexts)
             }
             Change::EditBlock(gap, block, text) => {
                 let entry = next + gap;
-                let blocks = entries
-                    .get(entry)
-                    .map_or(0, |at| at.message.content().len());
+                let blocks = entries.get(entry).map_or(0, |at| at.message.content().len());
                 if blocks > 0 {
                     edits.push(Edit::EditBlock {
                         entry,
@@ -160,12 +158,7 @@ fn block() -> impl Strategy<Value = ContentBlock> {
 fn shown(context: &Context) -> impl PartialEq + std::fmt::Debug + use<> {
     let results: Vec<_> = context.results().collect();
     let size = context.size();
-    (
-        context.entries().to_vec(),
-        results,
-        size,
-        context.attachments().clone(),
-    )
+    (context.entries().to_vec(), results, size, context.attachments().clone())
 }
 
 proptest! {
@@ -234,10 +227,7 @@ fn two_edited_blocks_of_a_message_are_both_named() {
     let [entry] = context.entries() else {
         panic!("one entry");
     };
-    let origin = Origin::Edited {
-        message: 4,
-        blocks: Arc::new(vec![0, 2]),
-    };
+    let origin = Origin::Edited { message: 4, blocks: Arc::new(vec![0, 2]) };
     assert_eq!(entry.origin, origin);
     let verbatim = [0, 1, 2].map(|block| entry.is_verbatim(block));
     assert_eq!(verbatim, [false, true, false]);

@@ -18,16 +18,8 @@ fn proctor(folder: &Path, arguments: &[&str]) {
     for name in ["PROCTOR_COUNTER", "PROCTOR_SEED", "PROCTOR_WINDOW"] {
         command.env_remove(name);
     }
-    let output = command
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output = command.current_dir(folder).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Sittings of small talk, with one message told in one of them.
@@ -115,18 +107,10 @@ fn check(file: &Value, early: (&str, &str), late: &str) {
         assert!(answer.contains("RX-2206"), "{strategy}: {answer}");
     }
     let texts = &asked[id]["full"].probe_texts;
-    assert!(
-        texts
-            .iter()
-            .any(|it| it.probe == id && it.question == question),
-        "{texts:?}"
-    );
+    assert!(texts.iter().any(|it| it.probe == id && it.question == question), "{texts:?}");
 
     // The native file with its questions beside it asks the same.
-    proctor(
-        folder.path(),
-        &["sessions", "import", "talks.json", "-o", "native"],
-    );
+    proctor(folder.path(), &["sessions", "import", "talks.json", "-o", "native"]);
     let mut again = BTreeMap::new();
     for entry in std::fs::read_dir(folder.path().join("native")).unwrap() {
         let path = entry.unwrap().path();
@@ -196,11 +180,7 @@ fn the_questions_of_a_locomo_file_are_asked_and_graded() {
         for item in untold {
             let answer = item.answer.as_ref().unwrap();
             let text = answer.text.clone().unwrap_or_default();
-            let outcome = if text == NOT_IN_CONTEXT {
-                Outcome::Right
-            } else {
-                Outcome::Invented
-            };
+            let outcome = if text == NOT_IN_CONTEXT { Outcome::Right } else { Outcome::Invented };
             assert!(
                 matches!(answer.typed, Verdict::Scored { outcome: found, .. } if found == outcome),
                 "{answer:?}"

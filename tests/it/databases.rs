@@ -17,15 +17,7 @@ fn imported(seed: &str) -> (String, Vec<String>) {
     std::fs::copy(seeds().join(seed), folder.path().join("kept.db")).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
-        .args([
-            "sessions",
-            "import",
-            "kept.db",
-            "-o",
-            "out",
-            "--counter",
-            "chars/4",
-        ])
+        .args(["sessions", "import", "kept.db", "-o", "out", "--counter", "chars/4"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -56,11 +48,7 @@ fn each_session_of_a_database_is_listed_the_newest_first() {
     let home = tempfile::tempdir().unwrap();
     let place = home.path().join(".local/share/opencode");
     std::fs::create_dir_all(&place).unwrap();
-    std::fs::copy(
-        seeds().join("opencode-listed.db"),
-        place.join("opencode.db"),
-    )
-    .unwrap();
+    std::fs::copy(seeds().join("opencode-listed.db"), place.join("opencode.db")).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .args(["sessions", "--json", "--home"])
         .arg(home.path())
@@ -72,12 +60,6 @@ fn each_session_of_a_database_is_listed_the_newest_first() {
         .map(|one| format!("{} {} {}", one["written"], one["session"], one["sessions"]))
         .collect();
     assert_eq!(listed.len(), 2, "{listed:?}");
-    assert!(
-        listed[0].starts_with("\"2026-01-02T09:00:00Z\" \"ses_b-"),
-        "{listed:?}"
-    );
-    assert!(
-        listed[1].starts_with("\"2026-01-01T09:00:00Z\" \"ses_a-"),
-        "{listed:?}"
-    );
+    assert!(listed[0].starts_with("\"2026-01-02T09:00:00Z\" \"ses_b-"), "{listed:?}");
+    assert!(listed[1].starts_with("\"2026-01-01T09:00:00Z\" \"ses_a-"), "{listed:?}");
 }

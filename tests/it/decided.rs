@@ -16,10 +16,7 @@ const GUESSED: &str = "The wire format is going to be plain JSON because everybo
 fn recording(folder: &Path) {
     let say = |role: &str, text: &str| json!({ "role": role, "content": text });
     let messages = [
-        say(
-            "user",
-            "Build the exporter, and tell me what you decide on the way.",
-        ),
+        say("user", "Build the exporter, and tell me what you decide on the way."),
         say("assistant", SAID),
         say("user", "Fine. And what goes over the wire?"),
         say("assistant", GUESSED),
@@ -54,12 +51,7 @@ fn a_decision_is_kept_that_stands_there_word_for_word_and_is_answered_only_from_
             memory,
             "We take the bounded ring buffer, as it is quicker."
         ),
-        proposal(
-            "Why the bounded ring buffer?",
-            "bounded ring buffer",
-            memory,
-            SAID
-        ),
+        proposal("Why the bounded ring buffer?", "bounded ring buffer", memory, SAID),
         proposal(which, "lock-free queue", memory, SAID),
         proposal(
             "What goes over the wire, and why?",
@@ -72,10 +64,7 @@ fn a_decision_is_kept_that_stands_there_word_for_word_and_is_answered_only_from_
     let rule = |rest: String| format!("[[answer]]\n{rest}\n");
     let script = [
         "format = \"proctor-script\"\nversion = 1\n".to_owned(),
-        rule(format!(
-            "asked = \"<part>\"\ntext = {}",
-            quoted(&proposals.to_string())
-        )),
+        rule(format!("asked = \"<part>\"\ntext = {}", quoted(&proposals.to_string()))),
         rule(
             "asked = \"over the wire\"\ntext = \"plain JSON, because everybody can read it\""
                 .to_owned(),
@@ -121,27 +110,12 @@ fn a_decision_is_kept_that_stands_there_word_for_word_and_is_answered_only_from_
     // Without a model none is proposed, and a file with one holds.
     let check = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(path)
-        .args([
-            "sessions",
-            "facts",
-            "--check",
-            "t.json",
-            "--session",
-            "talk.json",
-        ])
+        .args(["sessions", "facts", "--check", "t.json", "--session", "talk.json"])
         .output()
         .unwrap();
-    assert!(
-        check.status.success(),
-        "{}",
-        String::from_utf8_lossy(&check.stdout)
-    );
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
     let (_, without) = derive(&[]);
-    assert!(
-        !without
-            .iter()
-            .any(|fact| matches!(fact.fact, Fact::Decision { .. }))
-    );
+    assert!(!without.iter().any(|fact| matches!(fact.fact, Fact::Decision { .. })));
     assert_eq!(without.len() + 1, facts.len());
 }
 

@@ -114,13 +114,8 @@ fn shared_recordings_are_what_families_are_held_against() {
 #[test]
 fn what_a_control_asks_for_is_described() {
     for (asked, share) in [("40", 0.40), ("80", 0.80)] {
-        let found = rows(&[
-            "ci-agent",
-            "--rounds",
-            "90",
-            "--set",
-            &format!("observation_percent={asked}"),
-        ]);
+        let found =
+            rows(&["ci-agent", "--rounds", "90", "--set", &format!("observation_percent={asked}")]);
         let seen = found[0]["observation_share"].as_f64().unwrap();
         assert!((seen - share).abs() < 0.04, "{asked}: {seen}");
     }
@@ -131,17 +126,10 @@ fn what_is_no_family_and_no_file_is_refused() {
     let output = run(&["code-revue"]);
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        errors.contains("`code-revue` is not a family, a file or a folder"),
-        "{errors}"
-    );
+    assert!(errors.contains("`code-revue` is not a family, a file or a folder"), "{errors}");
     let output = run(&["src/main.rs"]);
     assert!(!output.status.success());
-    assert!(
-        Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("src/main.rs")
-            .exists()
-    );
+    assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/main.rs").exists());
 }
 
 /// Real sessions are read by the same command as the generated ones.

@@ -14,9 +14,7 @@ use crate::goldens::sampled;
 
 /// A page of `docs`.
 fn page(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("docs")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
 }
 
 /// A fenced block of a page: its language, the file that it is, and its lines.
@@ -81,10 +79,7 @@ fn shell(command: &str, folder: &Path) -> Output {
     Command::new("sh")
         .args(["-c", command])
         .current_dir(folder)
-        .env(
-            "PATH",
-            format!("{}:{path}", program.parent().unwrap().display()),
-        )
+        .env("PATH", format!("{}:{path}", program.parent().unwrap().display()))
         .env("CLONE", env!("CARGO_MANIFEST_DIR"))
         .env("HOME", folder)
         .env_remove("PROCTOR_WINDOW")
@@ -116,9 +111,7 @@ fn pages() -> (Vec<String>, Vec<String>) {
 /// Where the links of a page lead.
 fn links(text: &str) -> Vec<String> {
     let links = text.split("](").skip(1);
-    links
-        .filter_map(|link| Some(link.split_once(')')?.0.to_owned()))
-        .collect()
+    links.filter_map(|link| Some(link.split_once(')')?.0.to_owned())).collect()
 }
 
 /// Whether a command waits for a server, a key or a network, or has a word in capitals to be replaced: `SESSION`.
@@ -140,10 +133,7 @@ fn parses(name: &str, command: &str, folder: &Path) {
     let after = after.strip_prefix(" -- ").map_or("", |_| after);
     let command_line = format!("{before} --no-such-flag{after}");
     let said = String::from_utf8(shell(&command_line, folder).stderr).unwrap();
-    assert!(
-        said.contains("has no flag `--no-such-flag`"),
-        "{name}: `{command}`:\n{said}"
-    );
+    assert!(said.contains("has no flag `--no-such-flag`"), "{name}: `{command}`:\n{said}");
 }
 
 /// Fills a folder with what the pages assume: recordings without facts, one session, and the clients of the repository.
@@ -155,11 +145,7 @@ fn prepare(text: &str, folder: &Path) {
     if text.contains(" recordings") {
         for family in ["code-review", "debugging"] {
             let of = format!("{family} --rounds 40 --count 6 -o recordings");
-            printed(
-                "recordings",
-                &format!("proctor sessions generate {of}"),
-                folder,
-            );
+            printed("recordings", &format!("proctor sessions generate {of}"), folder);
         }
         printed("recordings", "rm recordings/*.truth.json", folder);
     }
@@ -268,10 +254,7 @@ fn the_reference_of_strategies_is_what_presets_and_code_say() {
     goldens::golden("docs/reference/strategies.md", &written);
     for kind in STAGES {
         let written = proctor::strategy::reference::page(kind);
-        assert!(
-            !written.contains("|  |\n"),
-            "a knob says nothing: {written}"
-        );
+        assert!(!written.contains("|  |\n"), "a knob says nothing: {written}");
         goldens::golden(&format!("docs/reference/stages/{}.md", kind.name), &written);
     }
 }
@@ -293,12 +276,8 @@ const PRICES: &str = "# Prices\n\n\
 /// A number of tokens with its digits in threes: `1,048,576`.
 fn grouped(tokens: Tokens) -> String {
     let digits = tokens.0.to_string();
-    let parts: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|part| std::str::from_utf8(part).unwrap())
-        .collect();
+    let parts: Vec<&str> =
+        digits.as_bytes().rchunks(3).rev().map(|part| std::str::from_utf8(part).unwrap()).collect();
     parts.join(",")
 }
 
@@ -368,10 +347,8 @@ fn has_anchor(path: &Path, anchor: &str) -> bool {
     let mut headings = text.lines().filter_map(|line| line.strip_prefix('#'));
     headings.any(|heading| {
         let title = heading.trim_start_matches('#').trim().to_lowercase();
-        let kept = title.replace(
-            |letter: char| !letter.is_alphanumeric() && !" -_".contains(letter),
-            "",
-        );
+        let kept =
+            title.replace(|letter: char| !letter.is_alphanumeric() && !" -_".contains(letter), "");
         kept.replace(' ', "-") == anchor
     })
 }
@@ -382,21 +359,14 @@ fn links_between_the_guides_lead_somewhere() {
     let files = folders.map(|folder| std::fs::read_dir(page(folder)).ok());
     for entry in files.into_iter().flatten().flatten() {
         let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_none_or(|extension| extension != "md" && extension != "txt")
-        {
+        if path.extension().is_none_or(|extension| extension != "md" && extension != "txt") {
             continue;
         }
         let text = std::fs::read_to_string(&path).unwrap();
         for link in links(&text).iter().filter(|link| !link.contains("://")) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let own = path.file_name().unwrap();
-            let target = if file.is_empty() {
-                Path::new(own)
-            } else {
-                Path::new(file)
-            };
+            let target = if file.is_empty() { Path::new(own) } else { Path::new(file) };
             let target = path.parent().unwrap().join(target);
             assert!(has_anchor(&target, anchor), "{}: {link}", path.display());
         }
@@ -410,9 +380,7 @@ fn code(cell: &str) -> impl Iterator<Item = &str> {
 
 /// The command that a cell of a table, or an item of a list, begins its code with.
 fn command_of(cell: &str) -> Option<&str> {
-    code(cell)
-        .next()
-        .filter(|code| code.starts_with("proctor ") || code.starts_with("cargo test "))
+    code(cell).next().filter(|code| code.starts_with("proctor ") || code.starts_with("cargo test "))
 }
 
 /// The commands of a page's tables and lists, each with what the next cell quotes of their output. A row whose
@@ -435,15 +403,10 @@ fn quoted(text: &str) -> Vec<(&str, Vec<&str>)> {
 /// the quote before it begins.
 fn missing<'a>(output: &str, quotes: &[&'a str]) -> Option<&'a str> {
     let lines = output.lines().map(str::split_whitespace);
-    let lines: Vec<String> = lines
-        .map(|words| words.collect::<Vec<_>>().join(" "))
-        .collect();
+    let lines: Vec<String> = lines.map(|words| words.collect::<Vec<_>>().join(" ")).collect();
     let mut found: Vec<&String> = lines.iter().collect();
     for quote in quotes {
-        let begun: Vec<&String> = lines
-            .iter()
-            .filter(|line| line.starts_with(quote))
-            .collect();
+        let begun: Vec<&String> = lines.iter().filter(|line| line.starts_with(quote)).collect();
         let holds = |line: &&String| {
             let line = format!(" {line} ").replace(',', " ");
             line.contains(&format!(" {quote} ").replace(',', " "))
@@ -498,10 +461,7 @@ fn the_pages_on_sources_and_figures_quote_what_commands_print() {
         ("scenarios", "scenarios"),
         ("scripts", "scripts"),
         ("demonstrations", "scenarios/recorded"),
-        (
-            "gpt-4o-airline.json",
-            "scenarios/recorded/add-weeks.session.jsonl",
-        ),
+        ("gpt-4o-airline.json", "scenarios/recorded/add-weeks.session.jsonl"),
     ] {
         std::os::unix::fs::symlink(root.join(target), folder.path().join(name)).unwrap();
     }
@@ -516,9 +476,8 @@ fn the_pages_on_sources_and_figures_quote_what_commands_print() {
             rows.into_iter().partition(|(_, quotes)| !quotes.is_empty());
         let mut outputs = BTreeMap::new();
         for (command, quotes) in held.into_iter().chain(sampled(tried)) {
-            let output = outputs
-                .entry(command)
-                .or_insert_with(|| output_of(name, command, folder.path()));
+            let output =
+                outputs.entry(command).or_insert_with(|| output_of(name, command, folder.path()));
             let missing = output.as_ref().and_then(|output| missing(output, &quotes));
             assert_eq!(missing, None, "{name}: `{command}` does not print this");
         }

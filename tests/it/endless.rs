@@ -111,14 +111,8 @@ fn no_command_waits_for_what_never_ends() {
     let scenario = "[[sessions]]\nsynthetic = { family = 'code-review', seed = 1, tokens = 20_000 }\n\
         [[strategies]]\npreset = 'codex'\n";
     fs::write(path.join("s.toml"), scenario).unwrap();
-    for arguments in [
-        "run s.toml --out ok",
-        "sessions generate code-review --rounds 5 -o made",
-    ] {
-        let made = proctor()
-            .current_dir(path)
-            .args(arguments.split(' '))
-            .output();
+    for arguments in ["run s.toml --out ok", "sessions generate code-review --rounds 5 -o made"] {
+        let made = proctor().current_dir(path).args(arguments.split(' ')).output();
         assert!(made.as_ref().unwrap().status.success(), "{made:?}");
     }
     for made in fs::read_dir(path.join("made")).unwrap() {
@@ -131,13 +125,7 @@ fn no_command_waits_for_what_never_ends() {
         make_pipe(&path.join(format!("pipe.{ending}")));
     }
     fs::create_dir(path.join("pipes")).unwrap();
-    for file in [
-        "run.json",
-        "cells.jsonl",
-        "cassette.jsonl",
-        "plan.json",
-        "lock",
-    ] {
+    for file in ["run.json", "cells.jsonl", "cassette.jsonl", "plan.json", "lock"] {
         make_pipe(&path.join("pipes").join(file));
     }
     let lines = LINES.lines().filter(|line| !line.is_empty());
@@ -157,9 +145,7 @@ fn commands(of: &str) -> Vec<String> {
         let is_first = line.starts_with("  ") && !line.starts_with("   ");
         line.split_whitespace().next().filter(|_| is_first)
     });
-    names
-        .map(|name| format!("{of} {name}").trim().to_owned())
-        .collect()
+    names.map(|name| format!("{of} {name}").trim().to_owned()).collect()
 }
 
 #[test]
@@ -172,13 +158,8 @@ fn every_command_is_tried_that_reads_files() {
             below.push(command);
         }
         for command in below {
-            let is_tried = LINES
-                .lines()
-                .any(|line| line.starts_with(&format!("{command} ")));
-            assert!(
-                is_tried || READS_NONE.contains(&&*command),
-                "`{command}` is in no line"
-            );
+            let is_tried = LINES.lines().any(|line| line.starts_with(&format!("{command} ")));
+            assert!(is_tried || READS_NONE.contains(&&*command), "`{command}` is in no line");
         }
     }
 }

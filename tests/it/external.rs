@@ -52,9 +52,7 @@ fn host() -> Host {
 fn spec(command: &[String], knobs: &[(&str, i64)]) -> StrategySpec {
     let mut table = Table::parse("own", "").unwrap();
     let place = table.place().clone();
-    let words = command
-        .iter()
-        .map(|word| Setting::new(word.as_str(), &place));
+    let words = command.iter().map(|word| Setting::new(word.as_str(), &place));
     table.put("command", words.collect::<Vec<_>>(), &place);
     for (knob, value) in knobs {
         table.put(knob, Value::Integer(*value), &place);
@@ -92,22 +90,10 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
         ("exec >&-; sleep 5", "closed its output"),
         ("echo garbage", "a line that is not JSON: `garbage`"),
         ("printf '{\"type\":'; exit 0", "exited with status 0"),
-        (
-            "say '{\"type\":\"unchanged\",\"resaon\":\"x\"}'",
-            "unknown field `resaon`",
-        ),
-        (
-            "say '{\"type\":\"hello\",\"protocol\":2}'",
-            "this is no answer",
-        ),
-        (
-            "say '{\"type\":\"messages\",\"messages\":[[0,99]]}'",
-            "there is no range [0,99]",
-        ),
-        (
-            "say '{\"type\":\"messages\",\"messages\":[]}'",
-            "a context of no messages",
-        ),
+        ("say '{\"type\":\"unchanged\",\"resaon\":\"x\"}'", "unknown field `resaon`"),
+        ("say '{\"type\":\"hello\",\"protocol\":2}'", "this is no answer"),
+        ("say '{\"type\":\"messages\",\"messages\":[[0,99]]}'", "there is no range [0,99]"),
+        ("say '{\"type\":\"messages\",\"messages\":[]}'", "a context of no messages"),
         (
             "say '{\"type\":\"messages\",\"messages\":[{\"role\":\"system\",\"content\":\"x\"}]}'",
             "`user` or `assistant`",
@@ -132,10 +118,7 @@ fn what_a_program_does_wrong_is_the_reason_of_a_failed_cell() {
             "while true; do say '{\"type\":\"ask\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}'; next; done",
             "a model was asked 100 times for one answer",
         ),
-        (
-            "say '{\"type\":\"error\",\"message\":\"no key\"}'",
-            "gave up: no key",
-        ),
+        ("say '{\"type\":\"error\",\"message\":\"no key\"}'", "gave up: no key"),
     ] {
         let error = error_of(body, &[]);
         assert!(error.contains(expected), "{body}: {error}");
@@ -150,10 +133,7 @@ fn an_answer_answers_one_line_and_stands_for_each_message_once() {
     let ranges = "yes '[0,1],' | head -n 20000 | tr -d '\\n'";
     for (body, expected) in [
         (format!("{unchanged}; {unchanged}"), unasked),
-        (
-            format!("both=$({unchanged}; {unchanged}); echo \"$both\""),
-            unasked,
-        ),
+        (format!("both=$({unchanged}; {unchanged}); echo \"$both\""), unasked),
         // Behind the last call of the session no line follows that would find it.
         (
             format!(
@@ -223,34 +203,22 @@ fn a_program_is_held_to_its_limits() {
         let error = error_of(body, knobs);
         assert!(error.contains(expected), "{body}: {error}");
     }
-    let slow = spec(
-        &["sleep".to_owned(), "60".to_owned()],
-        &[("start_seconds", 1)],
-    );
+    let slow = spec(&["sleep".to_owned(), "60".to_owned()], &[("start_seconds", 1)]);
     let End::Failed { error, .. } = play(&slow, &reading(), 100_000).end else {
         panic!("it said nothing");
     };
-    assert!(
-        error.contains("no answer within 1 s (`start_seconds`)"),
-        "{error}"
-    );
+    assert!(error.contains("no answer within 1 s (`start_seconds`)"), "{error}");
     let missing = spec(&["proctor-has-no-such-program".to_owned()], &[]);
     let End::Failed { error, .. } = play(&missing, &reading(), 100_000).end else {
         panic!("it was started");
     };
-    assert!(
-        error.contains("`proctor-has-no-such-program` does not start"),
-        "{error}"
-    );
+    assert!(error.contains("`proctor-has-no-such-program` does not start"), "{error}");
 }
 
 #[test]
 fn another_version_is_refused() {
     for (version, expected) in [
-        (
-            "1",
-            "version 1 of the protocol, and this build 2; update its client",
-        ),
+        ("1", "version 1 of the protocol, and this build 2; update its client"),
         ("3", "version 3 of the protocol, and this build 2, in"),
     ] {
         let script =
@@ -270,19 +238,11 @@ fn a_program_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let body = "sleep 977 & setsid sleep 977 & (setsid sleep 977 &); say '{\"type\":\"error\",\"message\":\"'$PWD'\"}'";
     let plain = spec(&shell(body), &[]);
-    let spec = plain
-        .with_programs(Host {
-            folder: folder.path().to_owned(),
-            ..host()
-        })
-        .unwrap();
+    let spec = plain.with_programs(Host { folder: folder.path().to_owned(), ..host() }).unwrap();
     let End::Failed { error, .. } = play(&spec, &reading(), 100_000).end else {
         panic!("it went on");
     };
-    assert!(
-        error.contains(&folder.path().display().to_string()),
-        "{error}"
-    );
+    assert!(error.contains(&folder.path().display().to_string()), "{error}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     assert!(has_ended("977"));
     // One that goes on at the end of its input, and one that ended itself.
@@ -308,13 +268,8 @@ fn the_line_of_standard_error_that_says_most_comes_first() {
             "; standard error ends with: Error [ERR]: Cannot find module '/x/proctor_strategy.js' imported from /x/mine.mjs; copy `clients/typescript",
         ),
     ] {
-        let error = error_of(
-            &format!(
-                "printf '%s' \"{}\" >&2; exit 1",
-                printed.replace('"', "\\\"")
-            ),
-            &[],
-        );
+        let error =
+            error_of(&format!("printf '%s' \"{}\" >&2; exit 1", printed.replace('"', "\\\"")), &[]);
         assert!(error.contains(expected), "{error}");
     }
 }
@@ -372,12 +327,7 @@ fn an_environment_holds_what_was_let_in_and_no_more() {
         "say \"{\\\"type\\\":\\\"error\\\",\\\"message\\\":\\\"$(env | cut -d= -f1 | sort | tr '\\n' ' ')\\\"}\"",
         &[],
     );
-    let names: Vec<&str> = error
-        .split("gave up: ")
-        .nth(1)
-        .unwrap()
-        .split_whitespace()
-        .collect();
+    let names: Vec<&str> = error.split("gave up: ").nth(1).unwrap().split_whitespace().collect();
     let known = [
         "LANG",
         "PATH",
@@ -404,9 +354,7 @@ fn a_context_is_the_same_in_whatever_form_it_is_answered() {
     };
     let played = |answer: &str| play(&spec(&shell(&once(answer)), &[]), &reading(), 100_000);
     let new = "{\"role\":\"user\",\"content\":\"SHORT\"}";
-    let by_list = played(&format!(
-        "{{\"type\":\"messages\",\"messages\":[{new},[4,7]]}}"
-    ));
+    let by_list = played(&format!("{{\"type\":\"messages\",\"messages\":[{new},[4,7]]}}"));
     assert_eq!(by_list.end, End::Completed);
     assert_eq!(by_list.compactions.len(), 1, "{:?}", by_list.compactions);
     assert!(by_list.compactions[0].after < by_list.compactions[0].before);
@@ -451,10 +399,7 @@ fn what_a_program_asks_is_metered() {
     let [asked] = &record.model_calls[..] else {
         panic!("{:?}", record.model_calls);
     };
-    assert!(
-        asked.usage.prompt().0 > 100 && asked.failure.is_none(),
-        "{asked:?}"
-    );
+    assert!(asked.usage.prompt().0 > 100 && asked.failure.is_none(), "{asked:?}");
     let after = record.changes[0].after.as_ref().unwrap();
     assert_eq!(after.text, "THE SUMMARY");
 }
@@ -462,18 +407,15 @@ fn what_a_program_asks_is_metered() {
 /// One process serves cell after cell.
 #[test]
 fn a_process_is_used_again() {
-    let spec = spec(
-        &shell("say \"{\\\"type\\\":\\\"unchanged\\\",\\\"reason\\\":\\\"$$\\\"}\""),
-        &[],
-    );
+    let spec =
+        spec(&shell("say \"{\\\"type\\\":\\\"unchanged\\\",\\\"reason\\\":\\\"$$\\\"}\""), &[]);
     for _ in 0..3 {
         assert_eq!(play(&spec, &reading(), 100_000).end, End::Completed);
     }
     let counted = "n=$((n+1)); if [ $n -gt 7 ]; then say '{\"type\":\"error\",\"message\":\"the eighth\"}'; else say '{\"type\":\"unchanged\"}'; fi";
     let counting = self::spec(&shell(counted), &[]);
-    let ends: Vec<bool> = (0..3)
-        .map(|_| play(&counting, &reading(), 100_000).end == End::Completed)
-        .collect();
+    let ends: Vec<bool> =
+        (0..3).map(|_| play(&counting, &reading(), 100_000).end == End::Completed).collect();
     assert_eq!(
         ends,
         [true, false, true],
@@ -505,9 +447,7 @@ fn manifest_of(folder: &Path) -> String {
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    let run = std::fs::read_dir(folder.join("runs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let run = std::fs::read_dir(folder.join("runs")).unwrap().map(|entry| entry.unwrap().path());
     let newest = run.max_by_key(|path| path.metadata().unwrap().modified().unwrap());
     std::fs::read_to_string(newest.unwrap_or_else(|| panic!("{said}")).join("run.json")).unwrap()
 }
@@ -524,11 +464,7 @@ fn a_scenario_names_a_program_and_holds_no_path_of_this_machine() {
     let script = folder.path().join("own.sh");
     let text = std::fs::read_to_string(&script).unwrap();
     std::fs::write(&script, format!("{text}\n# changed")).unwrap();
-    assert_ne!(
-        manifest_of(folder.path()),
-        first,
-        "another program is another run"
-    );
+    assert_ne!(manifest_of(folder.path()), first, "another program is another run");
 }
 
 /// Runs the scenario of [`folder_with`] with the controls of its strategies, in the same folder each time: the cell
@@ -596,26 +532,14 @@ fn a_program_that_answers_differently_is_marked() {
 
 /// A program of the repository, in Python; `None` (with a line that says `skipped`) where there is no Python.
 fn in_python(path: &str, seconds: i64) -> Option<StrategySpec> {
-    let is_there = std::process::Command::new("python3")
-        .arg("--version")
-        .output()
-        .is_ok();
+    let is_there = std::process::Command::new("python3").arg("--version").output().is_ok();
     if !is_there {
-        assert!(
-            std::env::var_os("PROCTOR_SHARED_REQUIRED").is_none(),
-            "python3 is missing"
-        );
+        assert!(std::env::var_os("PROCTOR_SHARED_REQUIRED").is_none(), "python3 is missing");
         println!("skipped: there is no python3");
         return None;
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join(path)
-        .display()
-        .to_string();
-    Some(spec(
-        &["python3".to_owned(), file],
-        &[("timeout_seconds", seconds)],
-    ))
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path).display().to_string();
+    Some(spec(&["python3".to_owned(), file], &[("timeout_seconds", seconds)]))
 }
 
 #[test]
@@ -644,11 +568,7 @@ fn a_check_finds_what_is_planted_in_each_broken_program() {
         let found = laws.find_map(|checked| checked.finding().filter(|_| checked.law == law));
         let finding = found.unwrap_or_else(|| panic!("{program}: {law} was kept"));
         let messages = finding.session.messages().len();
-        assert!(
-            messages <= 8,
-            "{program}: {messages} messages: {}",
-            finding.got
-        );
+        assert!(messages <= 8, "{program}: {messages} messages: {}", finding.got);
     }
 }
 
@@ -688,12 +608,7 @@ fn a_check_plays_what_shows_a_fault() {
         let finding = finding.unwrap_or_else(|| panic!("{program}: {law} was kept"));
         assert!(finding.got.contains(shown), "{program}: {}", finding.got);
         let is_refused = finding.scene == "refused-32k";
-        assert_eq!(
-            is_refused,
-            program == "drops_on_refusal",
-            "{}",
-            finding.scene
-        );
+        assert_eq!(is_refused, program == "drops_on_refusal", "{}", finding.scene);
     }
 }
 
@@ -730,11 +645,7 @@ fn a_program_that_hangs_does_not_lack_time() {
     let outcome = checked_until_late(folder.path(), &spec, &[]);
     let finding = outcome.laws[0].finding();
     let got = finding.map(|finding| &*finding.got).unwrap_or_default();
-    assert!(
-        got.contains("no answer within 1 s"),
-        "{:?}",
-        outcome.laws[0].state
-    );
+    assert!(got.contains("no answer within 1 s"), "{:?}", outcome.laws[0].state);
 }
 
 /// The time ends in the second scene, and when thirteen are judged and one is made smaller.
@@ -760,9 +671,7 @@ fn a_finding_stays_where_the_time_ends_after_it() {
             panic!("{last}: {:?}", outcome.laws);
         };
         sizes.push(finding.session.messages().len());
-        let late = others
-            .iter()
-            .map(|state| matches!(state, check::State::OutOfTime));
+        let late = others.iter().map(|state| matches!(state, check::State::OutOfTime));
         assert_eq!(late.collect::<Vec<_>>(), [is_late; 2], "{last}: {others:?}");
     }
     assert!(sizes[1] < sizes[0], "{sizes:?}");
@@ -772,21 +681,8 @@ fn a_finding_stays_where_the_time_ends_after_it() {
 fn a_check_without_time_for_all_laws_ends_with_5() {
     let folder = folder_with("say '{\"type\":\"unchanged\"}'");
     let mut command = assert_cmd::Command::cargo_bin("proctor").unwrap();
-    let check = [
-        "check",
-        "--max-seconds",
-        "0",
-        "--junit",
-        "laws.xml",
-        "--",
-        "sh",
-        "own.sh",
-    ];
-    let done = command
-        .args(check)
-        .current_dir(folder.path())
-        .output()
-        .unwrap();
+    let check = ["check", "--max-seconds", "0", "--junit", "laws.xml", "--", "sh", "own.sh"];
+    let done = command.args(check).current_dir(folder.path()).output().unwrap();
     let said = String::from_utf8(done.stdout).unwrap();
     assert_eq!(done.status.code(), Some(5), "{said}");
     let laws = check::laws().count();
@@ -805,11 +701,8 @@ fn a_check_without_time_for_all_laws_ends_with_5() {
 #[test]
 fn plumbing_is_what_a_program_loses_by_itself() {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let recipe = Recipe {
-        family: "debugging".to_owned(),
-        length: Length::Rounds(80),
-        ..Recipe::default()
-    };
+    let recipe =
+        Recipe { family: "debugging".to_owned(), length: Length::Rounds(80), ..Recipe::default() };
     let made = synthetic::generate(&recipe, &counts).unwrap();
     let facts = made.truth.facts;
     let session = PreparedSession::new(Arc::new(made.session), counts, facts).unwrap();
@@ -855,14 +748,8 @@ fn twins(program: &str, preset: &str, sessions: impl Iterator<Item = Session>) {
 }
 
 const TWINS: [(&str, &str); 2] = [
-    (
-        "examples/strategies/observation_masking.py",
-        "observation-masking",
-    ),
-    (
-        "examples/strategies/learn_claude_code_s06.py",
-        "learn-claude-code-s06",
-    ),
+    ("examples/strategies/observation_masking.py", "observation-masking"),
+    ("examples/strategies/learn_claude_code_s06.py", "learn-claude-code-s06"),
 ];
 
 #[test]
@@ -875,9 +762,7 @@ fn a_preset_and_its_twin_send_the_same_prompts() {
                 length: Length::Rounds(60),
                 ..Recipe::default()
             };
-            synthetic::generate(&recipe, &CountedTexts::new(Arc::new(CharsPer4)))
-                .unwrap()
-                .session
+            synthetic::generate(&recipe, &CountedTexts::new(Arc::new(CharsPer4))).unwrap().session
         });
         twins(program, preset, generated.into_iter());
     }

@@ -35,11 +35,7 @@ fn proctor(folder: &Path, arguments: &[&str]) -> Output {
     for name in ["PROCTOR_COUNTER", "PROCTOR_SEED", "PROCTOR_WINDOW"] {
         command.env_remove(name);
     }
-    command
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .unwrap()
+    command.current_dir(folder).args(arguments).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -56,43 +52,23 @@ fn facts_are_derived_checked_edited_and_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let session = recorded("mend-the-alarms");
     let session = session.to_str().unwrap();
-    let made = proctor(
-        folder.path(),
-        &["sessions", "facts", session, "-o", "f.truth.json"],
-    );
+    let made = proctor(folder.path(), &["sessions", "facts", session, "-o", "f.truth.json"]);
     assert!(made.status.success(), "{}", text(&made.stderr));
     let again = proctor(folder.path(), &["sessions", "facts", session]);
     let path = folder.path().join("f.truth.json");
     let facts = std::fs::read_to_string(&path).unwrap();
-    assert_eq!(
-        text(&again.stdout),
-        facts,
-        "the same recording, the same facts"
-    );
-    let refused = proctor(
-        folder.path(),
-        &["sessions", "facts", session, "-o", "f.truth.json"],
-    );
+    assert_eq!(text(&again.stdout), facts, "the same recording, the same facts");
+    let refused = proctor(folder.path(), &["sessions", "facts", session, "-o", "f.truth.json"]);
     assert_eq!(refused.status.code(), Some(110), "nothing is written over");
 
     let check = |file: &str| {
-        proctor(
-            folder.path(),
-            &["sessions", "facts", "--check", file, "--session", session],
-        )
+        proctor(folder.path(), &["sessions", "facts", "--check", file, "--session", session])
     };
     let good = check("f.truth.json");
     assert!(good.status.success(), "{}", text(&good.stdout));
     assert!(text(&good.stdout).contains("facts hold, asked"));
-    let shown = proctor(
-        folder.path(),
-        &["sessions", "facts", "--show", "f.truth.json"],
-    );
-    assert!(
-        text(&shown.stdout).contains("  asked: "),
-        "{}",
-        text(&shown.stdout)
-    );
+    let shown = proctor(folder.path(), &["sessions", "facts", "--show", "f.truth.json"]);
+    assert!(text(&shown.stdout).contains("  asked: "), "{}", text(&shown.stdout));
 
     // Beside a recording of any format its facts are found.
     for line in [
@@ -108,20 +84,10 @@ fn facts_are_derived_checked_edited_and_asked_for() {
 
     // A person edits it, and makes mistakes.
     let truth: GroundTruth = serde_json::from_str(&facts).unwrap();
-    let fact = truth
-        .facts
-        .iter()
-        .find(|fact| !fact.evidence.is_empty())
-        .unwrap();
-    let line = 1 + facts[..facts.find(&format!("\"{}\"", fact.id)).unwrap()]
-        .matches('\n')
-        .count();
+    let fact = truth.facts.iter().find(|fact| !fact.evidence.is_empty()).unwrap();
+    let line = 1 + facts[..facts.find(&format!("\"{}\"", fact.id)).unwrap()].matches('\n').count();
     let mut wrong = truth.clone();
-    let at = wrong
-        .facts
-        .iter()
-        .position(|other| other.id == fact.id)
-        .unwrap();
+    let at = wrong.facts.iter().position(|other| other.id == fact.id).unwrap();
     wrong.facts[at].evidence = vec![99_999];
     let json = serde_json::to_string_pretty(&wrong).unwrap();
     std::fs::write(folder.path().join("wrong.json"), json).unwrap();
@@ -129,20 +95,13 @@ fn facts_are_derived_checked_edited_and_asked_for() {
     assert_eq!(found.status.code(), Some(3));
     let said = text(&found.stdout);
     assert!(
-        said.contains(&format!(
-            "wrong.json: line {line}: `{}`: message 99999",
-            fact.id
-        )),
+        said.contains(&format!("wrong.json: line {line}: `{}`: message 99999", fact.id)),
         "{said}"
     );
     std::fs::write(folder.path().join("broken.json"), &facts[..facts.len() / 2]).unwrap();
     let broken = check("broken.json");
     assert_eq!(broken.status.code(), Some(3));
-    assert!(
-        text(&broken.stderr).contains("broken.json: line "),
-        "{}",
-        text(&broken.stderr)
-    );
+    assert!(text(&broken.stderr).contains("broken.json: line "), "{}", text(&broken.stderr));
 
     // A scenario takes the file.
     let scenario = format!(
@@ -181,10 +140,7 @@ fn a_recording_of_several_sessions_is_not_derived_into_one_file() {
     let refused = derive("x.truth.json");
     assert_eq!(refused.status.code(), Some(2));
     let said = text(&refused.stderr);
-    assert!(
-        said.contains("there are several sessions, and `x.truth.json` is one file"),
-        "{said}"
-    );
+    assert!(said.contains("there are several sessions, and `x.truth.json` is one file"), "{said}");
     assert!(!folder.path().join("x.truth.json").exists());
     let made = derive("facts");
     assert!(made.status.success(), "{}", text(&made.stderr));
@@ -200,14 +156,7 @@ fn facts_of_shared_recordings_hold() {
     };
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     let (mut proposed, mut kept, mut sessions) = (0, 0, 0);
-    for format in [
-        "claude-code",
-        "codex",
-        "swe-agent",
-        "opencode",
-        "pi",
-        "tau2-bench",
-    ] {
+    for format in ["claude-code", "codex", "swe-agent", "opencode", "pi", "tau2-bench"] {
         let files = crate::shared::files(&folder.join(format));
         let small = |path: &&PathBuf| std::fs::metadata(path).unwrap().len() < 1_500_000;
         for path in files.iter().filter(small).take(4) {
@@ -334,16 +283,9 @@ fn presence_is_scoped_and_finds_hardly_anything_that_was_never_planted() {
             found.iter().any(|finding| finding.slot == slot)
         }));
     }
-    println!(
-        "never planted: grep {grepped}, survival {found} of {}",
-        foreign.len()
-    );
+    println!("never planted: grep {grepped}, survival {found} of {}", foreign.len());
     assert!(foreign.len() >= 6);
-    assert!(
-        grepped * 2 > foreign.len(),
-        "{grepped} of {}",
-        foreign.len()
-    );
+    assert!(grepped * 2 > foreign.len(), "{grepped} of {}", foreign.len());
     // One that differs from a planted rule in its made-up name alone is taken for it.
     assert!(found * 10 <= foreign.len(), "{found} of {}", foreign.len());
 }
@@ -392,17 +334,10 @@ fn every_preset_keeps_within_ceiling_and_floor() {
 
 /// A strategy whose summaries all come out wrong in one way.
 fn ailing(fault: Fault) -> CellRecord {
-    let mut prepared = made(&Recipe {
-        seed: 2,
-        length: Length::Rounds(32),
-        ..Recipe::default()
-    });
+    let mut prepared = made(&Recipe { seed: 2, length: Length::Rounds(32), ..Recipe::default() });
     let calls = (0..64).collect();
     let schedules = [(fault, FaultSchedule::Calls { calls, attempts: 1 })].into();
-    prepared.faults = Arc::new(Faults {
-        schedules,
-        ..Faults::default()
-    });
+    prepared.faults = Arc::new(Faults { schedules, ..Faults::default() });
     let toml = "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'summarize'\n\
                 when = { tokens_over = 8_000 }";
     let table = Table::parse("own", toml).unwrap();
@@ -420,16 +355,9 @@ fn summaries_that_are_none_are_counted_and_kept() {
         (Fault::SummaryInflates, Ailment::LargerThanSource),
     ] {
         let health = ailing(fault).summary_health;
-        let found = health
-            .unhealthy
-            .first()
-            .unwrap_or_else(|| panic!("{fault:?}: {health:?}"));
+        let found = health.unhealthy.first().unwrap_or_else(|| panic!("{fault:?}: {health:?}"));
         assert!(found.ailments.contains(&ailment), "{fault:?}: {found:?}");
-        assert_eq!(
-            found.text.is_empty(),
-            fault == Fault::SummaryEmpty,
-            "{fault:?}"
-        );
+        assert_eq!(found.text.is_empty(), fault == Fault::SummaryEmpty, "{fault:?}");
         assert!(health.summaries >= health.unhealthy.len());
     }
     let well = ailing(Fault::RateLimited).summary_health;
@@ -444,11 +372,7 @@ fn baselines_without_a_model_come_to_the_size_of_what_they_follow() {
         "name = \"equal\"\ncounter = \"chars/4\"\n[window]\ntokens = 24_000\n[[sessions]]\n\
          synthetic = { family = \"code-review\", seed = 1, rounds = 40, head_tokens = 0 }\n",
     );
-    let names = [
-        "compact-directly",
-        "digest@compact-directly",
-        "atoms@compact-directly",
-    ];
+    let names = ["compact-directly", "digest@compact-directly", "atoms@compact-directly"];
     for name in names {
         let _ = writeln!(scenario, "[[strategies]]\npreset = \"{name}\"");
     }
@@ -467,11 +391,7 @@ fn baselines_without_a_model_come_to_the_size_of_what_they_follow() {
             // A digest may not find enough to say. The newest message stays, and in this session it
             // is never larger than all that the leader has.
             let (own, led) = (size(follower), size(leader));
-            assert!(
-                own <= led + led / 20,
-                "{}: {own} against {led}",
-                follower.strategy
-            );
+            assert!(own <= led + led / 20, "{}: {own} against {led}", follower.strategy);
         }
     }
 }
@@ -488,21 +408,10 @@ fn ages_are_counted_in_compactions_and_tokens() {
     let full = replay(&prepared, cell("full"), Replayed::Full, &models, &NoClock).record;
     let record = run(&prepared, &strategy("compact-directly"), 20_000);
     let kept = Retention::of(&full, Some(&full));
-    assert!(
-        kept.0
-            .iter()
-            .all(|item| item.compactions == 0 && item.score > 0.99)
-    );
+    assert!(kept.0.iter().all(|item| item.compactions == 0 && item.score > 0.99));
     let aged = Retention::of(&record, Some(&full));
-    let planted = record
-        .probes
-        .iter()
-        .filter(|item| item.kind != ProbeKind::Decoy);
-    assert_eq!(
-        aged.0.len(),
-        planted.count(),
-        "every planted item has an age"
-    );
+    let planted = record.probes.iter().filter(|item| item.kind != ProbeKind::Decoy);
+    assert_eq!(aged.0.len(), planted.count(), "every planted item has an age");
     assert!(aged.0.iter().any(|item| item.compactions > 1));
     let [young, old, ..] = aged.by_age(|item| Some(usize::from(item.compactions > 0)));
     let [young, old] = [young, old].map(|score| score.mean().unwrap());

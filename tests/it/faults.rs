@@ -33,10 +33,7 @@ const SUMMARISE: &str = "[[stage]]\nkind = 'summarize'\nwhen = { tokens_over = 4
      [overflow]\nstage = 'drop_oldest'\nfit_fraction = 0.01\nmax_retries = 1\n";
 
 fn strike(fault: Fault, strike: FaultSchedule) -> Faults {
-    Faults {
-        schedules: [(fault, strike)].into(),
-        ..Faults::default()
-    }
+    Faults { schedules: [(fault, strike)].into(), ..Faults::default() }
 }
 
 fn at(calls: &[usize], attempts: u32) -> FaultSchedule {
@@ -78,10 +75,8 @@ fn suffer_in(
     };
     let seen = Arc::new(Mutex::new(Vec::new()));
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));
-    let observers: Vec<Box<dyn Observer>> = vec![
-        Box::new(Origins(seen.clone())),
-        Box::new(Validity::new(RuleSet::Anthropic)),
-    ];
+    let observers: Vec<Box<dyn Observer>> =
+        vec![Box::new(Origins(seen.clone())), Box::new(Validity::new(RuleSet::Anthropic))];
     let name = cell("own");
     let replay = replay_observed(prepared, name, replayed, &models, &NoClock, observers);
     let seen = seen.lock().unwrap().clone();
@@ -90,9 +85,7 @@ fn suffer_in(
 
 fn names(record: &CellRecord) -> Vec<(usize, &str)> {
     let faults = record.faults.iter();
-    faults
-        .map(|event| (event.call, event.fault.as_str()))
-        .collect()
+    faults.map(|event| (event.call, event.fault.as_str())).collect()
 }
 
 fn is_whole(origins: &[Origin]) -> bool {
@@ -123,10 +116,7 @@ impl Model for Paying {
 
     fn answer(&self, _: &Request, _: u32, _: &CountedTexts) -> Reply {
         let answer = response("content 1, and much more of what was read before");
-        Reply {
-            paid: Some(PRICE),
-            ..Reply::once(Ok(answer))
-        }
+        Reply { paid: Some(PRICE), ..Reply::once(Ok(answer)) }
     }
 }
 
@@ -150,10 +140,7 @@ fn what_was_paid_is_billed_whatever_a_fault_makes_of_the_answer() {
     assert!(!record.faults.is_empty() && !record.model_calls.is_empty());
     assert!(record.model_calls.iter().all(|call| call.usage == PRICE));
     let lost = record.lost_calls.iter();
-    assert_eq!(
-        lost.filter(|call| call.usage == PRICE).count(),
-        record.model_calls.len()
-    );
+    assert_eq!(lost.filter(|call| call.usage == PRICE).count(), record.model_calls.len());
 }
 
 /// Every request of the strategy fails: three attempts, then the breaker is open, and every
@@ -162,48 +149,20 @@ fn what_was_paid_is_billed_whatever_a_fault_makes_of_the_answer() {
 fn a_summary_that_always_fails_is_tried_three_times_and_the_history_stays() {
     let asked = Tokens(1);
     for (fault, error, is_billed, output) in [
-        (
-            Fault::SummaryError,
-            "the model call failed: server error",
-            true,
-            Tokens::ZERO,
-        ),
-        (
-            Fault::SummaryTimeout,
-            "the model call failed: timed out",
-            true,
-            Tokens::ZERO,
-        ),
+        (Fault::SummaryError, "the model call failed: server error", true, Tokens::ZERO),
+        (Fault::SummaryTimeout, "the model call failed: timed out", true, Tokens::ZERO),
         (
             Fault::SummaryOverflow,
             "the model call failed: the prompt is too long for the model",
             false,
             Tokens::ZERO,
         ),
-        (
-            Fault::SummaryEmpty,
-            "the summary is empty",
-            true,
-            Tokens::ZERO,
-        ),
-        (
-            Fault::SummaryIsToolCall,
-            "the summary is a tool call",
-            true,
-            Tokens(11),
-        ),
-        (
-            Fault::SummaryInflates,
-            "the context would grow from",
-            true,
-            asked,
-        ),
+        (Fault::SummaryEmpty, "the summary is empty", true, Tokens::ZERO),
+        (Fault::SummaryIsToolCall, "the summary is a tool call", true, Tokens(11)),
+        (Fault::SummaryInflates, "the context would grow from", true, asked),
     ] {
-        let (record, seen) = suffer(
-            SUMMARISE,
-            strike(fault, FaultSchedule::Probability(1.0)),
-            200_000,
-        );
+        let (record, seen) =
+            suffer(SUMMARISE, strike(fault, FaultSchedule::Probability(1.0)), 200_000);
         let name = fault.name();
         assert_eq!(record.end, End::Completed, "{name}");
         assert_eq!(record.compactions, [], "{name}");
@@ -244,11 +203,7 @@ fn a_summary_that_fails_twice_and_then_succeeds_closes_the_breaker() {
     let faults = strike(Fault::SummaryError, at(&[4, 5], 1));
     let (record, seen) = suffer(SUMMARISE, faults, 200_000);
     assert_eq!(record.end, End::Completed);
-    let failed: Vec<bool> = record
-        .model_calls
-        .iter()
-        .map(|call| call.failure.is_some())
-        .collect();
+    let failed: Vec<bool> = record.model_calls.iter().map(|call| call.failure.is_some()).collect();
     assert_eq!(failed[..3], [true, true, false]);
     assert_eq!(record.compactions[0].call, 6);
     assert!(is_whole(&seen[5]) && !is_whole(&seen[6]));
@@ -268,10 +223,7 @@ fn review(faults: Faults) -> CellRecord {
 
 fn review_session() -> Session {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
-    let recipe = Recipe {
-        length: Length::Rounds(20),
-        ..Recipe::default()
-    };
+    let recipe = Recipe { length: Length::Rounds(20), ..Recipe::default() };
     synthetic::generate(&recipe, &counts).unwrap().session
 }
 
@@ -310,10 +262,7 @@ fn a_chat_in_place_of_a_summary_fails_and_the_history_stays() {
     let chat = review(strike(Fault::SummaryIsChat, at(&[call], 1)));
     let failure = &chat.failures[0];
     assert_eq!(failure.call, call);
-    assert!(
-        failure.error.starts_with("the summary is none"),
-        "{failure:?}"
-    );
+    assert!(failure.error.starts_with("the summary is none"), "{failure:?}");
     // It is tried again at the next call, and every attempt is on the bill.
     assert_eq!(chat.compactions[0].call, call + 1);
     assert_eq!(chat.model_calls[0].call, call);
@@ -388,14 +337,7 @@ fn the_agents_own_call_is_sent_again_and_each_attempt_is_billed() {
         let (record, seen) = suffer("", strike(fault, at(&[2], 3)), 200_000);
         let cause = DeathCause::Unanswered;
         let call = 2;
-        assert_eq!(
-            record.end,
-            End::Died {
-                call,
-                prompt,
-                cause
-            }
-        );
+        assert_eq!(record.end, End::Died { call, prompt, cause });
         assert_eq!((record.reached_calls, seen.len()), (2, 2));
         assert_eq!(record.model_calls.len(), 3);
     }
@@ -427,14 +369,8 @@ fn the_reference_is_spared() {
         judge: None,
         times: proctor::replay::Repetitions::default(),
     };
-    let replay = replay_observed(
-        &prepared,
-        cell("full"),
-        Replayed::Full,
-        &models,
-        &NoClock,
-        Vec::new(),
-    );
+    let replay =
+        replay_observed(&prepared, cell("full"), Replayed::Full, &models, &NoClock, Vec::new());
     assert_eq!(replay.record.end, End::Completed);
     assert_eq!(replay.record.faults, []);
     assert_eq!(replay.record.model_calls, []);
@@ -451,10 +387,7 @@ fn faults_are_part_of_a_runs_fingerprint() {
         let table = Table::parse("s.toml", &text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         let plan = proctor::runner::Plan::new(scenario).unwrap();
-        (
-            plan.manifest().fingerprint.clone(),
-            plan.manifest().faults.clone(),
-        )
+        (plan.manifest().fingerprint.clone(), plan.manifest().faults.clone())
     };
     let clean = fingerprint("");
     assert_eq!(clean.1, None);

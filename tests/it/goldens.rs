@@ -10,10 +10,7 @@ pub(crate) fn golden(path: &str, made: &str) {
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     let path = path.display();
-    assert!(
-        committed == made,
-        "{path} is not what the code makes: PROCTOR_BLESS=1 writes it"
-    );
+    assert!(committed == made, "{path} is not what the code makes: PROCTOR_BLESS=1 writes it");
 }
 
 /// All of these where `PROCTOR_SCAN` is `all`, as `.ci/run all` sets it; otherwise every third, the first among them.

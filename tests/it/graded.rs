@@ -56,10 +56,7 @@ fn script() -> String {
         for probe in made.truth.facts.clone() {
             for (holds, text) in known(&probe.fact) {
                 let asked = probe.question.trim();
-                rule(
-                    "probe",
-                    &[("asked", asked), ("holds", &holds), ("text", &text)],
-                );
+                rule("probe", &[("asked", asked), ("holds", &holds), ("text", &text)]);
             }
         }
     }
@@ -92,11 +89,9 @@ fn known(fact: &Fact) -> Vec<(String, String)> {
         }
         Fact::Constraint { statement, .. } => vec![(statement.clone(), statement.clone())],
         Fact::Error { code, place, .. } => vec![(code.clone(), format!("{code} at {place}"))],
-        Fact::Update { values, .. } => values
-            .iter()
-            .rev()
-            .map(|said| (said.value.clone(), said.value.clone()))
-            .collect(),
+        Fact::Update { values, .. } => {
+            values.iter().rev().map(|said| (said.value.clone(), said.value.clone())).collect()
+        }
         Fact::Numeric { values, unit, .. } => values
             .iter()
             .rev()
@@ -123,13 +118,7 @@ fn run(mode: ReplayMode) -> (Outcome, Report, Vec<CellRecord>) {
     })
     .unwrap();
     let (outcome, run) = run_in(out.path(), &plan, 2);
-    plan.models()
-        .unwrap()
-        .cassette
-        .as_ref()
-        .unwrap()
-        .close()
-        .unwrap();
+    plan.models().unwrap().cassette.as_ref().unwrap().close().unwrap();
     (outcome, Report::of(&run.manifest, &run.cells), run.cells)
 }
 
@@ -145,50 +134,25 @@ fn a_newcomer_sees_the_whole_graded_path_offline_and_that_it_is_no_result() {
     }
     let before = std::fs::read(&path).unwrap();
     let (outcome, report, cells) = run(ReplayMode::Strict);
-    assert!(
-        !outcome.missed,
-        "the cassette is older than the script: PROCTOR_BLESS=1 writes it"
-    );
+    assert!(!outcome.missed, "the cassette is older than the script: PROCTOR_BLESS=1 writes it");
     assert_eq!(outcome.outstanding, 0);
     assert_eq!(std::fs::read(&path).unwrap(), before);
     let entries = cassette::read(&path).unwrap().entries;
-    assert!(
-        entries
-            .iter()
-            .all(|entry| entry.kind == ModelKind::Scripted)
-    );
+    assert!(entries.iter().all(|entry| entry.kind == ModelKind::Scripted));
     // Both reader and judge are named as what they are, and the numbers are accuracy.
-    assert_eq!(
-        report.run.unwrap().reader.unwrap().kind,
-        ModelKind::Scripted
-    );
-    let banners: Vec<&str> = report
-        .banners
-        .iter()
-        .map(|banner| banner.text.as_str())
-        .collect();
+    assert_eq!(report.run.unwrap().reader.unwrap().kind, ModelKind::Scripted);
+    let banners: Vec<&str> = report.banners.iter().map(|banner| banner.text.as_str()).collect();
     for said in ["answers scripted", "verdicts scripted"] {
-        assert!(
-            banners.iter().any(|banner| banner.starts_with(said)),
-            "{banners:?}"
-        );
+        assert!(banners.iter().any(|banner| banner.starts_with(said)), "{banners:?}");
     }
-    assert!(
-        !banners.iter().any(|banner| banner.starts_with("judge ")),
-        "{banners:?}"
-    );
+    assert!(!banners.iter().any(|banner| banner.starts_with("judge ")), "{banners:?}");
     let judged = |cell: &CellRecord| {
         let answers = cell.probes.iter().filter_map(|item| item.answer.as_ref());
         answers.filter(|answer| answer.judged.is_some()).count()
     };
-    assert!(
-        cells.iter().map(judged).sum::<usize>() > 0,
-        "the judge was asked"
-    );
+    assert!(cells.iter().map(judged).sum::<usize>() > 0, "the judge was asked");
     let full = cells.iter().find(|cell| cell.strategy == "full").unwrap();
-    let masking = cells
-        .iter()
-        .find(|cell| cell.strategy.starts_with("observation-masking"));
+    let masking = cells.iter().find(|cell| cell.strategy.starts_with("observation-masking"));
     let accuracy = |cell: &CellRecord| {
         let answers = CellSummary::of(cell, Some(full)).answers.unwrap();
         answers.score.mean().unwrap()

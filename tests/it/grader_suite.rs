@@ -65,18 +65,13 @@ fn rows() -> Vec<Row> {
 
 fn said(values: &[(&str, usize)]) -> Vec<Revision> {
     let values = values.iter();
-    values
-        .map(|(value, at)| Revision::new(*value, *at))
-        .collect()
+    values.map(|(value, at)| Revision::new(*value, *at)).collect()
 }
 
 /// The probes of the suite, and some whose values are another's.
 fn probes() -> Vec<Probe> {
     let text = str::to_owned;
-    let value = |key: &str, value: &str| Fact::Recall {
-        key: text(key),
-        value: text(value),
-    };
+    let value = |key: &str, value: &str| Fact::Recall { key: text(key), value: text(value) };
     let statement = |topic: &str, said: &str, form: RuleForm| Fact::Constraint {
         topic: text(topic),
         statement: text(said),
@@ -86,17 +81,9 @@ fn probes() -> Vec<Probe> {
         verb,
         files: paths
             .iter()
-            .map(|path| TouchedFile {
-                path: text(path),
-                message: 1,
-                until: None,
-            })
+            .map(|path| TouchedFile { path: text(path), message: 1, until: None })
             .collect(),
-        optional: vec![TouchedFile {
-            path: text("logs/out.log"),
-            message: 2,
-            until: None,
-        }],
+        optional: vec![TouchedFile { path: text("logs/out.log"), message: 2, until: None }],
     };
     let fault = |attempt: &str, code: &str, place: &str| Fact::Error {
         attempt: text(attempt),
@@ -107,10 +94,7 @@ fn probes() -> Vec<Probe> {
         plan: text(name),
         items: items
             .iter()
-            .map(|(item, done)| PlanItem {
-                item: text(item),
-                done: *done,
-            })
+            .map(|(item, done)| PlanItem { item: text(item), done: *done })
             .collect(),
     };
     let numeric = |key: &str, unit: &str, values: &[(&str, usize)]| Fact::Numeric {
@@ -119,9 +103,7 @@ fn probes() -> Vec<Probe> {
         values: said(values),
     };
     let rule = "Never touch the migrations folder on this branch.";
-    let choice = RuleForm::Choice {
-        foil: text("Leave tharin alone."),
-    };
+    let choice = RuleForm::Choice { foil: text("Leave tharin alone.") };
     let call = RuleForm::Call {
         task: text("Mend attic/velmor/a.md: which one call do you make?"),
         forbidden: text("attic/velmor"),
@@ -137,22 +119,14 @@ fn probes() -> Vec<Probe> {
     };
     let pairs = |pairs: &[(&str, &str)]| -> Vec<KeyValue> {
         let pairs = pairs.iter();
-        pairs
-            .map(|(key, value)| KeyValue {
-                key: text(key),
-                value: text(value),
-            })
-            .collect()
+        pairs.map(|(key, value)| KeyValue { key: text(key), value: text(value) }).collect()
     };
     let handle = |name: &str, started: usize, ended: Option<usize>| Handle {
         name: text(name),
         started,
         ended,
     };
-    let one = |key: &str, value: &str| KeyValue {
-        key: text(key),
-        value: text(value),
-    };
+    let one = |key: &str, value: &str| KeyValue { key: text(key), value: text(value) };
     let requests = [
         ("Mend the `parser`. File this under WO-1.", 1),
         ("Read the parcel ledger. File this under WO-2.", 4),
@@ -164,11 +138,7 @@ fn probes() -> Vec<Probe> {
             "Which port does the staging gateway use?",
             value("staging gateway port", "48213"),
         ),
-        (
-            "recall-2",
-            "Which port does billing use?",
-            value("billing port", "48214"),
-        ),
+        ("recall-2", "Which port does billing use?", value("billing port", "48214")),
         (
             "recall-3",
             "Which batch number has the coastal courier?",
@@ -182,32 +152,20 @@ fn probes() -> Vec<Probe> {
         (
             "constraint-2",
             "What did the user say about the linter?",
-            statement(
-                "linter",
-                "Run the linter before every commit.",
-                RuleForm::Open,
-            ),
+            statement("linter", "Run the linter before every commit.", RuleForm::Open),
         ),
         (
             "constraint-choice",
             "Which rule did the user set?",
             statement("velmor", "Leave velmor alone.", choice),
         ),
-        (
-            "constraint-call",
-            "",
-            statement("attic/velmor", "No edits under attic/velmor.", call),
-        ),
+        ("constraint-call", "", statement("attic/velmor", "No edits under attic/velmor.", call)),
         (
             "artifact",
             "Which files were created?",
             files(ArtifactVerb::Created, &["src/a.rs", "b.rs"]),
         ),
-        (
-            "artifact-2",
-            "Which files were changed?",
-            files(ArtifactVerb::Modified, &["src/c.rs"]),
-        ),
+        ("artifact-2", "Which files were changed?", files(ArtifactVerb::Modified, &["src/c.rs"])),
         (
             "decision",
             "Which wire format was chosen, and why?",
@@ -239,10 +197,7 @@ fn probes() -> Vec<Probe> {
         (
             "rejected-path",
             "Was a lock per shard tried? If so, say how it ended.",
-            Fact::RejectedPath {
-                approach: text("a lock per shard"),
-                reason: text("E-4821937"),
-            },
+            Fact::RejectedPath { approach: text("a lock per shard"), reason: text("E-4821937") },
         ),
         (
             "continuation",
@@ -291,15 +246,9 @@ fn probes() -> Vec<Probe> {
         (
             "last-request",
             "What did the user ask for last?",
-            Fact::LastRequest {
-                requests: said(&requests),
-            },
+            Fact::LastRequest { requests: said(&requests) },
         ),
-        (
-            "call-pair",
-            "",
-            statement("attic/fyrdos", "No edits under attic/fyrdos.", pair),
-        ),
+        ("call-pair", "", statement("attic/fyrdos", "No edits under attic/fyrdos.", pair)),
         (
             "open-handle",
             "Which workers of the night import are still running?",
@@ -327,10 +276,7 @@ fn probes() -> Vec<Probe> {
         (
             "indirect",
             "On which socket does the process that makes out bills listen?",
-            Fact::Indirect {
-                key: text("invoicing worker port"),
-                value: text("51907"),
-            },
+            Fact::Indirect { key: text("invoicing worker port"), value: text("51907") },
         ),
         (
             "two-step",
@@ -345,30 +291,19 @@ fn probes() -> Vec<Probe> {
         (
             "act",
             "Write the one call that opens the case, with its release and its ticket.",
-            Fact::Act {
-                arguments: pairs(&[("release", "rel-1a77c"), ("ticket", "OPS-22871")]),
-            },
+            Fact::Act { arguments: pairs(&[("release", "rel-1a77c"), ("ticket", "OPS-22871")]) },
         ),
         (
             "open",
             "When did Caroline go to the support group?",
-            Fact::Open {
-                answer: text("7 May 2023"),
-            },
+            Fact::Open { answer: text("7 May 2023") },
         ),
         (
             "decoy",
             "What is the coastal courier change ticket?",
-            Fact::Decoy {
-                key: text("coastal courier change ticket"),
-                value: text("CHG-10001"),
-            },
+            Fact::Decoy { key: text("coastal courier change ticket"), value: text("CHG-10001") },
         ),
-        (
-            "unanswerable",
-            "Which instrument does her sister play?",
-            Fact::Unanswerable,
-        ),
+        ("unanswerable", "Which instrument does her sister play?", Fact::Unanswerable),
     ];
     all.into_iter()
         .map(|(id, question, fact)| Probe {
@@ -397,10 +332,7 @@ impl Caller for Knows {
             let text = match self.shape % 7 {
                 0 => format!(r#"{{"reason": "it says so", "verdict": "{word}"}}"#),
                 1 => format!("```json\n{{\"verdict\":\"{word}\"}}\n```"),
-                2 => format!(
-                    r#"{{"Verdict": "{}", "confidence": 0.8}}"#,
-                    word.to_uppercase()
-                ),
+                2 => format!(r#"{{"Verdict": "{}", "confidence": 0.8}}"#, word.to_uppercase()),
                 3 => format!("<think>\nright? stale?\n</think>\n{{\"verdict\": \"{word}\"}}"),
                 4 => format!(
                     "Let me see.\n\n{{\"reason\": \"x\", \"verdict\": \"{word}\"}}\n\nDone."
@@ -425,10 +357,7 @@ struct Tally {
 fn rules_never_contradict_what_is_known_and_the_judge_decides_the_rest() {
     let (rows, probes) = (rows(), probes());
     let rules = Rules::new(&probes);
-    let judge = Judge {
-        probes: &probes,
-        ..Judge::default()
-    };
+    let judge = Judge { probes: &probes, ..Judge::default() };
     let mut tallies: BTreeMap<(usize, usize), Tally> = BTreeMap::new();
     let mut contradicted = Vec::new();
     for (shape, row) in rows.iter().enumerate() {
@@ -456,10 +385,7 @@ fn rules_never_contradict_what_is_known_and_the_judge_decides_the_rest() {
             }
         }
         // Whatever rules say, the judge's word is read and counts.
-        let mut knows = Knows {
-            class: row.class,
-            shape,
-        };
+        let mut knows = Knows { class: row.class, shape };
         let judged = drive(judge.grade(probe, BEFORE, &row.answer), &mut knows);
         let score = if expected == Outcome::Right { 1.0 } else { 0.0 };
         let outcome = expected;
@@ -514,9 +440,7 @@ fn the_suite_has_every_kind_class_and_style() {
         let of_kind = || {
             let probes = &probes;
             rows.iter().filter(move |row| {
-                probes
-                    .iter()
-                    .any(|probe| probe.id == row.probe && probe.kind() == kind)
+                probes.iter().any(|probe| probe.id == row.probe && probe.kind() == kind)
             })
         };
         let styles: BTreeSet<&str> = of_kind().map(|row| row.style).collect();

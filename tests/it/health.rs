@@ -37,9 +37,7 @@ fn sick(folder: &Path, text: &str, faults: &str) -> (Vec<(Vec<Ailment>, String)>
     let run = Run::read(&folder.join("out")).unwrap();
     let health = run.cells.iter().map(|cell| &cell.summary_health);
     let found = health.clone().flat_map(|health| &health.unhealthy);
-    let found = found
-        .map(|one| (one.ailments.clone(), one.text.clone()))
-        .collect();
+    let found = found.map(|one| (one.ailments.clone(), one.text.clone())).collect();
     let summaries = health.map(|health| health.summaries).sum();
     let report = fs::read_to_string(folder.join("r.json")).unwrap();
     (found, summaries, serde_json::from_str(&report).unwrap())
@@ -64,15 +62,10 @@ fn check(text: &str, faults: &str, expected: Ailment) {
     }
     let counted = section(&report, "summary_health").unwrap();
     let columns = counted["table"]["columns"].as_array().unwrap();
-    let at = columns
-        .iter()
-        .position(|column| column["id"] == Ailment::ALL[expected as usize].1);
+    let at = columns.iter().position(|column| column["id"] == Ailment::ALL[expected as usize].1);
     let row = &counted["table"]["rows"][0];
     let cell = &row["cells"][at.unwrap() - 1];
-    assert!(
-        cell.to_string().contains(&found.len().to_string()),
-        "{cell}"
-    );
+    assert!(cell.to_string().contains(&found.len().to_string()), "{cell}");
     let texts = section(&report, "unhealthy_summaries").unwrap();
     let shown = texts["table"]["rows"][0].to_string();
     assert!(shown.contains(expected.name()), "{shown}");
@@ -88,11 +81,7 @@ fn each_of_the_seven_is_detected_counted_and_shown_with_its_text() {
     check("  ", "", Ailment::Empty);
     check(call, "", Ailment::ToolCall);
     check("Which file should I look at first?", "", Ailment::Question);
-    check(
-        "Sure, I'll open the file now and mend it.",
-        "",
-        Ailment::Chat,
-    );
+    check("Sure, I'll open the file now and mend it.", "", Ailment::Chat);
     check(sound, "[faults]\nsummary_truncated = 1.0", Ailment::CutOff);
     check(
         &"the parser was mended and then some more. ".repeat(4_000),

@@ -42,17 +42,8 @@ fn bench() -> (TempDir, BTreeMap<String, Vec<String>>) {
     let mut known = BTreeMap::new();
     for seed in 1..8 {
         let seed = seed.to_string();
-        let made = [
-            "sessions",
-            "generate",
-            FAMILY,
-            "--for-window",
-            "8k",
-            "--seed",
-            &seed,
-            "-o",
-            "gen",
-        ];
+        let made =
+            ["sessions", "generate", FAMILY, "--for-window", "8k", "--seed", &seed, "-o", "gen"];
         assert!(proctor(path, &made).status.success());
     }
     for file in fs::read_dir(path.join("gen")).unwrap() {
@@ -60,23 +51,13 @@ fn bench() -> (TempDir, BTreeMap<String, Vec<String>>) {
         if !file.to_string_lossy().ends_with(".truth.json") {
             continue;
         }
-        let shown = proctor(
-            path,
-            &[
-                "sessions",
-                "facts",
-                "--show",
-                file.to_str().unwrap(),
-                "--json",
-            ],
-        );
+        let shown =
+            proctor(path, &["sessions", "facts", "--show", file.to_str().unwrap(), "--json"]);
         let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
         for probe in shown["probes"].as_array().unwrap() {
             let texts = |key: &str| -> Vec<String> {
                 let texts = probe[key].as_array().unwrap().iter();
-                texts
-                    .map(|text| text.as_str().unwrap().to_owned())
-                    .collect()
+                texts.map(|text| text.as_str().unwrap().to_owned()).collect()
             };
             for question in texts("asked") {
                 known.insert(question, texts("current"));
@@ -150,11 +131,7 @@ fn server_of(known: BTreeMap<String, Vec<String>>, mind: Mind, window: u64) -> S
                 "data: {thinking}\n\ndata: {usage}\n\ndata: [DONE]\n\n"
             ));
         }
-        let name = if mind == Mind::Swapped && at >= 50 {
-            "other"
-        } else {
-            "home"
-        };
+        let name = if mind == Mind::Swapped && at >= 50 { "other" } else { "home" };
         let said = match (mind, answer(body, &known)) {
             (Mind::Abstains, _) => "not in context".to_owned(),
             (Mind::SpeaksGerman, said) if said == "not in context" => {
@@ -183,11 +160,7 @@ fn answer(body: &str, known: &BTreeMap<String, Vec<String>>) -> String {
     let Some(values) = known.get(&question) else {
         return nothing();
     };
-    values
-        .last()
-        .filter(|value| prompt.contains(*value))
-        .cloned()
-        .unwrap_or_else(nothing)
+    values.last().filter(|value| prompt.contains(*value)).cloned().unwrap_or_else(nothing)
 }
 
 fn graded(server: &Server) -> String {
@@ -202,10 +175,7 @@ fn flags<'a>(graded: &'a str, out: &'a str) -> [&'a str; 6] {
 
 /// The bodies of what was asked, without the timing requests.
 fn asked(server: &Server) -> Vec<Value> {
-    let requests = server
-        .requests()
-        .into_iter()
-        .filter(|asked| asked.head.starts_with("POST "));
+    let requests = server.requests().into_iter().filter(|asked| asked.head.starts_with("POST "));
     let bodies = requests.map(|asked| serde_json::from_str(&asked.body).unwrap());
     bodies.skip(TIMING_REQUESTS).collect()
 }
@@ -221,16 +191,10 @@ fn a_server_on_this_machine_reads_each_prompt_once_and_costs_nothing() {
         said.contains("timing home at ") && said.contains("all of it fits 10 minutes: 7 sessions"),
         "{said}"
     );
-    assert!(
-        said.contains("On this machine nothing is paid for: home."),
-        "{said}"
-    );
+    assert!(said.contains("On this machine nothing is paid for: home."), "{said}");
     assert!(shown.contains("home answers 100 % right"), "{shown}");
     let kept = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        kept.contains("Of 100 facts that it can use, tail@2000 keeps "),
-        "{shown}"
-    );
+    assert!(kept.contains("Of 100 facts that it can use, tail@2000 keeps "), "{shown}");
     let bodies = asked(&server);
     assert!(bodies.len() > 100, "{}", bodies.len());
     for body in &bodies {
@@ -239,18 +203,13 @@ fn a_server_on_this_machine_reads_each_prompt_once_and_costs_nothing() {
     }
     // A prompt is the question's conversation: it leaves the one slot only when all was asked of it.
     let prompt = |body: &Value| {
-        body.to_string()
-            .rsplit_once("Question: ")
-            .map(|(prompt, _)| prompt.to_owned())
+        body.to_string().rsplit_once("Question: ").map(|(prompt, _)| prompt.to_owned())
     };
     let prompts: Vec<String> = bodies.iter().filter_map(prompt).collect();
     let changes = prompts.windows(2).filter(|pair| pair[0] != pair[1]).count() + 1;
     let distinct = prompts.iter().collect::<BTreeSet<_>>().len();
     // Of the empty prompt it is asked in every session, and of two prompts before all others.
-    assert!(
-        changes <= distinct + 7 + 2,
-        "{changes} changes between {distinct} prompts"
-    );
+    assert!(changes <= distinct + 7 + 2, "{changes} changes between {distinct} prompts");
     // The same command chooses the same run, and asks nobody.
     let before = asked(&server).len();
     let (said, _) = run(folder.path(), &flags, 0);
@@ -273,14 +232,8 @@ fn a_reader_that_knows_too_little_ends_the_run_and_decides_nothing() {
     );
     assert_eq!(asked(&server).len(), 10);
     let (_, shown) = run(folder.path(), &[&flags[..], &["--anyway"]].concat(), 0);
-    assert!(
-        shown.contains("does not read these prompts, and its answers say nothing"),
-        "{shown}"
-    );
-    assert!(
-        shown.contains("facts") && !shown.contains("  answers  "),
-        "{shown}"
-    );
+    assert!(shown.contains("does not read these prompts, and its answers say nothing"), "{shown}");
+    assert!(shown.contains("facts") && !shown.contains("  answers  "), "{shown}");
 }
 
 /// Writes what is known of a server of a window of 65,536 tokens: how many it reads in a second at first, how many
@@ -302,16 +255,8 @@ fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
     know(folder.path(), &server, [800.0, 0.0, 10.0]);
     let flags = ["--graded", &graded, "--minutes", "9", "--out", "runs/home"];
     let (said, _) = run(folder.path(), &flags, 107);
-    assert!(
-        said.contains("a verdict needs ") && said.contains("as a look"),
-        "{said}"
-    );
-    assert!(
-        server
-            .requests()
-            .iter()
-            .all(|asked| asked.head.starts_with("GET "))
-    );
+    assert!(said.contains("a verdict needs ") && said.contains("as a look"), "{said}");
+    assert!(server.requests().iter().all(|asked| asked.head.starts_with("GET ")));
     let (said, shown) = run(folder.path(), &[&flags[..], &["--anyway"]].concat(), 102);
     assert!(
         said.contains("9 minutes are enough for ")
@@ -320,15 +265,7 @@ fn too_few_minutes_are_a_look_that_somebody_agrees_to() {
         "{said}"
     );
     assert!(shown.contains(" decide"), "{shown}");
-    let plan = [
-        "run",
-        "--dry-run",
-        "home.toml",
-        "--graded",
-        &graded,
-        "--minutes",
-        "9",
-    ];
+    let plan = ["run", "--dry-run", "home.toml", "--graded", &graded, "--minutes", "9"];
     assert!(proctor(folder.path(), &plan).status.success());
 }
 
@@ -360,10 +297,7 @@ fn foresees(folder: &Path, server: &Server) {
     let pairs = bodies.windows(2).map(|pair| takes(&pair[0], &pair[1]));
     let needed = pairs.sum::<f64>();
     // At the end of the longest prompt a token takes thirty times as long as at its beginning.
-    assert!(
-        (foreseen / needed - 1.0).abs() < 0.3,
-        "{foreseen} {needed} {said}"
-    );
+    assert!((foreseen / needed - 1.0).abs() < 0.3, "{foreseen} {needed} {said}");
 }
 
 #[test]
@@ -386,11 +320,7 @@ fn room_to_think_is_given_to_models_that_think_and_not_for_ever() {
         said.contains("it thinks for") && said.contains("`thinking_tokens` gives it more room"),
         "{said}"
     );
-    assert!(
-        endless.requests().len() < 40,
-        "{}",
-        endless.requests().len()
-    );
+    assert!(endless.requests().len() < 40, "{}", endless.requests().len());
 }
 
 #[test]
@@ -398,10 +328,8 @@ fn a_reader_that_answers_in_another_language_is_not_said_to_abstain() {
     let (folder, known) = bench();
     let server = server(known, Mind::SpeaksGerman);
     let graded = graded(&server);
-    let output = proctor(
-        folder.path(),
-        &[&["run", "home.toml"], &flags(&graded, "runs/home")[..]].concat(),
-    );
+    let output =
+        proctor(folder.path(), &[&["run", "home.toml"], &flags(&graded, "runs/home")[..]].concat());
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
         shown.contains("in front of it, and none could") && !shown.contains("  answers  "),
@@ -423,11 +351,7 @@ fn sessions_whose_summaries_the_server_cannot_write_are_left_out_before_anything
         let server = server_of(known.clone(), Mind::Knows, window);
         let graded = graded(&server);
         let out = format!("runs-{window}/home");
-        let (said, _) = run(
-            folder.path(),
-            &[&flags(&graded, &out)[..], more].concat(),
-            exit,
-        );
+        let (said, _) = run(folder.path(), &[&flags(&graded, &out)[..], more].concat(), exit);
         (said, asked(&server).len())
     };
     let (said, asked) = tried(2_048, &[], 4);
@@ -449,11 +373,7 @@ fn sessions_whose_summaries_the_server_cannot_write_are_left_out_before_anything
         let server = server_of(known.clone(), Mind::Knows, window);
         let graded = graded(&server);
         let flags = flags(&graded, "runs/home");
-        let (said, _) = run(
-            folder.path(),
-            &[&flags[..], &["--dry-run"], more].concat(),
-            0,
-        );
+        let (said, _) = run(folder.path(), &[&flags[..], &["--dry-run"], more].concat(), 0);
         said
     };
     begun(16_384, &["--shards", "2"]);
@@ -477,10 +397,7 @@ fn a_server_that_answers_as_another_model_ends_the_run() {
     let graded = graded(&server);
     let flags = flags(&graded, "runs/home");
     let (said, _) = run(folder.path(), &flags, 5);
-    assert!(
-        said.contains("answers as `other`, and answered as `home` before"),
-        "{said}"
-    );
+    assert!(said.contains("answers as `other`, and answered as `home` before"), "{said}");
 }
 
 #[test]
@@ -497,10 +414,7 @@ fn without_a_scenario_a_server_on_this_machine_gets_one_for_small_models() {
     let server = server_of(BTreeMap::new(), Mind::Knows, 8_192);
     let graded = graded(&server);
     let folder = tempfile::tempdir().unwrap();
-    let output = proctor(
-        folder.path(),
-        &["run", "--graded", &graded, "--dry-run", "--anyway"],
-    );
+    let output = proctor(folder.path(), &["run", "--graded", &graded, "--dry-run", "--anyway"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(shown.starts_with("Plan: local, "), "{said}{shown}");

@@ -32,14 +32,7 @@ fn the_recorded_strategy_sends_a_plan_alone_where_the_product_did() {
     };
     let replay = run(&prepared, "recorded", 200_000, &models);
     let prompts: Vec<u64> = replay.record.prompt_tokens.iter().map(|it| it.0).collect();
-    assert!(
-        matches!(replay.record.end, End::Completed),
-        "{:?}",
-        replay.record.end
-    );
+    assert!(matches!(replay.record.end, End::Completed), "{:?}", replay.record.end);
     assert_eq!(replay.record.compactions.len(), 1);
-    assert!(
-        prompts[2] < prompts[0] + 10 && prompts[2] < prompts[1],
-        "{prompts:?}"
-    );
+    assert!(prompts[2] < prompts[0] + 10 && prompts[2] < prompts[1], "{prompts:?}");
 }

@@ -47,11 +47,7 @@ fn refused(folder: &Path, inputs: &[&str], says: &str) {
 fn side_chains_belong_to_their_main_session_and_can_be_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::copy(
-        fixture("claude-code/side-chains.jsonl"),
-        folder.join("s.jsonl"),
-    )
-    .unwrap();
+    fs::copy(fixture("claude-code/side-chains.jsonl"), folder.join("s.jsonl")).unwrap();
     let (main, first, second) = ("s-d94208", "s-d94208-side-1", "s-d94208-side-2");
     let all = json!([[main, null], [first, main], [second, main]]);
     check(folder, &["s.jsonl"], &all, "complete");
@@ -93,18 +89,11 @@ fn a_recording_beside_the_sessions_that_were_written_from_it_is_passed_over() {
     fs::create_dir(&recorded).unwrap();
     let log = fixture("openai-chat/conversations.jsonl");
     fs::copy(log, recorded.join("conversations.jsonl")).unwrap();
-    assert!(
-        proctor(folder, &["sessions", "import", "rec", "-o", "rec"])
-            .status
-            .success()
-    );
+    assert!(proctor(folder, &["sessions", "import", "rec", "-o", "rec"]).status.success());
     check(
         folder,
         &["rec"],
-        &json!([
-            ["conversations-3d974d-1", null],
-            ["conversations-3d974d-2", null]
-        ]),
+        &json!([["conversations-3d974d-1", null], ["conversations-3d974d-2", null]]),
         "conversations.jsonl`: its sessions were written beside it",
     );
 }
@@ -113,48 +102,23 @@ fn a_recording_beside_the_sessions_that_were_written_from_it_is_passed_over() {
 fn a_share_of_a_short_recording_is_no_window() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    fs::copy(
-        fixture("claude-code/split-calls.jsonl"),
-        folder.join("s.jsonl"),
-    )
-    .unwrap();
+    fs::copy(fixture("claude-code/split-calls.jsonl"), folder.join("s.jsonl")).unwrap();
     let share = ["s.jsonl", "--window", "fit:0.6"];
-    refused(
-        folder,
-        &share,
-        "no session is left: left out 1: their windows (fit:0.6)",
-    );
+    refused(folder, &share, "no session is left: left out 1: their windows (fit:0.6)");
     let sessions = json!([["s-05e8fc", null]]);
     let no_floor = [&share[..], &["--set", "window.floor=0"]].concat();
     check(folder, &no_floor, &sessions, "complete");
-    check(
-        folder,
-        &["s.jsonl", "--window", "300"],
-        &sessions,
-        "complete",
-    );
+    check(folder, &["s.jsonl", "--window", "300"], &sessions, "complete");
     // A sample is drawn from those that are not left out; a generated session has the length that was asked for.
-    let made = proctor(
-        folder,
-        &["sessions", "generate", "code-review", "--rounds", "8"],
-    );
+    let made = proctor(folder, &["sessions", "generate", "code-review", "--rounds", "8"]);
     assert!(made.status.success());
     let made = String::from_utf8(made.stdout).unwrap();
     let made = made.split("  ").next().unwrap();
     for seed in 1..=4 {
         let seed = format!("seed={seed}");
-        let line = [
-            &share[..],
-            &["--session", made, "--sample", "1", "--set", &seed],
-        ]
-        .concat();
+        let line = [&share[..], &["--session", made, "--sample", "1", "--set", &seed]].concat();
         let drawn = json!([["code-review-s1-r8", null]]);
-        check(
-            folder,
-            &line,
-            &drawn,
-            "left out: 1 session: their windows (fit:0.6)",
-        );
+        check(folder, &line, &drawn, "left out: 1 session: their windows (fit:0.6)");
     }
 }
 
@@ -170,16 +134,8 @@ fn inputs_that_mean_nothing_are_refused() {
         "cannot tell the format of `odd.jsonl`: it is JSON with the keys `x`",
     );
     refused(folder, &["empty.jsonl"], "empty.jsonl` is empty");
-    refused(
-        folder,
-        &["a.toml", "b.toml"],
-        "`a.toml` and `b.toml` are both taken for scenarios",
-    );
-    refused(
-        folder,
-        &["-j", "0"],
-        "it must be a whole number of at least 1",
-    );
+    refused(folder, &["a.toml", "b.toml"], "`a.toml` and `b.toml` are both taken for scenarios");
+    refused(folder, &["-j", "0"], "it must be a whole number of at least 1");
     refused(
         folder,
         &["--offline", "--replay", "record"],
@@ -216,12 +172,7 @@ fn what_cannot_be_read_in_a_folder_is_named_and_counted_and_the_rest_runs() {
     let folder = mixed();
     let folder = folder.path();
     let all = json!([["good-502c15", null]]);
-    check(
-        folder,
-        &["all"],
-        &all,
-        "all/self.jsonl`: Too many levels of symbolic links",
-    );
+    check(folder, &["all"], &all, "all/self.jsonl`: Too many levels of symbolic links");
     for says in [
         "all/empty.jsonl` is empty",
         "all/notes.txt` is not JSON",
@@ -232,45 +183,24 @@ fn what_cannot_be_read_in_a_folder_is_named_and_counted_and_the_rest_runs() {
     }
     // A strict run takes what is no recording for what it is.
     let knob = ["-P", "clear_results.keep_last=1,2"];
-    for (command, more) in [
-        ("run", &[][..]),
-        ("run", &["--dry-run"]),
-        ("doctor", &[]),
-        ("sweep", &knob),
-    ] {
-        let arguments = [
-            command,
-            "all",
-            "--set",
-            "strict=true",
-            "--strategy",
-            "observation-masking",
-        ];
+    for (command, more) in
+        [("run", &[][..]), ("run", &["--dry-run"]), ("doctor", &[]), ("sweep", &knob)]
+    {
+        let arguments =
+            [command, "all", "--set", "strict=true", "--strategy", "observation-masking"];
         let output = proctor(folder, &[&arguments[..], more].concat());
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{command}: {said}");
         assert!(said.contains("all/self.jsonl`"), "{command}: {said}");
     }
     fs::remove_file(folder.join("all/self.jsonl")).unwrap();
-    refused(
-        folder,
-        &["all", "--set", "strict=true"],
-        "all/torn.json`: line 2: the file ends",
-    );
-    refused(
-        folder,
-        &["all/torn.json"],
-        "all/torn.json`: line 2: the file ends",
-    );
+    refused(folder, &["all", "--set", "strict=true"], "all/torn.json`: line 2: the file ends");
+    refused(folder, &["all/torn.json"], "all/torn.json`: line 2: the file ends");
     fs::remove_file(folder.join("all/torn.json")).unwrap();
     check(folder, &["all", "--set", "strict=true"], &all, "complete");
 
     let closed = ["all/closed", "all/good.jsonl"].map(|name| folder.join(name));
-    fs::copy(
-        fixture("claude-code/compaction.jsonl"),
-        folder.join("all/open.jsonl"),
-    )
-    .unwrap();
+    fs::copy(fixture("claude-code/compaction.jsonl"), folder.join("all/open.jsonl")).unwrap();
     for path in &closed {
         fs::set_permissions(path, fs::Permissions::from_mode(0o000)).unwrap();
     }
@@ -290,21 +220,11 @@ fn a_cut_recording_is_part_of_trust_wherever_it_is_printed() {
     let folder = mixed();
     let folder = folder.path();
     let says = "the last line was cut and is left out";
-    let run = [
-        "run",
-        "all/good.jsonl",
-        "--strategy",
-        "none",
-        "--strategy",
-        "tail@2000",
-    ];
+    let run = ["run", "all/good.jsonl", "--strategy", "none", "--strategy", "tail@2000"];
     let outputs = ["--out", "one", "-o", "page.html", "-o", "report.md"];
     let first = proctor(folder, &[&run[..], &outputs].concat());
     let second = proctor(folder, &[&run[..], &["--out", "two"]].concat());
-    assert!(
-        first.status.success() && second.status.success(),
-        "{first:?}"
-    );
+    assert!(first.status.success() && second.status.success(), "{first:?}");
     let words = |text: &[u8]| {
         let text = String::from_utf8_lossy(text).into_owned();
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -317,9 +237,6 @@ fn a_cut_recording_is_part_of_trust_wherever_it_is_printed() {
     }
     for again in [&["report", "one"][..], &["compare", "one", "two"]] {
         let output = proctor(folder, again);
-        assert!(
-            words(&output.stdout).contains(says),
-            "{again:?}: {output:?}"
-        );
+        assert!(words(&output.stdout).contains(says), "{again:?}: {output:?}");
     }
 }

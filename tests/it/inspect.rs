@@ -31,35 +31,19 @@ fn snapshot_of(name: &str, window: u64, call: usize) -> (Option<Snapshot>, Repla
         times: proctor::replay::Repetitions::default(),
     };
     let observer = Box::new(SnapshotObserver::new(call, &mut snapshot));
-    let replay = replay_observed(
-        &prepared,
-        cell(name),
-        replayed,
-        &models,
-        &NoClock,
-        vec![observer],
-    );
+    let replay =
+        replay_observed(&prepared, cell(name), replayed, &models, &NoClock, vec![observer]);
     (snapshot, replay)
 }
 
 #[test]
 fn a_snapshot_shows_the_prompt_that_the_replay_counted() {
-    for name in [
-        "full",
-        "none",
-        "observation-masking",
-        "learn-claude-code-s06",
-        "tail@2000",
-    ] {
+    for name in ["full", "none", "observation-masking", "learn-claude-code-s06", "tail@2000"] {
         let window = if name == "tail@2000" { 4_000 } else { 100_000 };
         for call in [0, 3, 7, 12] {
             let (snapshot, replay) = snapshot_of(name, window, call);
             let snapshot = snapshot.unwrap();
-            let size: Tokens = snapshot
-                .entries
-                .iter()
-                .map(|entry| entry.size().tokens)
-                .sum();
+            let size: Tokens = snapshot.entries.iter().map(|entry| entry.size().tokens).sum();
             assert_eq!(
                 snapshot.fixed.tokens + size,
                 replay.record.prompt_tokens[call],
@@ -81,11 +65,7 @@ fn a_snapshot_shows_the_prompt_that_the_replay_counted() {
 fn each_fate_names_the_stage_and_the_call_that_decided_it() {
     let (snapshot, replay) = snapshot_of("observation-masking", 100_000, 12);
     let snapshot = snapshot.unwrap();
-    let edited: Vec<_> = snapshot
-        .fates
-        .iter()
-        .filter_map(|fate| fate.decided.as_ref())
-        .collect();
+    let edited: Vec<_> = snapshot.fates.iter().filter_map(|fate| fate.decided.as_ref()).collect();
     assert!(!edited.is_empty());
     for decided in edited {
         assert_eq!(&*decided.stage, "clear_results");
@@ -98,14 +78,10 @@ fn each_fate_names_the_stage_and_the_call_that_decided_it() {
         );
     }
     let (snapshot, _) = snapshot_of("tail@2000", 4_000, 12);
-    let derived = snapshot
-        .unwrap()
-        .fates
-        .into_iter()
-        .filter_map(|fate| match fate.fate {
-            Representation::Derived => fate.decided,
-            _ => None,
-        });
+    let derived = snapshot.unwrap().fates.into_iter().filter_map(|fate| match fate.fate {
+        Representation::Derived => fate.decided,
+        _ => None,
+    });
     let stages: Vec<String> = derived.map(|decided| decided.stage.to_string()).collect();
     assert!(stages.len() > 5 && stages.iter().all(|stage| stage == "select"));
 }
@@ -129,13 +105,7 @@ fn a_snapshot_shows_each_compaction_before_and_after() {
         .collect();
     let patches = snapshot.patches.iter();
     let shown: Vec<_> = patches
-        .map(|patch| {
-            (
-                &*patch.stage,
-                patch.change.before.tokens,
-                patch.change.after.tokens,
-            )
-        })
+        .map(|patch| (&*patch.stage, patch.change.before.tokens, patch.change.after.tokens))
         .collect();
     assert_eq!(shown, events);
     assert_eq!(shown.len(), 1);
@@ -145,10 +115,7 @@ fn a_snapshot_shows_each_compaction_before_and_after() {
     let change = &patch.change;
     let added: Vec<Entry> = change.edits.iter().flat_map(|it| it.with.clone()).collect();
     assert!(!change.removed.is_empty() && change.removed.len() == added.len());
-    assert_eq!(
-        size(&change.removed) - size(&added),
-        change.before.tokens - change.after.tokens
-    );
+    assert_eq!(size(&change.removed) - size(&added), change.before.tokens - change.after.tokens);
     let (snapshot, _) = snapshot_of("none", 100_000, 12);
     assert!(snapshot.unwrap().patches.is_empty());
 }
@@ -176,10 +143,7 @@ fn json(arguments: &[&str]) -> Value {
 fn two_strategies_are_compared_at_one_call() {
     let arguments = ["--diff", "full", "observation-masking", "--at", "15"];
     let diff = json(&arguments);
-    assert_eq!(
-        (&diff["a"]["strategy"], &diff["a"]["call"]),
-        (&"full".into(), &15.into())
-    );
+    assert_eq!((&diff["a"]["strategy"], &diff["a"]["call"]), (&"full".into(), &15.into()));
     let sum = |side: &str| -> u64 {
         let parts = diff["usage"].as_array().unwrap().iter();
         parts.map(|part| part[side].as_u64().unwrap()).sum()
@@ -190,20 +154,11 @@ fn two_strategies_are_compared_at_one_call() {
     let messages = diff["messages"].as_array().unwrap();
     assert!(!messages.is_empty());
     for span in messages {
-        assert_eq!(
-            (&span["a"], &span["b"]),
-            (&"verbatim".into(), &"edited".into())
-        );
+        assert_eq!((&span["a"], &span["b"]), (&"verbatim".into(), &"edited".into()));
     }
     // The same context beside itself differs in nothing, and the two sides are what the command
     // shows of each alone.
-    let same = json(&[
-        "--diff",
-        "observation-masking",
-        "observation-masking",
-        "--at",
-        "15",
-    ]);
+    let same = json(&["--diff", "observation-masking", "observation-masking", "--at", "15"]);
     assert_eq!(same["messages"], Value::Array(Vec::new()));
     assert_eq!(same["a"], same["b"]);
     let alone = json(&["--strategy", "observation-masking", "--at", "15"]);
@@ -236,10 +191,7 @@ fn a_control_is_shown_in_the_sizes_of_the_strategy_that_it_follows() {
 #[test]
 fn two_calls_are_compared_under_one_strategy() {
     let diff = json(&["--diff", "5", "15", "--strategy", "observation-masking"]);
-    assert_eq!(
-        (&diff["a"]["call"], &diff["b"]["call"]),
-        (&5.into(), &15.into())
-    );
+    assert_eq!((&diff["a"]["call"], &diff["b"]["call"]), (&5.into(), &15.into()));
     let messages = diff["messages"].as_array().unwrap();
     let last = messages.last().unwrap();
     assert_eq!((&last["a"], &last["b"]), (&Value::Null, &"verbatim".into()));
@@ -263,18 +215,12 @@ fn the_zone_and_its_lines_stand_in_the_bar() {
     // 40,000 less 13,000, and 20,000 below that; 40,000 less 3,000.
     let lines = &shown["lines"];
     let of = |key: &str| lines[key].as_u64().unwrap();
-    assert_eq!(
-        (of("warning"), of("auto_compact"), of("blocking")),
-        (7_000, 27_000, 37_000)
-    );
+    assert_eq!((of("warning"), of("auto_compact"), of("blocking")), (7_000, 27_000, 37_000));
     let prompt = shown["prompt_tokens"].as_u64().unwrap();
     assert_eq!(shown["zone"] == "normal", prompt < 7_000);
     assert_eq!(shown["flags"]["warning"], prompt >= 7_000);
     let (_, text, _) = run(&narrow);
-    let bar = text
-        .lines()
-        .find(|line| line.starts_with("zone: "))
-        .unwrap();
+    let bar = text.lines().find(|line| line.starts_with("zone: ")).unwrap();
     let at = |sign: char| bar.chars().rev().position(|c| c == sign).unwrap();
     assert!(at('b') < at('a') && at('a') < at('w'), "{bar}");
 }
@@ -284,13 +230,7 @@ fn the_command_shows_text_and_json() {
     let masked = ["--strategy", "observation-masking", "--window", "40000"];
     let (code, text, said) = run(&masked);
     assert_eq!(code, Some(0), "{said}");
-    for words in [
-        "Usage",
-        "system prompt",
-        "tool results: read",
-        "verbatim",
-        "by clear_results",
-    ] {
+    for words in ["Usage", "system prompt", "tool results: read", "verbatim", "by clear_results"] {
         assert!(text.contains(words), "{words}\n{text}");
     }
     let (_, text, _) = run(&[&masked[..], &["--at", "17", "--all"]].concat());
@@ -299,12 +239,8 @@ fn the_command_shows_text_and_json() {
     assert!(text.contains("\n- user, message ") && text.contains("\n+ user, message "));
     let (_, text, _) = run(&[&masked[..], &["--json", "--chars", "0", "--at", "15"]].concat());
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let total: u64 = json["usage"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|part| part["tokens"].as_u64().unwrap())
-        .sum();
+    let total: u64 =
+        json["usage"].as_array().unwrap().iter().map(|part| part["tokens"].as_u64().unwrap()).sum();
     assert_eq!(Some(total), json["prompt_tokens"].as_u64());
     assert_eq!(json["call"], 15);
     let (code, _, said) = run(&["--at", "99"]);

@@ -56,11 +56,7 @@ fn careful(folder: &Path, name: &str, refused: &str) -> String {
     }
     let known = known_answers(JudgeTask::Wide);
     let known = known.iter().map(|known| {
-        let word = if known.is_right {
-            "right"
-        } else {
-            "incomplete"
-        };
+        let word = if known.is_right { "right" } else { "incomplete" };
         (&*known.answer, word)
     });
     for (asked, verdict) in known.chain([("says so is correct", "invented")]) {
@@ -70,10 +66,8 @@ fn careful(folder: &Path, name: &str, refused: &str) -> String {
             format!("<answer>\n{asked}\n</answer>")
         };
         let asked = toml::Value::String(asked);
-        let _ = write!(
-            rules,
-            "[[answer]]\nasked = {asked}\ntext = '{{\"verdict\": \"{verdict}\"}}'\n"
-        );
+        let _ =
+            write!(rules, "[[answer]]\nasked = {asked}\ntext = '{{\"verdict\": \"{verdict}\"}}'\n");
     }
     let _ = write!(
         rules,
@@ -95,11 +89,7 @@ fn judge(folder: &Path, name: &str, rules: &str) -> String {
 /// The graded scenario, run in a folder of its own.
 fn graded(folder: &Path) -> PathBuf {
     let graded = scenarios().join("graded.toml");
-    run(
-        folder,
-        &["run", graded.to_str().unwrap(), "--out", "out"],
-        0,
-    );
+    run(folder, &["run", graded.to_str().unwrap(), "--out", "out"], 0);
     folder.join("out")
 }
 
@@ -112,14 +102,10 @@ fn a_judge_decides_what_string_matching_cannot_tell() {
     run(folder.path(), &made.split(' ').collect::<Vec<_>>(), 0);
     let made = fs::read_dir(at("made")).unwrap();
     let made: Vec<PathBuf> = made.map(|entry| entry.unwrap().path()).collect();
-    let truth = made
-        .iter()
-        .find(|path| path.to_string_lossy().ends_with(".truth.json"));
+    let truth = made.iter().find(|path| path.to_string_lossy().ends_with(".truth.json"));
     let truth: Value = serde_json::from_slice(&fs::read(truth.unwrap()).unwrap()).unwrap();
     let mut facts = truth["facts"].as_array().unwrap().iter();
-    let rule = facts
-        .find(|fact| fact["fact"]["kind"] == "constraint")
-        .unwrap();
+    let rule = facts.find(|fact| fact["fact"]["kind"] == "constraint").unwrap();
     let topic = rule["fact"]["topic"].as_str().unwrap();
     let summary = format!("Of {topic} there was talk.");
     let script = format!(
@@ -138,17 +124,9 @@ fn a_judge_decides_what_string_matching_cannot_tell() {
              [[sessions]]\npath = \"made\"\n[[strategies]]\npreset = \"compact-directly\"\n"
         );
         fs::write(at(&format!("{name}.toml")), scenario).unwrap();
-        run(
-            folder.path(),
-            &["run", &format!("{name}.toml"), "--out", name],
-            0,
-        );
+        run(folder.path(), &["run", &format!("{name}.toml"), "--out", name], 0);
         let run = Run::read(&at(name)).unwrap();
-        let known = run
-            .cells
-            .iter()
-            .map(|cell| cell.sentinels.len())
-            .sum::<usize>();
+        let known = run.cells.iter().map(|cell| cell.sentinels.len()).sum::<usize>();
         assert_eq!(known > 0, expected == Fate::Changed, "{name}");
         let cells = run.cells.iter().filter(|cell| cell.arm == Arm::Strategy);
         let items = cells.flat_map(|cell| &cell.probes);
@@ -168,34 +146,20 @@ fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
     let score = ["judge", "score", "out", "--judge", &judge, "--all"];
     let said = shown(&run(folder.path(), &score, 0).stderr);
     assert!(said.contains("meets 20 of 20 answers"), "{said}");
-    assert_eq!(
-        fs::read(out.join("cells.jsonl")).unwrap(),
-        cells,
-        "records stay as they are"
-    );
+    assert_eq!(fs::read(out.join("cells.jsonl")).unwrap(), cells, "records stay as they are");
     let after = Run::read(&out).unwrap();
     let judge = after.manifest.judge.unwrap();
-    assert_eq!(
-        (judge.name.as_str(), judge.kind),
-        ("careful", ModelKind::Scripted)
-    );
+    assert_eq!((judge.name.as_str(), judge.kind), ("careful", ModelKind::Scripted));
     assert_eq!(before.manifest.judge.unwrap().name, "scripted-judge");
     let judged = |item: &&proctor::record::ProbeRecord| {
         let answer = item.answer.as_ref();
-        matches!(
-            answer.and_then(|it| it.judged),
-            Some(Verdict::Scored { .. })
-        )
+        matches!(answer.and_then(|it| it.judged), Some(Verdict::Scored { .. }))
     };
     let items = || after.cells.iter().flat_map(|cell| &cell.probes);
     assert!(items().filter(judged).count() > 50);
     // Verdicts are added: another time adds as many lines.
-    let lines = |out: &Path| {
-        fs::read_to_string(out.join("verdicts.jsonl"))
-            .unwrap()
-            .lines()
-            .count()
-    };
+    let lines =
+        |out: &Path| fs::read_to_string(out.join("verdicts.jsonl")).unwrap().lines().count();
     let once = lines(&out);
     run(folder.path(), &score, 0);
     assert_eq!(lines(&out), 2 * once);
@@ -206,20 +170,15 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
     let folder = tempfile::tempdir().unwrap();
     let out = graded(folder.path());
     let judge = agreeable(folder.path());
-    let score = [
-        "judge", "score", "out", "--judge", &judge, "--all", "-o", "r.json",
-    ];
+    let score = ["judge", "score", "out", "--judge", &judge, "--all", "-o", "r.json"];
     let output = run(folder.path(), &score, 102);
     let said = shown(&output.stderr);
     assert!(said.contains("meets 10 of 20 answers"), "{said}");
     assert!(said.contains("unfit as a judge"), "{said}");
     let after = Run::read(&out).unwrap();
     let mut graded = 0;
-    for answer in after
-        .cells
-        .iter()
-        .flat_map(|cell| &cell.probes)
-        .filter_map(|item| item.answer.as_ref())
+    for answer in
+        after.cells.iter().flat_map(|cell| &cell.probes).filter_map(|item| item.answer.as_ref())
     {
         // What rules graded they have graded.
         let reason = Unscored::JudgeUnfit;
@@ -229,28 +188,19 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
     assert!(graded > 50, "{graded}");
     // It was asked about the answers whose verdict is known, and about nothing else.
     let verdicts = fs::read_to_string(out.join("verdicts.jsonl")).unwrap();
-    let lines = verdicts
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap());
+    let lines = verdicts.lines().map(|line| serde_json::from_str(line).unwrap());
     let (known, rest): (Vec<Value>, Vec<Value>) =
         lines.partition(|line: &Value| !line["sentinel"].is_null());
     assert_eq!(known.len(), 32);
     assert!(rest.len() > 50);
     for line in rest {
         assert_eq!(line["verdict"]["reason"], "judge_unfit");
-        assert!(
-            line["key"].is_null() && line["usage"]["output"] == 0,
-            "{line}"
-        );
+        assert!(line["key"].is_null() && line["usage"]["output"] == 0, "{line}");
     }
     let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     assert_eq!(report["unfit_judges"][0], "agreeable");
-    assert!(
-        report
-            .to_string()
-            .contains("it is unfit, and its verdicts do not count")
-    );
+    assert!(report.to_string().contains("it is unfit, and its verdicts do not count"));
 }
 
 #[test]
@@ -264,28 +214,13 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
         "judge", "score", "out", "--judge", &strict, "--judge", &careful, "--judge", &unfit,
         "--all",
     ];
-    let said = shown(
-        &run(
-            folder.path(),
-            &[&panel[..], &["-o", "r.json"]].concat(),
-            102,
-        )
-        .stderr,
-    );
-    assert!(
-        said.contains("answers were given to judge strict"),
-        "{said}"
-    );
+    let said = shown(&run(folder.path(), &[&panel[..], &["-o", "r.json"]].concat(), 102).stderr);
+    assert!(said.contains("answers were given to judge strict"), "{said}");
     let after = Run::read(&out).unwrap();
-    assert_eq!(
-        after.manifest.judge.unwrap().name,
-        "strict + careful + agreeable"
-    );
+    assert_eq!(after.manifest.judge.unwrap().name, "strict + careful + agreeable");
     let answers = || {
         let items = after.cells.iter().flat_map(|cell| &cell.probes);
-        items
-            .filter_map(|item| item.answer.as_ref())
-            .filter(|answer| answer.panel.len() == 3)
+        items.filter_map(|item| item.answer.as_ref()).filter(|answer| answer.panel.len() == 3)
     };
     assert!(answers().count() > 50);
     let right =
@@ -310,10 +245,7 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
     let report = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     let sections = report["sections"].as_array().unwrap();
-    let agreement = sections
-        .iter()
-        .find(|it| it["id"] == "judge_agreement")
-        .unwrap();
+    let agreement = sections.iter().find(|it| it["id"] == "judge_agreement").unwrap();
     let rows = agreement["table"]["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 4);
     // What a judge is shown again, at another point of the session or in another cell, is no further verdict.
@@ -325,10 +257,8 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
         .collect();
     let mut given = 0;
     let mut different = BTreeSet::new();
-    for (cell, item) in after
-        .cells
-        .iter()
-        .flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)))
+    for (cell, item) in
+        after.cells.iter().flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)))
     {
         let scored = |answer: &&AnswerRecord| {
             let scored = |verdict: &&Verdict| matches!(verdict, Verdict::Scored { .. });
@@ -341,11 +271,7 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
             different.insert((&cell.session, &asked.question, &asked.gold, said));
         }
     }
-    assert!(
-        different.len() * 2 < given,
-        "{} of {given}",
-        different.len()
-    );
+    assert!(different.len() * 2 < given, "{} of {given}", different.len());
     let counted = &rows[0]["cells"][0]["value"]["count"];
     assert_eq!(*counted, different.len());
 }
@@ -374,10 +300,7 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     let with = |old: &str, new: &str| resigned(&baseline, old, new, checked::DOCUMENT);
     fs::write(path.join("other.json"), with(rubric, "0123456789ab")).unwrap();
     let said = shown(&run(path, &["compare", "other.json", "out"], 106).stderr);
-    assert!(
-        said.contains("setting judge rubric: 0123456789ab in the baseline"),
-        "{said}"
-    );
+    assert!(said.contains("setting judge rubric: 0123456789ab in the baseline"), "{said}");
     let compare = ["compare", "other.json", "out", "--allow-different"];
     let output = run(path, &compare, 0);
     let said = shown(&output.stderr);
@@ -387,10 +310,7 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     let prompt = settings["judge prompt"].as_str().unwrap();
     fs::write(path.join("relaid.json"), with(prompt, "v0 0123456789ab")).unwrap();
     let said = shown(&run(path, &["compare", "relaid.json", "out"], 106).stderr);
-    assert!(
-        said.contains("setting judge prompt: v0 0123456789ab in the baseline"),
-        "{said}"
-    );
+    assert!(said.contains("setting judge prompt: v0 0123456789ab in the baseline"), "{said}");
     assert!(!said.contains("judge rubric"), "{said}");
     let compare = ["compare", "relaid.json", "out", "--allow-different"];
     let output = run(path, &compare, 0);
@@ -410,11 +330,7 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     run(path, &["compare", "older.json", "out"], 0);
     // Verdicts that were given later bring their own rubric.
     let judge = careful(path, "careful", "");
-    run(
-        path,
-        &["judge", "score", "out", "--judge", &judge, "--all"],
-        0,
-    );
+    run(path, &["judge", "score", "out", "--judge", &judge, "--all"], 0);
     let verdicts = fs::read_to_string(out.join("verdicts.jsonl")).unwrap();
     let later = verdicts.lines().map(|line| {
         let line = resigned(line, rubric, "ba9876543210", checked::LINE);
@@ -446,10 +362,7 @@ fn answers_without_a_score_are_errors_that_the_exit_code_tells() {
     let output = run(path, &command, 104);
     let said = shown(&output.stderr);
     assert!(said.contains(" answers have no score: "), "{said}");
-    assert!(
-        said.contains(" empty") && said.contains("--max-error-rate"),
-        "{said}"
-    );
+    assert!(said.contains(" empty") && said.contains("--max-error-rate"), "{said}");
     let last: Value = serde_json::from_str(shown(&output.stdout).lines().last().unwrap()).unwrap();
     let (asked, unscored) = (&last["answers"]["asked"], &last["answers"]["unscored"]);
     let share = unscored.as_f64().unwrap() / asked.as_f64().unwrap();
@@ -457,30 +370,8 @@ fn answers_without_a_score_are_errors_that_the_exit_code_tells() {
     assert_eq!(last["cells"]["failed"], 0);
     let enough = format!("{:.3}", share + 0.001);
     let too_few = format!("{:.3}", share - 0.001);
-    run(
-        path,
-        &[
-            "run",
-            "silent.toml",
-            "--out",
-            "out",
-            "--max-error-rate",
-            &enough,
-        ],
-        0,
-    );
-    run(
-        path,
-        &[
-            "run",
-            "silent.toml",
-            "--out",
-            "out",
-            "--max-error-rate",
-            &too_few,
-        ],
-        104,
-    );
+    run(path, &["run", "silent.toml", "--out", "out", "--max-error-rate", &enough], 0);
+    run(path, &["run", "silent.toml", "--out", "out", "--max-error-rate", &too_few], 104);
 }
 
 #[test]
@@ -488,11 +379,7 @@ fn every_line_of_verdicts_fits_the_schema() {
     let folder = tempfile::tempdir().unwrap();
     let out = graded(folder.path());
     let judge = careful(folder.path(), "careful", "");
-    run(
-        folder.path(),
-        &["judge", "score", "out", "--judge", &judge],
-        0,
-    );
+    run(folder.path(), &["judge", "score", "out", "--judge", &judge], 0);
     let schema = shown(&run(folder.path(), &["schema", "record"], 0).stdout);
     let schema: Value = serde_json::from_str(&schema).unwrap();
     let validator = jsonschema::validator_for(&schema).unwrap();
@@ -514,31 +401,12 @@ fn live_judges_are_not_asked_before_somebody_agrees_to_what_they_cost() {
     // Nobody listens there: what is refused must be refused before that matters.
     let judge =
         "{ kind = \"anthropic\", model = \"claude-opus-5\", base_url = \"http://127.0.0.1:9/v1\" }";
-    let score = [
-        "judge",
-        "score",
-        "out",
-        "--judge",
-        judge,
-        "--all",
-        "--cost-limit",
-        "0",
-    ];
+    let score = ["judge", "score", "out", "--judge", judge, "--all", "--cost-limit", "0"];
     let said = shown(&run(folder.path(), &score, 2).stderr);
-    assert!(
-        said.contains("above the limit of $0.0000") && said.contains("--yes"),
-        "{said}"
-    );
+    assert!(said.contains("above the limit of $0.0000") && said.contains("--yes"), "{said}");
     assert!(!folder.path().join("out/verdicts.jsonl").exists());
     let nobody = judge.replace("claude-opus-5", "of-no-price-file");
-    let said = shown(
-        &run(
-            folder.path(),
-            &["judge", "score", "out", "--judge", &nobody],
-            2,
-        )
-        .stderr,
-    );
+    let said = shown(&run(folder.path(), &["judge", "score", "out", "--judge", &nobody], 2).stderr);
     assert!(said.contains("no price file knows"), "{said}");
     fs::write(
         folder.path().join("l.jsonl"),
@@ -562,21 +430,15 @@ fn a_judge_that_cannot_be_asked_gives_no_verdict_and_displaces_none() {
     let path = folder.path();
     let out = graded(path);
     let careful = careful(path, "careful", "");
-    run(
-        path,
-        &["judge", "score", "out", "--judge", &careful, "--all"],
-        0,
-    );
+    run(path, &["judge", "score", "out", "--judge", &careful, "--all"], 0);
     let verdicts = || fs::read(out.join("verdicts.jsonl")).unwrap();
     let before = verdicts();
     let live =
         |url: &str| format!("{{ kind = \"openai\", model = \"judge-x\", base_url = \"{url}\" }}");
     let check = |judges: &[&str]| {
         let flags = judges.iter().flat_map(|judge| ["--judge", judge]);
-        let command: Vec<&str> = ["judge", "score", "out", "--all", "--yes"]
-            .into_iter()
-            .chain(flags)
-            .collect();
+        let command: Vec<&str> =
+            ["judge", "score", "out", "--all", "--yes"].into_iter().chain(flags).collect();
         let said = shown(&run(path, &command, 5).stderr);
         assert!(said.contains("judge-x could not be asked"), "{said}");
         assert!(said.contains("the same command continues"), "{said}");
@@ -599,26 +461,16 @@ fn a_judge_that_cannot_be_asked_gives_no_verdict_and_displaces_none() {
     left.store(usize::MAX, Ordering::SeqCst);
     let score = ["judge", "score", "out", "--all", "--yes", "--judge", &judge];
     run(path, &score, 0);
-    assert_eq!(
-        Run::read(&out).unwrap().manifest.judge.unwrap().name,
-        "judge-x"
-    );
-    let entries = proctor::model::cassette::read(&out.join("cassette.jsonl"))
-        .unwrap()
-        .entries;
-    let kept = entries
-        .iter()
-        .filter(|entry| entry.model == "judge-x")
-        .count();
+    assert_eq!(Run::read(&out).unwrap().manifest.judge.unwrap().name, "judge-x");
+    let entries = proctor::model::cassette::read(&out.join("cassette.jsonl")).unwrap().entries;
+    let kept = entries.iter().filter(|entry| entry.model == "judge-x").count();
     let requests = server.requests();
     let answered = requests.iter().filter(|asked| asked.was_answered).count();
     assert_eq!(answered, kept, "no verdict is paid twice");
     // Labels and a judge that is not heard make no figures.
     let labels = r#"{"question":"q","reference":"7","answer":"7","label":true}"#;
     fs::write(path.join("l.jsonl"), labels).unwrap();
-    let calibrate = [
-        "judge", "test", "l.jsonl", "--yes", "-o", "c.json", "--judge", &nobody,
-    ];
+    let calibrate = ["judge", "test", "l.jsonl", "--yes", "-o", "c.json", "--judge", &nobody];
     let said = shown(&run(path, &calibrate, 5).stderr);
     assert!(said.contains("judge-x could not be asked"), "{said}");
     assert!(!path.join("c.json").exists());
@@ -632,16 +484,8 @@ fn a_run_without_answers_of_a_model_has_nothing_to_grade() {
     fs::write(folder.path().join("s.toml"), text).unwrap();
     run(folder.path(), &["run", "s.toml", "--out", "out"], 0);
     let judge = agreeable(folder.path());
-    run(
-        folder.path(),
-        &["judge", "score", "out", "--judge", &judge],
-        4,
-    );
-    run(
-        folder.path(),
-        &["judge", "score", "out", "--judge", "nobody"],
-        4,
-    );
+    run(folder.path(), &["judge", "score", "out", "--judge", &judge], 4);
+    run(folder.path(), &["judge", "score", "out", "--judge", "nobody"], 4);
 }
 
 /// Labelled answers: so many of each, people's label first.
@@ -668,12 +512,7 @@ fn calibration_says_what_a_judge_is_worth() {
         let text = fs::read_to_string(path.join("c.json")).unwrap();
         serde_json::from_str::<Value>(&text).unwrap()
     };
-    let good = figures(&[
-        (true, true, 55),
-        (true, false, 5),
-        (false, true, 4),
-        (false, false, 36),
-    ]);
+    let good = figures(&[(true, true, 55), (true, false, 5), (false, true, 4), (false, false, 36)]);
     assert_eq!(good["all"]["verdict"], "calibrated");
     assert_eq!(good["all"]["base_rate"], 0.6);
     assert_eq!(good["all"]["specificity"]["value"], 0.9);
@@ -691,19 +530,14 @@ fn a_report_shows_rules_against_the_judge_by_kind_with_examples() {
     graded(folder.path());
     // It calls wrong what rules confirm.
     let strict = careful(folder.path(), "strict", "What is the ");
-    let score = [
-        "judge", "score", "out", "--judge", &strict, "--all", "-o", "r.json",
-    ];
+    let score = ["judge", "score", "out", "--judge", &strict, "--all", "-o", "r.json"];
     run(folder.path(), &score, 0);
     let text = fs::read_to_string(folder.path().join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&text).unwrap();
     let rows = |id: &str| {
         let sections = report["sections"].as_array().unwrap();
         let section = sections.iter().find(|section| section["id"] == id);
-        section.unwrap()["table"]["rows"]
-            .as_array()
-            .unwrap()
-            .clone()
+        section.unwrap()["table"]["rows"].as_array().unwrap().clone()
     };
     let count = |row: &Value, at: usize| row["cells"][at]["value"]["count"].as_u64().unwrap();
     let by_kind = rows("rules_and_judge");
@@ -753,10 +587,7 @@ fn a_run_gives_a_sheet_of_answers_to_label_that_tells_nothing_of_who_gave_them()
     labelled.flush().unwrap();
     let judge = careful(path, "careful", "");
     let said = shown(&run(path, &["judge", "test", "labels.csv", "--judge", &judge], 0).stdout);
-    assert!(
-        said.contains("20 answers, 20 labelled and judged"),
-        "{said}"
-    );
+    assert!(said.contains("20 answers, 20 labelled and judged"), "{said}");
     // As JSON lines it says the same.
     let lines = sheet("labels.jsonl");
     assert_eq!(lines.lines().count(), 20);
@@ -784,33 +615,17 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
         );
     }
     fs::write(path.join("l.jsonl"), rows).unwrap();
-    let calibrate = [
-        "judge", "test", "l.jsonl", "--judge", &judge, "-o", "c.json",
-    ];
+    let calibrate = ["judge", "test", "l.jsonl", "--judge", &judge, "-o", "c.json"];
     run(path, &calibrate, 0);
     let score = |calibration: &str, exit| {
-        let arguments = [
-            "judge",
-            "score",
-            "out",
-            "--judge",
-            &judge,
-            "--calibration",
-            calibration,
-        ];
+        let arguments = ["judge", "score", "out", "--judge", &judge, "--calibration", calibration];
         shown(&run(path, &arguments, exit).stderr)
     };
     score("c.json", 0);
-    assert_eq!(
-        standings(path)["careful"],
-        "provisional (6 labels, kappa 1.00)"
-    );
+    assert_eq!(standings(path)["careful"], "provisional (6 labels, kappa 1.00)");
     let said = shown(&run(path, &["report", "out"], 0).stdout);
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        said.contains("judge careful, provisional (6 labels, kappa 1.00)"),
-        "{said}"
-    );
+    assert!(said.contains("judge careful, provisional (6 labels, kappa 1.00)"), "{said}");
     // What was found under another rubric says nothing of these verdicts.
     let text = fs::read_to_string(path.join("c.json")).unwrap();
     let mut other: Value = serde_json::from_str(&text).unwrap();
@@ -840,16 +655,8 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
     let mut calibration = JudgeCalibration::read(&text).unwrap();
     for (verdict, level, part) in [
         (None, BannerLevel::Warning, "nobody compared"),
-        (
-            Some(CalibrationStatus::Unfit),
-            BannerLevel::Warning,
-            "should not be believed",
-        ),
-        (
-            Some(CalibrationStatus::Provisional),
-            BannerLevel::Note,
-            "as far as",
-        ),
+        (Some(CalibrationStatus::Unfit), BannerLevel::Warning, "should not be believed"),
+        (Some(CalibrationStatus::Provisional), BannerLevel::Note, "as far as"),
         (Some(CalibrationStatus::Calibrated), BannerLevel::Note, ""),
     ] {
         manifest.calibrations = Vec::new();
@@ -861,10 +668,9 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
         let mut banners = report.banners.iter();
         let said = banners.find(|banner| banner.text.starts_with("judge careful is"));
         match said {
-            Some(banner) => assert!(
-                banner.level == level && banner.text.contains(part),
-                "{banner:?}"
-            ),
+            Some(banner) => {
+                assert!(banner.level == level && banner.text.contains(part), "{banner:?}")
+            }
             None => assert_eq!(verdict, Some(CalibrationStatus::Calibrated)),
         }
     }
@@ -898,20 +704,10 @@ fn a_scenario_names_what_was_found_out_about_its_judges() {
     fs::write(path.join("s.toml"), scenario("calibrations = [\"c.json\"]")).unwrap();
     // It is the same run: what became known of the judge is added to it.
     run(path, &arguments, 0);
-    assert_eq!(
-        standings(path)["careful"],
-        "calibrated (120 labels, kappa 0.81)"
-    );
-    fs::write(
-        path.join("c.json"),
-        found.to_string().replace("careful", "another"),
-    )
-    .unwrap();
+    assert_eq!(standings(path)["careful"], "calibrated (120 labels, kappa 0.81)");
+    fs::write(path.join("c.json"), found.to_string().replace("careful", "another")).unwrap();
     let said = shown(&run(path, &arguments, 3).stderr);
-    assert!(
-        said.contains("`another`") && said.contains("`s.toml`: line"),
-        "{said}"
-    );
+    assert!(said.contains("`another`") && said.contains("`s.toml`: line"), "{said}");
 }
 
 #[test]
@@ -938,34 +734,21 @@ fn a_judge_is_asked_several_times_and_about_unlabelled_answers_too() {
     run(path, &["judge", "test", "l.jsonl"], 2);
     fs::write(
         path.join("l.jsonl"),
-        format!(
-            "{}\n{{\"question\":\"q\",\"answer\":\"a\",\"label\":\"maybe\"}}",
-            rows[0]
-        ),
+        format!("{}\n{{\"question\":\"q\",\"answer\":\"a\",\"label\":\"maybe\"}}", rows[0]),
     )
     .unwrap();
     let output = run(path, &["judge", "test", "l.jsonl", "--judge", &judge], 3);
     let said = shown(&output.stderr);
-    assert!(
-        said.contains("line 2 of `l.jsonl`") && said.contains("not `maybe`"),
-        "{said}"
-    );
+    assert!(said.contains("line 2 of `l.jsonl`") && said.contains("not `maybe`"), "{said}");
 }
 
 #[test]
 fn a_cassette_is_listed_verified_and_cleared() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    fs::copy(
-        scenarios().join("graded/cassette.jsonl"),
-        path.join("c.jsonl"),
-    )
-    .unwrap();
+    fs::copy(scenarios().join("graded/cassette.jsonl"), path.join("c.jsonl")).unwrap();
     let listed = shown(&run(path, &["cache", "list", "c.jsonl"], 0).stdout);
-    assert!(
-        listed.contains("scripted-reader (scripted), probe:"),
-        "{listed}"
-    );
+    assert!(listed.contains("scripted-reader (scripted), probe:"), "{listed}");
     let said = shown(&run(path, &["cache", "verify", "c.jsonl"], 0).stdout);
     assert!(said.contains("sound"), "{said}");
     let whole = fs::read(path.join("c.jsonl")).unwrap();
@@ -979,9 +762,6 @@ fn a_cassette_is_listed_verified_and_cleared() {
     assert_eq!(fs::read(path.join("c.jsonl")).unwrap(), whole);
     run(path, &[&clear[..], &["--force"]].concat(), 0);
     let listed = shown(&run(path, &["cache", "list", "c.jsonl"], 0).stdout);
-    assert!(
-        !listed.contains("scripted-judge") && listed.contains("scripted-reader"),
-        "{listed}"
-    );
+    assert!(!listed.contains("scripted-judge") && listed.contains("scripted-reader"), "{listed}");
     run(path, &["cache", "list", "none.jsonl"], 3);
 }

@@ -120,11 +120,7 @@ fn kinds_of_stages_break_exactly_the_laws_they_declare() {
 #[test]
 fn the_shortest_sessions_pass_through_every_strategy() {
     for spec in on_trial() {
-        for messages in [
-            vec![said("hello")],
-            vec![typed("hello")],
-            vec![typed("a"), said("b")],
-        ] {
+        for messages in [vec![said("hello")], vec![typed("hello")], vec![typed("a"), said("b")]] {
             let prepared = prepared(session(messages));
             observed(&spec, &prepared, &Ok(response("a short summary")));
         }
@@ -134,10 +130,7 @@ fn the_shortest_sessions_pass_through_every_strategy() {
 /// No session is empty: the border refuses it. A context may be, before the first message.
 #[test]
 fn an_empty_session_is_refused_and_an_empty_context_stays_empty() {
-    let parts = SessionParts {
-        id: "empty".to_owned(),
-        ..SessionParts::default()
-    };
+    let parts = SessionParts { id: "empty".to_owned(), ..SessionParts::default() };
     assert!(matches!(Session::new(parts), Err(SessionError::NoMessages)));
     let one = prepared(session(vec![typed("hello")]));
     let answer = Ok(response("a short summary"));
@@ -153,14 +146,8 @@ fn an_empty_session_is_refused_and_an_empty_context_stays_empty() {
         let done = drive(strategy.after_call(Context::default(), &cx), &mut caller);
         assert!(done.applied.is_empty(), "{name}: {done:?}");
         assert!(done.context.entries().is_empty(), "{name}");
-        let overflow = Overflow {
-            prompt: WINDOW,
-            attempt: 0,
-        };
-        let refused = Situation {
-            overflow: Some(overflow),
-            ..cx.clone()
-        };
+        let overflow = Overflow { prompt: WINDOW, attempt: 0 };
+        let refused = Situation { overflow: Some(overflow), ..cx.clone() };
         let step = strategy.on_overflow(Context::default(), &refused);
         let done = drive(step, &mut caller);
         assert!(done.applied.is_empty(), "{name}: {done:?}");

@@ -18,9 +18,7 @@ use crate::support::{asks, prepared, run, run_plan, said, scenario, session, typ
 fn shown(pictures: usize, width: u32, height: u32, bytes: u64) -> Session {
     let source =
         format!(r#"{{"type":"image-size","width":{width},"height":{height},"bytes":{bytes}}}"#);
-    let image = ContentBlock::Image(Image {
-        source: JsonText::parse(&source).unwrap(),
-    });
+    let image = ContentBlock::Image(Image { source: JsonText::parse(&source).unwrap() });
     let mut messages = vec![typed("Look at all the pages.")];
     for number in 0..pictures {
         let id = format!("t{number}");
@@ -53,14 +51,8 @@ fn replayed(session: Session, strategy: &str) -> CellRecord {
 #[test]
 fn a_prompt_over_a_limit_is_refused_by_name_and_room_is_made_as_for_tokens() {
     for (session, limit) in [
-        (
-            shown(110, 800, 600, 1_000),
-            "at most 100 images in a request",
-        ),
-        (
-            shown(40, 800, 600, 1_000_000),
-            "at most 32000000 bytes in a request",
-        ),
+        (shown(110, 800, 600, 1_000), "at most 100 images in a request"),
+        (shown(40, 800, 600, 1_000_000), "at most 32000000 bytes in a request"),
         (
             shown(25, 2_001, 600, 1_000),
             "at most 2000 pixels on an image's side, with more than 20 images",
@@ -78,25 +70,15 @@ fn a_prompt_over_a_limit_is_refused_by_name_and_room_is_made_as_for_tokens() {
         assert!(refusal.document.starts_with("https://"));
         // Masking keeps few results with their pictures: nothing is refused.
         let record = replayed(session.clone(), "observation-masking");
-        assert_eq!(
-            (&record.end, record.refusals.len()),
-            (&End::Completed, 0),
-            "{limit}"
-        );
+        assert_eq!((&record.end, record.refusals.len()), (&End::Completed, 0), "{limit}");
         // A recovery drops the oldest, as it does for tokens.
         let record = replayed(session, "codex");
         assert_eq!(record.end, End::Completed, "{limit}");
         assert!(!record.refusals.is_empty() && record.refusals.len() == record.overflows.len());
     }
     // Twenty large pictures are accepted, and what a product sent was accepted.
-    assert_eq!(
-        replayed(shown(20, 2_001, 600, 1_000), "none").end,
-        End::Completed
-    );
-    assert_eq!(
-        replayed(shown(110, 800, 600, 1_000), "recorded").end,
-        End::Completed
-    );
+    assert_eq!(replayed(shown(20, 2_001, 600, 1_000), "none").end, End::Completed);
+    assert_eq!(replayed(shown(110, 800, 600, 1_000), "recorded").end, End::Completed);
 }
 
 #[test]
@@ -123,11 +105,7 @@ fn screenshots_reach_a_limit_before_the_window_and_the_report_names_it() {
     let report = Report::of(&read.manifest, &read.cells);
     let said = |id: &str| format!("{:?}", report.section(id).unwrap());
     let ended = format!("died: the provider takes {}", limits[0]);
-    assert!(
-        said("ended_early").contains(&ended),
-        "{}",
-        said("ended_early")
-    );
+    assert!(said("ended_early").contains(&ended), "{}", said("ended_early"));
     let note = format!("The provider takes {} (https://", limits[0]);
     assert!(said("overflows").contains(&note), "{}", said("overflows"));
 }

@@ -48,13 +48,7 @@ fn live(server: &Server, provider: Provider, pace: PaceSetting) -> Live {
     connection.first_byte = Duration::from_millis(500);
     connection.between = Duration::from_millis(500);
     let dialect = Dialect::new(provider, "test-model");
-    Live::new(
-        dialect,
-        connection,
-        Engine::start().unwrap(),
-        Arc::new(Pacer::new(pace)),
-    )
-    .unwrap()
+    Live::new(dialect, connection, Engine::start().unwrap(), Arc::new(Pacer::new(pace))).unwrap()
 }
 
 /// What an OpenAI-compatible server that plays `replies` in turn makes of one request, and how
@@ -76,11 +70,7 @@ fn passing_failures_are_sent_again_and_lasting_ones_are_not() {
     check(vec![Reply::status(500, "{}"), good()], &Ok("48213"), 2);
     check(vec![Reply::status(529, "{}"), good()], &Ok("48213"), 2);
     let limited = Reply::status(429, r#"{"error":{"message":"slow down"}}"#);
-    check(
-        vec![limited.clone(), limited.clone(), good()],
-        &Ok("48213"),
-        3,
-    );
+    check(vec![limited.clone(), limited.clone(), good()], &Ok("48213"), 3);
     let named = limited.clone().with_header("Retry-After", "0");
     check(vec![named, good()], &Ok("48213"), 2);
     let in_hours = limited.clone().with_header("Retry-After", "7200");
@@ -95,17 +85,9 @@ fn passing_failures_are_sent_again_and_lasting_ones_are_not() {
     check(vec![broken], &Err(CallFailure::Unreadable), 5);
     let quota = r#"{"error":{"code":"insufficient_quota","type":"insufficient_quota","message":"no money"}}"#;
     let spent = "HTTP 429: insufficient_quota: no money".to_owned();
-    check(
-        vec![Reply::status(429, quota)],
-        &Err(CallFailure::Denied(spent)),
-        1,
-    );
+    check(vec![Reply::status(429, quota)], &Err(CallFailure::Denied(spent)), 1);
     let too_long = r#"{"error":{"code":400,"message":"request (1618 tokens) exceeds the available context size (512 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":1618,"n_ctx":512}}"#;
-    check(
-        vec![Reply::status(400, too_long)],
-        &Err(CallFailure::Overflow),
-        1,
-    );
+    check(vec![Reply::status(400, too_long)], &Err(CallFailure::Overflow), 1);
     // What we reserve for the answer is no failure of the prompt: the answer gets what is left.
     let reserve = r#"{"error":{"message":"This model's maximum context length is 4096 tokens. However, you requested 4160 output tokens and your prompt contains at least 90 input tokens, for a total of at least 4250 tokens."}}"#;
     let reserve = Reply::status(400, reserve);
@@ -121,10 +103,7 @@ fn a_redirect_is_not_followed_for_the_key_would_go_with_it() {
     ]);
     let failure = live(&server, Provider::OpenAi, quick()).respond(&question("x"));
     let said = failure.unwrap_err().to_string();
-    assert!(
-        said.contains("HTTP 307") && said.contains("base URL"),
-        "{said}"
-    );
+    assert!(said.contains("HTTP 307") && said.contains("base URL"), "{said}");
     assert_eq!(elsewhere.requests().len(), 0);
 }
 
@@ -141,10 +120,7 @@ fn a_key_is_sent_in_its_header_and_stands_in_no_error_and_no_debug_output() {
             let model = live(&server, provider, quick());
             let error = model.respond(&question("x")).unwrap_err();
             for shown in [format!("{error} {error:?}"), format!("{model:?}")] {
-                assert!(
-                    !shown.contains("sk-live") && !shown.contains("ijklmnop"),
-                    "{shown}"
-                );
+                assert!(!shown.contains("sk-live") && !shown.contains("ijklmnop"), "{shown}");
             }
             let sent = &server.requests()[0];
             assert!(sent.head.to_lowercase().contains(&header), "{}", sent.head);
@@ -156,10 +132,7 @@ fn a_key_is_sent_in_its_header_and_stands_in_no_error_and_no_debug_output() {
 #[test]
 fn a_key_that_is_cut_in_two_by_the_length_of_an_error_is_still_taken_out() {
     for before in 270..310 {
-        let body = format!(
-            r#"{{"error":{{"message":"{} {KEY}"}}}}"#,
-            "x".repeat(before)
-        );
+        let body = format!(r#"{{"error":{{"message":"{} {KEY}"}}}}"#, "x".repeat(before));
         let server = Server::playing(vec![Reply::status(400, &body)]);
         let error = live(&server, Provider::OpenAi, quick()).respond(&question("x"));
         let said = error.unwrap_err().to_string();
@@ -194,24 +167,12 @@ fn anthropic_is_spoken_to_in_its_own_words() {
         cache_read: Tokens(500),
         output: Tokens(7),
     };
-    let expected = Response {
-        text: "48213".into(),
-        stop: Stop::End,
-        usage,
-        model: "test-model-1".into(),
-    };
+    let expected =
+        Response { text: "48213".into(), stop: Stop::End, usage, model: "test-model-1".into() };
     assert_eq!(answer, expected);
     let sent = &server.requests()[0];
-    assert!(
-        sent.head.starts_with("POST /v1/messages HTTP/1.1"),
-        "{}",
-        sent.head
-    );
-    assert!(
-        sent.head
-            .to_lowercase()
-            .contains("anthropic-version: 2023-06-01")
-    );
+    assert!(sent.head.starts_with("POST /v1/messages HTTP/1.1"), "{}", sent.head);
+    assert!(sent.head.to_lowercase().contains("anthropic-version: 2023-06-01"));
     let times = model.take_times();
     assert_eq!(times.len(), 1);
     assert!(times[0].is_answered);
@@ -228,18 +189,11 @@ fn a_schema_that_a_server_refuses_is_left_out_from_then_on() {
         Reply::openai("48213", 90, 5),
     ];
     let server = Server::playing(replies);
-    let dialect = Dialect {
-        structured: true,
-        ..Dialect::new(Provider::OpenAi, "test-model")
-    };
+    let dialect = Dialect { structured: true, ..Dialect::new(Provider::OpenAi, "test-model") };
     let connection = Connection::to(server.base_url());
     let engine = Engine::start().unwrap();
     let model = Live::new(dialect, connection, engine, Arc::new(Pacer::new(quick()))).unwrap();
-    let judged = Request {
-        purpose: Purpose::Judge,
-        task: Task::Judge,
-        ..question("Is it right?")
-    };
+    let judged = Request { purpose: Purpose::Judge, task: Task::Judge, ..question("Is it right?") };
     for _ in 0..2 {
         assert_eq!(&*model.respond(&judged).unwrap().text, verdict);
     }
@@ -269,17 +223,11 @@ fn a_storm_of_refusals_loses_no_answer_and_takes_none_twice() {
                 scope.spawn(move || model.respond(&question(&format!("number {at}?"))).unwrap())
             })
             .collect();
-        asking
-            .into_iter()
-            .map(|thread| thread.join().unwrap())
-            .collect()
+        asking.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
     let billed: Tokens = answers.iter().map(|answer| answer.usage.total()).sum();
     let requests = server.requests();
-    let successes = requests
-        .iter()
-        .filter(|request| request.was_answered)
-        .count();
+    let successes = requests.iter().filter(|request| request.was_answered).count();
     assert_eq!(successes, 48, "each is answered once");
     assert_eq!(billed, Tokens(48 * 105));
     assert_eq!(requests.len(), 248);
@@ -300,13 +248,9 @@ fn dribbled(
     connection.between = Duration::from_secs(2);
     connection.whole = whole;
     let dialect = Dialect::new(Provider::OpenAi, "test-model");
-    let model = Live::new(
-        dialect,
-        connection,
-        Engine::start().unwrap(),
-        Arc::new(Pacer::new(quick())),
-    )
-    .unwrap();
+    let model =
+        Live::new(dialect, connection, Engine::start().unwrap(), Arc::new(Pacer::new(quick())))
+            .unwrap();
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let answered = model.answer(&question("Which port?"), 0, &counts);
     let text = answered.answer.map(|response| response.text.to_string());
@@ -412,12 +356,7 @@ fn a_base_url_with_a_key_in_it_is_refused_and_not_repeated() {
     ] {
         let dialect = Dialect::new(Provider::OpenAi, "m");
         let engine = Engine::start().unwrap();
-        let made = Live::new(
-            dialect,
-            Connection::to(url),
-            engine,
-            Arc::new(Pacer::new(quick())),
-        );
+        let made = Live::new(dialect, Connection::to(url), engine, Arc::new(Pacer::new(quick())));
         let said = made.unwrap_err().to_string();
         assert!(!said.contains("sk-secret"), "{said}");
     }

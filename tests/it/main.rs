@@ -98,7 +98,5 @@ mod walk;
 mod words;
 
 /// Small files of every format.
-const FIXTURES: &str = concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/crates/proctor-formats/tests/fixtures"
-);
+const FIXTURES: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/crates/proctor-formats/tests/fixtures");

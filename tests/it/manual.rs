@@ -57,11 +57,7 @@ fn check(when: &str, calls: &[usize], hinted: &[bool]) {
         assert!(words.contains("Keep the rules."), "{when}: {words}");
         let told =
             format!("Keep the rules.\n\nThe user asked for this summary, and said: {HINT}\n");
-        assert_eq!(
-            words.contains(HINT),
-            words.contains(&told),
-            "{when}: {words}"
-        );
+        assert_eq!(words.contains(HINT), words.contains(&told), "{when}: {words}");
         words.contains(HINT)
     });
     assert_eq!(told.collect::<Vec<_>>(), hinted, "{when}");
@@ -72,11 +68,7 @@ fn check(when: &str, calls: &[usize], hinted: &[bool]) {
 #[test]
 fn the_hint_goes_to_the_summary_that_was_asked_for_and_nowhere_else() {
     check("'marker'", &[2], &[true]);
-    check(
-        "{ any = ['marker', { tokens_over = 600 }] }",
-        &[1, 2, 3],
-        &[false, true, false],
-    );
+    check("{ any = ['marker', { tokens_over = 600 }] }", &[1, 2, 3], &[false, true, false]);
     // It fires at the same call, and not because it was asked to.
     check("{ rounds_every = 2 }", &[2], &[false]);
 }

@@ -77,10 +77,7 @@ fn foreseen(folder: &Path, scenario: &str, figure: &str) -> f64 {
 fn holds(what: &str, foreseen: f64, billed: f64) {
     let share = foreseen / billed;
     println!("{what}: foreseen ${foreseen:.4}, billed ${billed:.4}, {share:.3}");
-    assert!(
-        (0.85..=1.15).contains(&share),
-        "{what}: foreseen ${foreseen:.4}, billed ${billed:.4}"
-    );
+    assert!((0.85..=1.15).contains(&share), "{what}: foreseen ${foreseen:.4}, billed ${billed:.4}");
 }
 
 /// Plans and runs a scenario at both providers; `models` is what stands behind the reader.
@@ -97,18 +94,11 @@ fn check(name: &str, scenario: &str, models: &dyn Fn(&str) -> String) {
         );
         fs::write(folder.path().join("s.toml"), text).unwrap();
         let expected = foreseen(folder.path(), "s.toml", "dollars");
-        proctor(
-            folder.path(),
-            &["run", "s.toml", "-y", "--anyway", "--out", "run"],
-        );
+        proctor(folder.path(), &["run", "s.toml", "-y", "--anyway", "--out", "run"]);
         let billed = provider.billed();
         let read: u64 = billed.iter().map(|bill| bill.read).sum();
         assert!(read > 0, "{name} at {kind}: nothing was cached");
-        holds(
-            &format!("{name} at {kind}"),
-            expected,
-            dollars(kind, &billed),
-        );
+        holds(&format!("{name} at {kind}"), expected, dollars(kind, &billed));
     }
 }
 
@@ -137,9 +127,7 @@ fn a_plan_foresees_what_is_billed_where_every_answer_is_judged() {
     let scenario = sessions("debugging", 16_000, 1)
         + &strategies(&["none", "learn-claude-code-s06"])
         + "[probes]\npoints = [50, 100]\n";
-    check("judged", &scenario, &|model| {
-        format!("judge = {model}\njudging = 'all'")
-    });
+    check("judged", &scenario, &|model| format!("judge = {model}\njudging = 'all'"));
 }
 
 #[test]
@@ -147,9 +135,7 @@ fn a_plan_foresees_what_is_billed_where_a_model_summarises() {
     let scenario = sessions("feature-phases", 16_000, 1)
         + &strategies(&["codex", "observation-masking"])
         + "[probes]\npoints = [100]\nitems = 30\n";
-    check("summarised", &scenario, &|model| {
-        format!("summariser = {model}")
-    });
+    check("summarised", &scenario, &|model| format!("summariser = {model}"));
 }
 
 #[test]
@@ -158,9 +144,7 @@ fn a_plan_foresees_what_is_billed_for_several_answers_and_repeats() {
         + &sessions("policy-support", 12_000, 1)
         + &strategies(&["tail@4000"])
         + "[probes]\npoints = [75, 100]\nitems = 24\n";
-    check("repeated", &scenario, &|_| {
-        "answers = 2\nqualify = false".to_owned()
-    });
+    check("repeated", &scenario, &|_| "answers = 2\nqualify = false".to_owned());
 }
 
 #[test]
@@ -216,11 +200,8 @@ fn questions_of_one_prompt_are_under_way_at_once_behind_the_first_and_recorded_i
 fn check_batch(kind: &str) {
     let scenario = |server: &Server, judged: bool| {
         let model = model(kind, server);
-        let judge = if judged {
-            format!("judge = {model}\njudging = 'all'\n")
-        } else {
-            String::new()
-        };
+        let judge =
+            if judged { format!("judge = {model}\njudging = 'all'\n") } else { String::new() };
         format!(
             "name = 'batch'\ncounter = 'chars/4'\n{}{}[probes]\npoints = [100]\nitems = 20\n\
              [models]\nreader = {model}\n{judge}",
@@ -235,11 +216,7 @@ fn check_batch(kind: &str) {
     let expected = foreseen(folder.path(), "s.toml", "batch_dollars");
     let arguments = ["run", "s.toml", "-y", "--anyway", "--batch", "--out", "run"];
     let mut killed = command(folder.path(), &arguments);
-    let mut killed = killed
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut killed = killed.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let since = Instant::now();
     while provider.polls() == 0 && since.elapsed() < Duration::from_mins(2) {
         std::thread::sleep(Duration::from_millis(10));
@@ -254,32 +231,18 @@ fn check_batch(kind: &str) {
     assert!(said.contains("waiting for batch batch_0"), "{said}");
     assert_eq!(provider.batches(), 2, "{said}");
     let billed = provider.billed();
-    assert!(
-        billed
-            .iter()
-            .all(|bill| bill.in_batch && bill.read + bill.written == 0)
-    );
-    holds(
-        &format!("batch at {kind}"),
-        expected,
-        dollars(kind, &billed),
-    );
+    assert!(billed.iter().all(|bill| bill.in_batch && bill.read + bill.written == 0));
+    holds(&format!("batch at {kind}"), expected, dollars(kind, &billed));
     // What came in batches is what is answered one by one.
     let cells = fs::read_to_string(folder.path().join("run/cells.jsonl")).unwrap();
-    proctor(
-        folder.path(),
-        &["run", "s.toml", "--offline", "--out", "run"],
-    );
+    proctor(folder.path(), &["run", "s.toml", "--offline", "--out", "run"]);
     let answered = cells.matches("\"not in context\"").count();
     assert!(answered > 20, "{answered}");
     let before = provider.billed().len();
     // The next run, of another strategy, finds the answers that qualify its questions.
     let text = scenario(&server, false).replace("tail@3000", "observation-masking");
     fs::write(folder.path().join("other.toml"), text).unwrap();
-    proctor(
-        folder.path(),
-        &["run", "other.toml", "-y", "--anyway", "--out", "other"],
-    );
+    proctor(folder.path(), &["run", "other.toml", "-y", "--anyway", "--out", "other"]);
     let other = fs::read_to_string(folder.path().join("other/cassette.jsonl")).unwrap();
     let of = |purpose: &str| other.matches(&format!("\"purpose\":\"{purpose}\"")).count();
     let asked = provider.billed().len() - before;
@@ -395,10 +358,7 @@ fn check_odd_batch(kind: &str) {
                 _ => {}
             }
         } else if behind.batches() > 2 {
-            answer.body = answer
-                .body
-                .replace(":\"ended\"", ":5")
-                .replace(":\"completed\"", ":5");
+            answer.body = answer.body.replace(":\"ended\"", ":5").replace(":\"completed\"", ":5");
         }
         answer
     });
@@ -413,11 +373,7 @@ fn check_odd_batch(kind: &str) {
         let arguments = ["run", "s.toml", "-y", "--anyway", "--batch", "--out", out];
         let output = command(folder.path(), &arguments).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        let singly = provider
-            .billed()
-            .iter()
-            .filter(|bill| !bill.in_batch)
-            .count();
+        let singly = provider.billed().iter().filter(|bill| !bill.in_batch).count();
         (output.status.code(), said, singly)
     };
     let (code, said, singly) = run("cut");
@@ -430,10 +386,7 @@ fn check_odd_batch(kind: &str) {
     );
     let (code, said, singly) = run("odd");
     assert_eq!((code, singly), (Some(5), 2), "{said}");
-    assert!(
-        said.contains("its status is 5, which is none that is known"),
-        "{said}"
-    );
+    assert!(said.contains("its status is 5, which is none that is known"), "{said}");
 }
 
 #[test]
@@ -458,24 +411,13 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
         + &strategies(&["observation-masking", "tail@3000"]);
     fs::write(folder.path().join("s.toml"), scenario).unwrap();
     let named = format!("openai:{}@{}/v1", OPENAI.0, server.base_url());
-    let graded = |amount| {
-        [
-            "run", "s.toml", "--anyway", "--graded", &named, "--usd", amount, "--out", "run",
-        ]
-    };
+    let graded =
+        |amount| ["run", "s.toml", "--anyway", "--graded", &named, "--usd", amount, "--out", "run"];
     // Too little, and a price that nobody knows, are said before anything is asked.
     let refused = command(folder.path(), &graded("0.0001")).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(said.contains(" is the least"), "{said}");
-    let unknown = [
-        "run",
-        "--dry-run",
-        "s.toml",
-        "--graded",
-        "openai:nobodys",
-        "--usd",
-        "5",
-    ];
+    let unknown = ["run", "--dry-run", "s.toml", "--graded", "openai:nobodys", "--usd", "5"];
     let refused = command(folder.path(), &unknown).output().unwrap();
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     let hint = "`names = [\"nobodys\"]` with `input = …`, `output = …`";
@@ -483,10 +425,7 @@ fn an_amount_buys_a_graded_run_that_costs_no_more_and_says_what_it_shows() {
     assert_eq!(server.requests().len(), 0);
     let output = proctor(folder.path(), &graded("0.15"));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        said.contains("$0.1500 pays for ") && said.contains("it shows "),
-        "{said}"
-    );
+    assert!(said.contains("$0.1500 pays for ") && said.contains("it shows "), "{said}");
     let billed = dollars("openai", &provider.billed());
     println!("{billed} of 0.15\n{said}");
     assert!((0.05..0.18).contains(&billed), "{billed}: {said}");
@@ -519,11 +458,7 @@ fn a_cell_whose_answers_could_not_be_kept_is_outstanding_and_the_next_run_comple
     );
     fs::write(folder.path().join("s.toml"), text).unwrap();
     let run = |out: &str| {
-        command(
-            folder.path(),
-            &["run", "s.toml", "-y", "--anyway", "--out", out],
-        )
-        .output()
+        command(folder.path(), &["run", "s.toml", "-y", "--anyway", "--out", out]).output()
     };
     let kept = |out: &str| {
         let cells = fs::read(folder.path().join(out).join("cells.jsonl")).unwrap();
@@ -554,9 +489,7 @@ fn a_cell_whose_answers_could_not_be_kept_is_outstanding_and_the_next_run_comple
 fn shown(page: &str) -> Vec<Vec<&str>> {
     let lines = page.lines().map(|line| line.trim_start_matches("$ "));
     let lines = lines.filter(|line| line.starts_with("proctor "));
-    lines
-        .map(|line| line.split_whitespace().skip(1).collect())
-        .collect()
+    lines.map(|line| line.split_whitespace().skip(1).collect()).collect()
 }
 
 #[test]
@@ -590,29 +523,12 @@ fn the_commands_of_the_page_on_live_models_work_against_a_local_server() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{arguments:?}: {said}");
     };
-    with_server(&[
-        "run",
-        "study.toml",
-        "-y",
-        "--anyway",
-        "--out",
-        "reports/my-run",
-    ]);
-    with_server(&[
-        "sessions",
-        "generate",
-        "debugging",
-        "--rounds",
-        "12",
-        "-o",
-        "talks",
-    ]);
+    with_server(&["run", "study.toml", "-y", "--anyway", "--out", "reports/my-run"]);
+    with_server(&["sessions", "generate", "debugging", "--rounds", "12", "-o", "talks"]);
     let mut talks = fs::read_dir(at.join("talks")).unwrap();
     let talk = talks.find_map(|file| {
         let path = file.unwrap().path();
-        path.to_string_lossy()
-            .ends_with(".session.jsonl")
-            .then_some(path)
+        path.to_string_lossy().ends_with(".session.jsonl").then_some(path)
     });
     fs::copy(talk.unwrap(), at.join("talk.session.jsonl")).unwrap();
     let page = fs::read_to_string(root.join("docs/reference/live-models.md")).unwrap();
@@ -622,10 +538,8 @@ fn the_commands_of_the_page_on_live_models_work_against_a_local_server() {
     let is_here = |typed: &&Vec<&str>| !typed.contains(&"local");
     for typed in commands.iter().filter(is_here) {
         let before = provider.billed().len();
-        let mut arguments: Vec<String> = typed
-            .iter()
-            .map(|part| part.replace("http://127.0.0.1:8000/v1", &url))
-            .collect();
+        let mut arguments: Vec<String> =
+            typed.iter().map(|part| part.replace("http://127.0.0.1:8000/v1", &url)).collect();
         // The quick start is a matter of minutes in a build for tests: the study stands for it.
         let is_sized = arguments.iter().any(|part| part == "--usd");
         if is_sized {
@@ -641,10 +555,7 @@ fn the_commands_of_the_page_on_live_models_work_against_a_local_server() {
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         with_server(&arguments);
         let asked = provider.billed().len() - before;
-        assert!(
-            asked == 0 || !typed.contains(&"--dry-run"),
-            "{typed:?} asked {asked} times"
-        );
+        assert!(asked == 0 || !typed.contains(&"--dry-run"), "{typed:?} asked {asked} times");
     }
     assert!(provider.batches() > 0, "nothing went in a batch");
 }

@@ -1,9 +1,5 @@
 //! From hand-made records to figures, and from figures to bytes.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests fail as tests do"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,9 +43,7 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         reached_calls: CALLS,
         window: (arm == Arm::Strategy).then(|| Window::new(Tokens(100_000))),
         fixed_tokens: Tokens(500),
-        prompt_tokens: (1..=CALLS as u64)
-            .map(|call| Tokens(call * 1_000))
-            .collect(),
+        prompt_tokens: (1..=CALLS as u64).map(|call| Tokens(call * 1_000)).collect(),
         model_calls: Vec::new(),
         lost_calls: Vec::new(),
         later_calls: Vec::new(),
@@ -85,22 +79,14 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         summary_atoms: None,
         probe_texts: Vec::new(),
         moments: Vec::new(),
-        plumbing: Some(Plumbing {
-            kept: 3.0,
-            weight: 4.0,
-            items: 2,
-        }),
+        plumbing: Some(Plumbing { kept: 3.0, weight: 4.0, items: 2 }),
         recovery: None,
         live: None,
     }
 }
 
 fn dies_at(fatal: usize, mut cell: CellRecord) -> CellRecord {
-    cell.end = End::Died {
-        call: fatal,
-        prompt: Tokens(100_001),
-        cause: DeathCause::Overflow,
-    };
+    cell.end = End::Died { call: fatal, prompt: Tokens(100_001), cause: DeathCause::Overflow };
     cell.reached_calls = fatal;
     cell.prompt_tokens.truncate(fatal);
     let support = &mut cell.action_support;
@@ -148,10 +134,7 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
         answer: Some(AnswerRecord {
             refusal: None,
             text: Some("8443".to_owned()),
-            typed: Verdict::Scored {
-                score: if right { 1.0 } else { 0.0 },
-                outcome,
-            },
+            typed: Verdict::Scored { score: if right { 1.0 } else { 0.0 }, outcome },
             judged: None,
             rejudged: Vec::new(),
             panel: Vec::new(),
@@ -168,35 +151,13 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
 
 /// One item of each kind at both halves of a session: planted ones survive with this score.
 fn planted(score: f64) -> Vec<ProbeRecord> {
-    let outcome = if score > 0.5 {
-        Outcome::Right
-    } else {
-        Outcome::Wrong
-    };
+    let outcome = if score > 0.5 { Outcome::Right } else { Outcome::Wrong };
     let mut probes = Vec::new();
     for call in [3, 7] {
         probes.push(probe("recall-01", ProbeKind::Recall, call, score, outcome));
-        probes.push(probe(
-            "constraint-01",
-            ProbeKind::Constraint,
-            call,
-            score,
-            outcome,
-        ));
-        probes.push(probe(
-            "artifact-01",
-            ProbeKind::Artifact,
-            call,
-            score,
-            outcome,
-        ));
-        probes.push(probe(
-            "decoy-01",
-            ProbeKind::Decoy,
-            call,
-            0.0,
-            Outcome::Right,
-        ));
+        probes.push(probe("constraint-01", ProbeKind::Constraint, call, score, outcome));
+        probes.push(probe("artifact-01", ProbeKind::Artifact, call, score, outcome));
+        probes.push(probe("decoy-01", ProbeKind::Decoy, call, 0.0, Outcome::Right));
     }
     probes
 }
@@ -214,10 +175,7 @@ fn patch(call: usize, before: u64, after: u64) -> CompactionEvent {
 }
 
 fn model(name: &str, kind: ModelKind) -> ModelEntry {
-    ModelEntry {
-        name: name.to_owned(),
-        kind,
-    }
+    ModelEntry { name: name.to_owned(), kind }
 }
 
 fn strategy(name: &str, toml: &str) -> StrategyEntry {
@@ -348,22 +306,14 @@ fn answered_run() -> (Manifest, Vec<CellRecord>) {
             "learn-claude-code-s06",
         ],
     );
-    manifest.sessions[1]
-        .unknown
-        .insert("queue-operation".to_owned(), 4);
-    manifest.sessions[1]
-        .warnings
-        .insert("timestamps out of order".to_owned(), 2);
+    manifest.sessions[1].unknown.insert("queue-operation".to_owned(), 4);
+    manifest.sessions[1].warnings.insert("timestamps out of order".to_owned(), 2);
     let mut cells = Vec::new();
     for (index, session) in sessions.into_iter().enumerate() {
         let [mut full, empty] = controls(session);
         if index == 1 {
-            full.counter_error = Some(CounterError {
-                increments: 41,
-                median: 0.031,
-                p95: 0.12,
-                ratio: 0.982,
-            });
+            full.counter_error =
+                Some(CounterError { increments: 41, median: 0.031, p95: 0.12, ratio: 0.982 });
         }
         cells.extend([full, empty]);
         let mut none = cell(session, "none");
@@ -376,10 +326,9 @@ fn answered_run() -> (Manifest, Vec<CellRecord>) {
             if index == 0 { 1.0 } else { 0.0 },
         ));
         let mut summary = masked(session, "learn-claude-code-s06", 0.0);
-        summary.compactions.push(CompactionEvent {
-            stage: "summarize".to_owned(),
-            ..patch(6, 3_000, 600)
-        });
+        summary
+            .compactions
+            .push(CompactionEvent { stage: "summarize".to_owned(), ..patch(6, 3_000, 600) });
         summary.prompt_tokens[6] = Tokens(1_100);
         summary.prompt_tokens[7] = Tokens(2_100);
         summary.model_calls.push(ModelCall {
@@ -538,13 +487,7 @@ fn decoys_are_chance_and_no_part_of_the_headline() {
     close(arm.survival_uncorrected.unwrap().point_estimate, 0.75);
     // (0.75 − 0.5) / (1 − 0.5)
     close(arm.survival.unwrap().point_estimate, 0.5);
-    assert_eq!(
-        arm.survival.unwrap().n,
-        SampleSize {
-            sessions: 1,
-            items: 4
-        }
-    );
+    assert_eq!(arm.survival.unwrap().n, SampleSize { sessions: 1, items: 4 });
     assert_eq!(arm.survival.unwrap().confidence_interval, None);
     let answers = arm.answers.unwrap();
     close(answers.accuracy.unwrap().point_estimate, 0.25);
@@ -562,18 +505,11 @@ fn fidelity_needs_a_ceiling_and_a_floor() {
         item.answer = probe("", item.kind, 7, 0.0, Outcome::Wrong).answer;
     }
     // An answer nobody graded is left out on both sides.
-    half_right.probes[0].answer.as_mut().unwrap().typed = Verdict::Unscored {
-        reason: Unscored::NeedsJudge,
-    };
+    half_right.probes[0].answer.as_mut().unwrap().typed =
+        Verdict::Unscored { reason: Unscored::NeedsJudge };
     let of = |cell: &CellRecord| CellSummary::of(cell, Some(&full));
     let anchors = Anchors::of(&[&of(&full)], &[&of(&empty)]);
-    assert_eq!(
-        anchors,
-        Anchors {
-            full: Some(1.0),
-            empty: Some(0.0)
-        }
-    );
+    assert_eq!(anchors, Anchors { full: Some(1.0), empty: Some(0.0) });
     let arm =
         |anchors| StrategySummary::of(Arm::Strategy, "x", &[&of(&half_right)], anchors).answers;
     let Some(StrategyAccuracy {
@@ -599,14 +535,10 @@ fn fidelity_needs_a_ceiling_and_a_floor() {
     close(measured.point_estimate, 0.4);
     assert_eq!((measured.n.sessions, measured.n.items), (1, 5));
     assert_eq!(unscored, 1);
-    for (full, empty, refusal) in [
-        (0.59, 0.0, Refusal::CeilingTooLow),
-        (0.7, 0.51, Refusal::SpanTooSmall),
-    ] {
-        let anchors = Anchors {
-            full: Some(full),
-            empty: Some(empty),
-        };
+    for (full, empty, refusal) in
+        [(0.59, 0.0, Refusal::CeilingTooLow), (0.7, 0.51, Refusal::SpanTooSmall)]
+    {
+        let anchors = Anchors { full: Some(full), empty: Some(empty) };
         assert_eq!(arm(anchors).unwrap().fidelity, Err(refusal));
     }
 }
@@ -621,23 +553,17 @@ fn normalised_fidelity_is_taken_over_the_sessions_scored_in_all_three() {
             let mut cell = masked(session, "x", 1.0);
             let planted = cell.probes.iter_mut();
             for item in planted.filter(|item| item.kind != ProbeKind::Decoy) {
-                item.answer.as_mut().unwrap().typed = Verdict::Scored {
-                    score: *score,
-                    outcome: Outcome::Partial,
-                };
+                item.answer.as_mut().unwrap().typed =
+                    Verdict::Scored { score: *score, outcome: Outcome::Partial };
             }
-            let controls = ControlCells {
-                full: Some(&full),
-                empty: has_floor.then_some(&empty),
-            };
+            let controls = ControlCells { full: Some(&full), empty: has_floor.then_some(&empty) };
             let of = |cell: &CellRecord| CellSummary::with_controls(cell, controls);
             all[0].push(of(&full));
             all[1].extend(has_floor.then(|| of(&empty)));
             all[2].push(of(&cell));
         }
-        let [full, empty, cells] = all
-            .each_ref()
-            .map(|cells: &Vec<CellSummary>| cells.iter().collect::<Vec<_>>());
+        let [full, empty, cells] =
+            all.each_ref().map(|cells: &Vec<CellSummary>| cells.iter().collect::<Vec<_>>());
         let anchors = Anchors::of(&full, &empty);
         let summary = StrategySummary::of(Arm::Strategy, "x", &cells, anchors);
         let found = summary.answers.unwrap();
@@ -668,38 +594,17 @@ fn a_report_holds_the_figures() {
     close(share(figure(&report, "none", "completion")), 0.75);
     let masking = figure(&report, "observation-masking", "facts");
     close(share(masking), 0.5);
-    assert_eq!(
-        masking.n,
-        Some(SampleSize {
-            sessions: 2,
-            items: 12
-        })
-    );
+    assert_eq!(masking.n, Some(SampleSize { sessions: 2, items: 12 }));
     // Session means 1.0 and 0.5: mean 0.75, SE 0.25, t(0.975, 1) = 12.706.
-    let kept = figure(
-        &report,
-        "observation-masking[clear_results.keep_last=5]",
-        "facts",
-    );
+    let kept = figure(&report, "observation-masking[clear_results.keep_last=5]", "facts");
     close(share(kept), 0.75);
     assert!((kept.interval.unwrap().half_width() - 12.706 * 0.25).abs() < 1e-3);
     assert!(kept.best && !masking.best);
     assert_eq!(figure(&report, "none", "answers").value, Value::NotMeasured);
     assert_eq!(figure(&report, "full", "fired").value, Value::NotApplicable);
-    assert_eq!(
-        figure(&report, "none", "fired").value,
-        Value::Fraction(0, 2)
-    );
-    let marks = |name: &str| {
-        rows.iter()
-            .find(|row| row.name == name)
-            .unwrap()
-            .marks_in_words()
-    };
-    assert_eq!(
-        marks("none"),
-        ["never fired", "broken (died in 1 of 2, first at 4)"]
-    );
+    assert_eq!(figure(&report, "none", "fired").value, Value::Fraction(0, 2));
+    let marks = |name: &str| rows.iter().find(|row| row.name == name).unwrap().marks_in_words();
+    assert_eq!(marks("none"), ["never fired", "broken (died in 1 of 2, first at 4)"]);
     assert_eq!(marks("learn-claude-code-s06"), ["broken (2 refused)"]);
     for row in rows.iter().filter(|row| !row.ranked) {
         assert!(row.cells.iter().all(|cell| !cell.best), "{}", row.name);
@@ -767,11 +672,10 @@ fn what_only_a_model_could_tell_apart_gets_no_best_mark() {
     let report = run(ModelKind::Deterministic);
     assert!(!figure(&report, "continuity", "facts").best);
     let said = |report: &Report| {
-        report.banners.iter().any(|banner| {
-            banner
-                .text
-                .starts_with("no best-mark between `plain`, `continuity`")
-        })
+        report
+            .banners
+            .iter()
+            .any(|banner| banner.text.starts_with("no best-mark between `plain`, `continuity`"))
     };
     assert!(said(&report));
     let report = run(ModelKind::Live);
@@ -852,10 +756,7 @@ fn a_run_without_cells_is_a_report_all_the_same() {
     let report = Report::of(&manifest(&["a"], &["none"]), &[]);
     assert_eq!(report.controls, Controls::NotMeasured);
     assert_eq!(report.coverage.outstanding, 3);
-    assert_eq!(
-        figure(&report, "none", "completion").value,
-        Value::NotMeasured
-    );
+    assert_eq!(figure(&report, "none", "completion").value, Value::NotMeasured);
     insta::assert_snapshot!("no_cells", Terminal::plain(80).render(&report));
     let nothing = Report::of(&manifest(&[], &[]), &[]);
     assert_eq!(nothing.coverage.planned, 0);
@@ -882,9 +783,7 @@ fn a_pull_request_shows_what_matters_and_folds_the_rest() {
         .filter(|line| line.starts_with("| strategy"))
         .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
         .collect();
-    let [heads] = heads.as_slice() else {
-        panic!("{heads:?}")
-    };
+    let [heads] = heads.as_slice() else { panic!("{heads:?}") };
     let names = heads.iter().map(|head| head.split("<br>").next().unwrap());
     let names: Vec<&str> = names.collect();
     assert_eq!(names[..3], ["strategy", "completion", "fired"]);
@@ -918,10 +817,7 @@ fn what_was_not_planted_is_said_in_one_line_and_takes_no_column() {
         let line = "facts kept: not measured (nothing was planted in these sessions)";
         assert_eq!(shown.matches("not measured").count(), 1, "{shown}");
         assert!(shown.contains(line), "{shown}");
-        let head = shown
-            .lines()
-            .find(|line| line.starts_with("strategy "))
-            .unwrap();
+        let head = shown.lines().find(|line| line.starts_with("strategy ")).unwrap();
         assert!(!head.contains("facts") && head.contains("action"), "{head}");
     }
 }
@@ -988,11 +884,7 @@ fn terminals_of_any_width_hold_the_report() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
-    assert!(
-        Terminal::new(80, true)
-            .render(&report)
-            .contains("\u{1b}[32m")
-    );
+    assert!(Terminal::new(80, true).render(&report).contains("\u{1b}[32m"));
     insta::assert_snapshot!("terminal_80", Terminal::plain(80).render(&report));
     insta::assert_snapshot!("terminal_140", Terminal::plain(140).render(&report));
 }
@@ -1010,10 +902,7 @@ fn files_hold_everything() {
     let spans = &trace["resourceSpans"][0]["scopeSpans"][0]["spans"];
     let spans = spans.as_array().unwrap();
     assert_eq!(spans.len(), report.cells.len());
-    let ids: BTreeSet<&str> = spans
-        .iter()
-        .map(|it| it["spanId"].as_str().unwrap())
-        .collect();
+    let ids: BTreeSet<&str> = spans.iter().map(|it| it["spanId"].as_str().unwrap()).collect();
     assert_eq!(ids.len(), spans.len());
     let shown = |event: &serde_json::Value| {
         assert_eq!(event["name"], "gen_ai.evaluation.result");
@@ -1022,19 +911,10 @@ fn files_hold_everything() {
             let value = it["value"].as_object().unwrap().values().next().unwrap();
             format!("{} {value}", it["key"].as_str().unwrap())
         });
-        format!(
-            "{} {}",
-            event["timeUnixNano"],
-            pairs.collect::<Vec<_>>().join(", ")
-        )
+        format!("{} {}", event["timeUnixNano"], pairs.collect::<Vec<_>>().join(", "))
     };
     let died = spans.iter().find(|it| it["status"]["code"] == 2).unwrap();
-    let events: Vec<String> = died["events"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(shown)
-        .collect();
+    let events: Vec<String> = died["events"].as_array().unwrap().iter().map(shown).collect();
     insta::assert_snapshot!("otlp", format!("{}\n{}", died["status"], events.join("\n")));
     for kind in [Kind::Run, Kind::Comparison, Kind::Sweep] {
         for ending in report::endings(kind) {
@@ -1078,9 +958,7 @@ fn strain_counts_zones_and_restless_compactions() {
     };
     let mut strained = cell("s", "strained");
     // Of a window of 100,000: warned from 67,000, automatic from 87,000, blocking from 97,000.
-    strained.prompt_tokens = [66_999, 67_000, 87_000, 96_999, 97_000]
-        .map(Tokens)
-        .to_vec();
+    strained.prompt_tokens = [66_999, 67_000, 87_000, 96_999, 97_000].map(Tokens).to_vec();
     strained.compactions = vec![
         event(1, 100, 81),
         event(3, 100, 80),
@@ -1100,18 +978,12 @@ fn strain_counts_zones_and_restless_compactions() {
     // Asked again, and once where nothing was freed.
     strained.model_calls.push(asked(22, Some("timed out")));
     strained.model_calls.push(asked(30, Some("server error")));
-    strained.model_calls.push(ModelCall {
-        purpose: Purpose::Agent,
-        ..asked(4, Some("rate limited"))
-    });
+    strained
+        .model_calls
+        .push(ModelCall { purpose: Purpose::Agent, ..asked(4, Some("rate limited")) });
     strained.blocked_turns = vec![4];
     strained.blocked_agents = vec![4, 6];
-    strained.unseen = UnseenResults {
-        results: 9,
-        altered: 5,
-        reachable: 2,
-        saved: 3,
-    };
+    strained.unseen = UnseenResults { results: 9, altered: 5, reachable: 2, saved: 3 };
     let strain = ContextPressure::of(&strained);
     let expected = ContextPressure {
         warned_calls: 1,

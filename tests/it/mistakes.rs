@@ -52,11 +52,7 @@ fn recording(id: &str, turns: usize) -> String {
             _ => format!(r#""{id}-a{}""#, at - 1),
         };
         let asked = head("user", format!("{id}-u{at}"), parent);
-        let answered = head(
-            "assistant",
-            format!("{id}-a{at}"),
-            format!(r#""{id}-u{at}""#),
-        );
+        let answered = head("assistant", format!("{id}-a{at}"), format!(r#""{id}-u{at}""#));
         format!(
             r#"{asked}"message":{{"role":"user","content":"Step {at} of {id}, please."}}}}
 {answered}"message":{{"id":"{id}-m{at}","type":"message","role":"assistant","model":"claude-sonnet-4-5","content":[{{"type":"text","text":"Step {at} of {id} is done."}}],"usage":{{"input_tokens":1000,"output_tokens":9}}}}}}
@@ -94,17 +90,11 @@ fn bench() -> TempDir {
         ("s.jsonl", &*whole),
         ("other.jsonl", &recording("second", 6)),
         ("rec.json", &whole),
-        (
-            "joined.jsonl",
-            &format!("{whole}{}", recording("second", 6)),
-        ),
+        ("joined.jsonl", &format!("{whole}{}", recording("second", 6))),
         ("linked/s.jsonl", &whole),
         ("named/f.jsonl", &whole),
         ("named/f.truth.json", &truth("f", &["b"])),
-        (
-            "asked.session.jsonl",
-            &format!("{NATIVE}\n{MESSAGE}\n").replace("\"x\"", "\"asked\""),
-        ),
+        ("asked.session.jsonl", &format!("{NATIVE}\n{MESSAGE}\n").replace("\"x\"", "\"asked\"")),
         ("asked.truth.json", &truth("asked", &["b", "b"])),
         ("cut.jsonl", &whole[..whole.len() - 30]),
         ("middle.jsonl", &format!("{begin}{{\"type\": bad\n{rest}")),
@@ -119,10 +109,7 @@ fn bench() -> TempDir {
         ("mine.py", "print('x')\n"),
         ("noexec.sh", "#!/bin/sh\necho hi\n"),
         ("garbage.sh", "#!/bin/sh\necho garbage\ncat > /dev/null\n"),
-        (
-            "fails.sh",
-            "#!/bin/sh\necho first >&2; echo boom >&2; exit 1\n",
-        ),
+        ("fails.sh", "#!/bin/sh\necho first >&2; echo boom >&2; exit 1\n"),
         ("hangs.sh", "#!/bin/sh\nsleep 100\n"),
         ("suite.toml", SCENARIO),
         (
@@ -131,30 +118,15 @@ fn bench() -> TempDir {
                 "{SCENARIO}[models]\nreader = {{ kind = 'openai', model = 'm', key = '{KEY}' }}\n"
             ),
         ),
-        (
-            "output.toml",
-            &SCENARIO.replace("9_000", "9_000\nmax_output = 9_000"),
-        ),
-        (
-            "reserve.toml",
-            &SCENARIO.replace("9_000", "9_000\noverflow_reserve = 9_001"),
-        ),
-        (
-            "kinds.toml",
-            &format!("{SCENARIO}[probes]\nkinds = ['open']\n"),
-        ),
+        ("output.toml", &SCENARIO.replace("9_000", "9_000\nmax_output = 9_000")),
+        ("reserve.toml", &SCENARIO.replace("9_000", "9_000\noverflow_reserve = 9_001")),
+        ("kinds.toml", &format!("{SCENARIO}[probes]\nkinds = ['open']\n")),
         ("empty.toml", "# nothing yet\n"),
         ("typo.toml", &SCENARIO.replace("'codex'", "'codx'")),
         ("unit.toml", &SCENARIO.replace("9_000", "'80k'")),
         ("type.toml", &format!("repeats = 'three'\n{SCENARIO}")),
-        (
-            "table.toml",
-            &SCENARIO.replace("[[sessions]]", "[sessions]"),
-        ),
-        (
-            "singular.toml",
-            &SCENARIO.replace("[[sessions]]", "[[session]]"),
-        ),
+        ("table.toml", &SCENARIO.replace("[[sessions]]", "[sessions]")),
+        ("singular.toml", &SCENARIO.replace("[[sessions]]", "[[session]]")),
         ("gone.toml", &SCENARIO.replace("s.jsonl", "gone.jsonl")),
         ("broken.toml", "name = 'x\n"),
         ("twice.toml", strategies),
@@ -164,14 +136,8 @@ fn bench() -> TempDir {
         ("labels.csv", "question;answer\nq;a\n"),
         ("blank.csv", "question,answer\r\na,b\r\n,b\r\n"),
         ("sede.toml", &format!("\nsede = 7\n{SCENARIO}")),
-        (
-            "knob.toml",
-            &format!("{SCENARIO}set = {{ summarize.max_output_tokens = -1 }}\n"),
-        ),
-        (
-            "model.toml",
-            &format!("{SCENARIO}[cache]\nmodel = 'claude-sonnet-5_5'\n"),
-        ),
+        ("knob.toml", &format!("{SCENARIO}set = {{ summarize.max_output_tokens = -1 }}\n")),
+        ("model.toml", &format!("{SCENARIO}[cache]\nmodel = 'claude-sonnet-5_5'\n")),
         (
             "both.toml",
             "[[sessions]]\npath = 'x'\nsynthetic = { family = 'ci-agent', seed = 1, rounds = 5 }\n",
@@ -179,17 +145,11 @@ fn bench() -> TempDir {
         ("bare.session.jsonl", &format!("{NATIVE}\n")),
         (
             "headless.session.jsonl",
-            &format!(
-                "{}\n{MESSAGE}\n",
-                NATIVE.replace(r#""format":"proctor-session","#, "")
-            ),
+            &format!("{}\n{MESSAGE}\n", NATIVE.replace(r#""format":"proctor-session","#, "")),
         ),
         (
             "seconds.session.jsonl",
-            &format!(
-                "{NATIVE}\n{}\n",
-                MESSAGE.replace("}]", r#"}],"timestamp":1772355603"#)
-            ),
+            &format!("{NATIVE}\n{}\n", MESSAGE.replace("}]", r#"}],"timestamp":1772355603"#)),
         ),
         (
             "torn.session.jsonl",
@@ -203,11 +163,7 @@ fn bench() -> TempDir {
     for name in ["garbage.sh", "fails.sh", "hangs.sh"] {
         fs::set_permissions(path.join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
-    fs::write(
-        path.join("binary.jsonl"),
-        [0xff, 0x00, 0x80, 0x01].repeat(99),
-    )
-    .unwrap();
+    fs::write(path.join("binary.jsonl"), [0xff, 0x00, 0x80, 0x01].repeat(99)).unwrap();
     fs::write(path.join("utf16.jsonl"), b"\xff\xfeh\0i\0").unwrap();
     fs::write(path.join("a.zip"), b"PK\x03\x04\x14\0\xff\0\x08\0").unwrap();
     let mut archive = b"s.jsonl".to_vec();
@@ -258,10 +214,7 @@ fn flaws(code: i32, output: &Output, parts: &str) -> Vec<String> {
             flaws.push(flaw.to_owned());
         }
     };
-    check(
-        output.status.code() == Some(code),
-        &format!("exit code {}", output.status),
-    );
+    check(output.status.code() == Some(code), &format!("exit code {}", output.status));
     let begins = |start: &str| said.lines().any(|line| line.starts_with(start));
     if code == 0 {
         check(begins("!!") || printed.contains("\n!!"), "no warning");
@@ -276,10 +229,7 @@ fn flaws(code: i32, output: &Output, parts: &str) -> Vec<String> {
         check(!said.contains(never) && !printed.contains(never), never);
     }
     let mut flags = said.split("flag `").skip(1);
-    check(
-        flags.all(|flag| flag.starts_with('-')),
-        "a flag that is none",
-    );
+    check(flags.all(|flag| flag.starts_with('-')), "a flag that is none");
     let mut rest = &*format!("{said}\n{printed}");
     for part in parts.split(" … ") {
         match rest.split_once(part) {
@@ -296,10 +246,7 @@ fn flaws(code: i32, output: &Output, parts: &str) -> Vec<String> {
 #[test]
 fn every_mistake_gets_a_full_answer() {
     let table = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(TABLE)).unwrap();
-    let lines: Vec<&str> = table
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .collect();
+    let lines: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
     assert!(lines.len() >= 70, "{} mistakes", lines.len());
     let bench = bench();
     let before = names(bench.path());
@@ -317,12 +264,7 @@ fn every_mistake_gets_a_full_answer() {
         wrong.push("a refused call wrote something".to_owned());
     }
     wrong.extend(writing.par_iter().filter_map(check).collect::<Vec<_>>());
-    assert!(
-        wrong.is_empty(),
-        "{} of them:\n{}",
-        wrong.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// The program of the README and its two commands, in an empty folder: the client is found where none is.
@@ -332,9 +274,7 @@ fn the_own_code_of_the_readme_works_as_it_is_printed() {
         println!("skipped: there is no python3");
         return;
     }
-    let (_, section) = include_str!("../../README.md")
-        .split_once("```python mine.py\n")
-        .unwrap();
+    let (_, section) = include_str!("../../README.md").split_once("```python mine.py\n").unwrap();
     let (program, section) = section.split_once("```").unwrap();
     let (_, commands) = section.split_once("```console\n").unwrap();
     let (commands, _) = commands.split_once("```").unwrap();

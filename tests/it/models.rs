@@ -129,10 +129,9 @@ fn what_is_metered_is_what_the_cassette_holds_and_what_the_report_says() {
     let total: Tokens = recorded.values().copied().sum();
     let asked = format!("asked now: {} requests, {total} tokens", entries.len());
     assert!(said.contains(&asked), "{said}");
-    for (what, bytes) in [
-        ("files", files(folder.path())),
-        ("output", [output.stdout, output.stderr].concat()),
-    ] {
+    for (what, bytes) in
+        [("files", files(folder.path())), ("output", [output.stdout, output.stderr].concat())]
+    {
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains(KEY), "the key stands in the {what}");
     }
@@ -148,10 +147,7 @@ fn a_prompt_whose_tokens_the_server_does_not_tell_is_counted_here() {
     let cells = Run::read(&out).unwrap().cells;
     let probes = by_purpose(&cells)[&Purpose::Probe];
     let answers = probes.distinct as u64;
-    assert!(
-        answers > 0 && probes.paid > Tokens(1000 * answers),
-        "{probes:?}"
-    );
+    assert!(answers > 0 && probes.paid > Tokens(1000 * answers), "{probes:?}");
 }
 
 #[test]
@@ -166,16 +162,8 @@ fn a_run_from_recorded_answers_asks_nobody_and_says_the_same() {
     drop(server);
     fs::remove_dir_all(folder.path().join("out")).unwrap();
     // Nobody listens any more, and no key is needed.
-    let output = command(folder.path(), &["--offline"])
-        .env_remove("TEST_KEY")
-        .output()
-        .unwrap();
-    assert_eq!(
-        output.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let output = command(folder.path(), &["--offline"]).env_remove("TEST_KEY").output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(cells(folder.path()), first);
     assert_eq!(fs::read(folder.path().join("kept.jsonl")).unwrap(), kept);
     assert!(asked > 0);
@@ -188,11 +176,7 @@ fn offline_reaches_no_server_and_says_what_is_not_recorded() {
     run(folder.path(), &[], 0);
     let asked = server.requests().len();
     let text = fs::read_to_string(folder.path().join("live.toml")).unwrap();
-    fs::write(
-        folder.path().join("live.toml"),
-        text.replace("seed = 3", "seed = 5"),
-    )
-    .unwrap();
+    fs::write(folder.path().join("live.toml"), text.replace("seed = 3", "seed = 5")).unwrap();
     fs::remove_dir_all(folder.path().join("out")).unwrap();
     for arguments in [&["--offline"][..], &["--replay", "strict"]] {
         let output = run(folder.path(), arguments, 105);
@@ -225,17 +209,9 @@ fn a_run_that_is_killed_pays_nothing_twice() {
     run(folder.path(), &[], 0);
     let after = cassette::read(&path).unwrap().entries;
     let asked_later = server.requests().len() - sent;
-    assert_eq!(
-        asked_later,
-        after.len() - before.len(),
-        "what was kept is not asked again"
-    );
+    assert_eq!(asked_later, after.len() - before.len(), "what was kept is not asked again");
     // Of what was under way when it was killed is lost what was: no more than may be under way at once.
-    assert!(
-        sent - before.len() <= 16,
-        "{sent} sent, {} kept",
-        before.len()
-    );
+    assert!(sent - before.len() <= 16, "{sent} sent, {} kept", before.len());
 }
 
 /// The finished run of this folder: its answers and its cells.
@@ -279,11 +255,7 @@ fn a_cell_without_the_answers_that_it_rests_on_is_outstanding_again() {
         let text = String::from_utf8_lossy(&whole[0]);
         let lost = text.lines().enumerate().skip(1);
         let lost = lost.filter(|(at, line)| at % 5 == 0 && !line.contains("\"qualification\""));
-        assert_eq!(
-            server.requests().len() - sent,
-            lost.count(),
-            "no other is asked for"
-        );
+        assert_eq!(server.requests().len() - sent, lost.count(), "no other is asked for");
     }
     // A cell that a power cut took is computed again, from its answers.
     let sent = server.requests().len();
@@ -310,11 +282,7 @@ fn cells_of_a_run_that_keeps_no_answers_stand_and_are_not_paid_again() {
     assert_eq!(server.requests().len(), sent);
     // All was paid, and nothing is kept.
     let asked = by_purpose(&Run::read(&path.join("out")).unwrap().cells);
-    assert!(
-        asked
-            .values()
-            .all(|asked| asked.requests == 0 && asked.lost > 0)
-    );
+    assert!(asked.values().all(|asked| asked.requests == 0 && asked.lost > 0));
 }
 
 /// What the first run of the scenario says, of which nothing is kept; and how often was asked.
@@ -351,10 +319,7 @@ fn a_provider_that_cannot_be_asked_leaves_cells_outstanding_and_makes_none_up() 
     let folder = scenario(&server, "[models.pace]\nretries = 0\n");
     // A wrong key: whoever is asked next says the same.
     let (said, asked) = outstanding(&server, folder.path(), 5);
-    assert!(
-        said.contains("reader-x") && said.contains("HTTP 401"),
-        "{said}"
-    );
+    assert!(said.contains("reader-x") && said.contains("HTTP 401"), "{said}");
     assert!(said.contains("outstanding"), "{said}");
     let workers = 4;
     assert!(asked <= workers, "{asked} requests");
@@ -372,11 +337,7 @@ fn a_provider_that_cannot_be_asked_leaves_cells_outstanding_and_makes_none_up() 
     let judged = server.requests();
     let judged = judged.iter().filter(|asked| asked.body.contains("judge-x"));
     let known = [JudgeTask::Wide, JudgeTask::Narrow].map(|task| known_answers(task).len());
-    assert_eq!(
-        judged.count(),
-        known.iter().sum::<usize>(),
-        "it is asked no more"
-    );
+    assert_eq!(judged.count(), known.iter().sum::<usize>(), "it is asked no more");
 }
 
 /// A server that reads `window` tokens of a prompt at most, and answers all the same.
@@ -427,23 +388,14 @@ fn check_cut(role: &str, preset: &str, most: usize, is_streaming: bool) {
     let cells =
         |folder: &TempDir| fs::read_to_string(folder.path().join("out/cells.jsonl")).unwrap();
     let (folder, said) = make(5);
-    for part in [
-        "model-x: the server at http://127.0.0.1",
-        &format!("read {most} "),
-        "`num_ctx`",
-    ] {
+    for part in ["model-x: the server at http://127.0.0.1", &format!("read {most} "), "`num_ctx`"] {
         assert!(said.contains(part), "{said}");
     }
     // The first session was finished before the second one showed it.
     assert!(said.contains("finished cells were taken back"), "{said}");
     let doubtful = Tokens(most as u64 / 2);
-    let entries = cassette::read(&folder.path().join("out/cassette.jsonl"))
-        .unwrap()
-        .entries;
-    let largest = entries
-        .iter()
-        .map(|entry| entry.answer.usage.prompt())
-        .max();
+    let entries = cassette::read(&folder.path().join("out/cassette.jsonl")).unwrap().entries;
+    let largest = entries.iter().map(|entry| entry.answer.usage.prompt()).max();
     assert!(largest <= Some(doubtful), "{largest:?}");
     window.store(1_000_000, Ordering::SeqCst);
     run(folder.path(), &["-j", "1"], 0);
@@ -469,46 +421,20 @@ fn a_budget_finishes_the_sessions_it_began_and_begins_no_other() {
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args([
-            "run",
-            "live.toml",
-            "--out",
-            "one",
-            "-j",
-            "1",
-            "--yes",
-            "--anyway",
-        ])
+        .args(["run", "live.toml", "--out", "one", "-j", "1", "--yes", "--anyway"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");
     assert!(said.contains("stopped at its budget"), "{said}");
     let cells = Run::read(&folder.path().join("one")).unwrap().cells;
-    assert_eq!(
-        cells.len(),
-        3,
-        "full, empty and the strategy of one session"
-    );
-    fs::write(
-        &path,
-        limited.replace("tokens = 1", "tokens = 1\nleast_coverage = 0.9"),
-    )
-    .unwrap();
+    assert_eq!(cells.len(), 3, "full, empty and the strategy of one session");
+    fs::write(&path, limited.replace("tokens = 1", "tokens = 1\nleast_coverage = 0.9")).unwrap();
     fs::remove_dir_all(folder.path().join("one")).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args([
-            "run",
-            "live.toml",
-            "--out",
-            "one",
-            "-j",
-            "1",
-            "--yes",
-            "--anyway",
-        ])
+        .args(["run", "live.toml", "--out", "one", "-j", "1", "--yes", "--anyway"])
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(107));
@@ -526,10 +452,7 @@ fn what_may_cost_more_than_anybody_agreed_to_is_not_begun() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(
-        said.contains("no price file knows what that costs"),
-        "{said}"
-    );
+    assert!(said.contains("no price file knows what that costs"), "{said}");
     assert!(said.contains("`--yes` agrees to it"), "{said}");
     assert_eq!(server.connections(), 0);
 }
@@ -538,10 +461,7 @@ fn what_may_cost_more_than_anybody_agreed_to_is_not_begun() {
 fn a_key_that_is_not_there_is_named_before_anything_is_asked() {
     let server = both();
     let folder = scenario(&server, "");
-    let output = command(folder.path(), &[])
-        .env_remove("TEST_KEY")
-        .output()
-        .unwrap();
+    let output = command(folder.path(), &[]).env_remove("TEST_KEY").output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -584,24 +504,14 @@ fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_count
     let paid: BTreeMap<Purpose, Tokens> =
         metered.iter().map(|(of, kept)| (*of, kept.paid)).collect();
     assert_eq!(paid, recorded(&out.join("cassette.jsonl")));
-    assert!(
-        paid.values().all(|tokens| *tokens > Tokens::ZERO),
-        "{paid:?}"
-    );
+    assert!(paid.values().all(|tokens| *tokens > Tokens::ZERO), "{paid:?}");
     let unreadable = metered[&Purpose::Judge].lost;
     assert!(unreadable > 0, "{metered:?}");
     let lost: usize = metered.values().map(|kept| kept.lost).sum();
-    assert_eq!(
-        lost,
-        unreadable + 1,
-        "and the attempt that failed: {metered:?}"
-    );
+    assert_eq!(lost, unreadable + 1, "and the attempt that failed: {metered:?}");
     let distinct: usize = metered.values().map(|kept| kept.distinct).sum();
     assert_eq!(server.requests().len(), distinct + lost);
-    let total: Tokens = metered
-        .values()
-        .map(|kept| kept.paid + kept.lost_tokens)
-        .sum();
+    let total: Tokens = metered.values().map(|kept| kept.paid + kept.lost_tokens).sum();
     let said = String::from_utf8_lossy(&output.stderr);
     let asked = format!("asked now: {} requests, {total} tokens", distinct + lost);
     assert!(said.contains(&asked), "{said}");
@@ -619,25 +529,17 @@ fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_count
     };
     let said = hold(&["--run", "out"], 0);
     let probes = &metered[&Purpose::Probe];
-    let line = format!(
-        "probe: {} answers, {} tokens in both",
-        probes.distinct, probes.paid
-    );
+    let line = format!("probe: {} answers, {} tokens in both", probes.distinct, probes.paid);
     assert!(said.contains(&line), "{said}");
     // An answer that is gone, and one that cost something else, are told.
     let path = out.join("cassette.jsonl");
     let mut entries = cassette::read(&path).unwrap().entries;
-    let at = entries
-        .iter()
-        .position(|entry| entry.purpose == Purpose::Judge);
+    let at = entries.iter().position(|entry| entry.purpose == Purpose::Judge);
     entries.remove(at.unwrap());
     cassette::write_sorted(&folder.path().join("less.jsonl"), &entries).unwrap();
     let said = hold(&["less.jsonl", "--run", "out"], 3);
     assert!(said.contains("judge: the report has"), "{said}");
-    assert!(
-        said.contains("probe: ") && !said.contains("probe: the report"),
-        "{said}"
-    );
+    assert!(said.contains("probe: ") && !said.contains("probe: the report"), "{said}");
 }
 
 #[test]
@@ -647,16 +549,7 @@ fn a_limit_of_tokens_holds_where_no_server_tells_them() {
     let output = Command::new(env!("CARGO_BIN_EXE_proctor"))
         .current_dir(folder.path())
         .env("TEST_KEY", KEY)
-        .args([
-            "run",
-            "live.toml",
-            "--out",
-            "out",
-            "-j",
-            "1",
-            "--yes",
-            "--anyway",
-        ])
+        .args(["run", "live.toml", "--out", "out", "-j", "1", "--yes", "--anyway"])
         .args(["--set", "models.budget.tokens=1"])
         .output()
         .unwrap();
@@ -673,11 +566,7 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
         if body.contains("writer-x") && !has_failed.swap(true, Ordering::Relaxed) {
             return Reply::status(503, "{}");
         }
-        Reply::openai(
-            "<summary>The user wants the review to go on.</summary>",
-            900,
-            9,
-        )
+        Reply::openai("<summary>The user wants the review to go on.</summary>", 900, 9)
     });
     let folder = tempfile::tempdir().unwrap();
     let url = server.base_url();
@@ -691,10 +580,7 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
     fs::write(folder.path().join("live.toml"), text).unwrap();
     run(folder.path(), &[], 0);
     let cells = Run::read(&folder.path().join("out")).unwrap().cells;
-    let strategy = cells
-        .iter()
-        .find(|cell| !cell.model_calls.is_empty())
-        .unwrap();
+    let strategy = cells.iter().find(|cell| !cell.model_calls.is_empty()).unwrap();
     let asked = &strategy.model_calls;
     assert_eq!(asked[0].failure.as_deref(), Some("server error (HTTP 503)"));
     assert!(asked[0].usage.prompt() > Tokens(1_000) && asked[0].key.is_none());
@@ -702,10 +588,7 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
     assert_eq!(asked[0].call, asked[1].call, "the same request, made again");
     assert_eq!(strategy.lost_calls.len(), 1);
     assert_eq!(strategy.lost_calls[0].usage, asked[0].usage);
-    assert_eq!(
-        asked.iter().filter(|call| call.failure.is_some()).count(),
-        1
-    );
+    assert_eq!(asked.iter().filter(|call| call.failure.is_some()).count(), 1);
     assert_eq!(server.requests().len(), asked.len());
 }
 
@@ -769,11 +652,7 @@ fn going_silent(answered: usize) -> Server {
     let asked = AtomicUsize::new(0);
     Server::answering(move |body| {
         let is_silent = asked.fetch_add(1, Ordering::Relaxed) >= answered;
-        if is_silent {
-            reply(body).stalled_after(0)
-        } else {
-            reply(body)
-        }
+        if is_silent { reply(body).stalled_after(0) } else { reply(body) }
     })
 }
 
@@ -854,10 +733,7 @@ fn a_request_takes_no_longer_than_the_scenario_says() {
         let folder = scenario(&server, &pace);
         let said = run(folder.path(), &[], 5).stderr;
         let said = String::from_utf8(said).unwrap();
-        assert!(
-            said.contains("reader-x: timed out; given up after 1"),
-            "{said}"
-        );
+        assert!(said.contains("reader-x: timed out; given up after 1"), "{said}");
     }
 }
 

@@ -129,10 +129,7 @@ fn every_answer_and_every_verdict_is_recorded_and_a_plan_says_which_repeat_buys_
     };
     let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains(&best), "{best}\n{said}");
-    assert!(
-        flat.contains("(`repeats = 2`) differ is not known"),
-        "{said}"
-    );
+    assert!(flat.contains("(`repeats = 2`) differ is not known"), "{said}");
     // What never was repeated says nothing, and is told how it would.
     let once = written(&folder, "once", "", "");
     run(&folder, &["run", &once, "--out", "o"], 0);
@@ -145,11 +142,7 @@ fn a_loss_of_an_answer_is_confirmed_by_three_fresh_ones_on_each_side() {
     for (times, breaks) in [("answers = 3", true), ("answers = 2", false)] {
         let (_guard, folder) = folder();
         let file = written(&folder, "s", "", times);
-        run(
-            &folder,
-            &["run", &file, "--out", "old", "--save-baseline", "main"],
-            0,
-        );
+        run(&folder, &["run", &file, "--out", "old", "--save-baseline", "main"], 0);
         // The same strategy, and a reader that has forgotten everything.
         let forgets = "[[answer]]\npurpose = 'probe'\ntext = 'not in context'\n";
         written(&folder, "s", forgets, times);
@@ -157,11 +150,7 @@ fn a_loss_of_an_answer_is_confirmed_by_three_fresh_ones_on_each_side() {
         let gate = ["compare", "--gate", "new", "--baseline", "main", "--tables"];
         let output = proctor(&folder, &gate);
         let said = String::from_utf8_lossy(&output.stdout);
-        assert_eq!(
-            said.contains("hard break: lost the answer to"),
-            breaks,
-            "{times}\n{said}"
-        );
+        assert_eq!(said.contains("hard break: lost the answer to"), breaks, "{times}\n{said}");
         // The mean fails the gate all the same; what is asked here is which probe is named as lost.
         assert_eq!(output.status.code(), Some(100), "{said}");
     }

@@ -23,11 +23,8 @@ use proctor::window::Window;
 use crate::support::{answers, asks, cell, said, strategy, tool_result, tool_use, typed};
 
 /// Windows in which nothing fits, little does, and everything.
-const WINDOWS: [Window; 3] = [
-    window(1, 5, 9),
-    window(900, 0, 0),
-    window(u64::MAX, u64::MAX, u64::MAX),
-];
+const WINDOWS: [Window; 3] =
+    [window(1, 5, 9), window(900, 0, 0), window(u64::MAX, u64::MAX, u64::MAX)];
 
 const fn window(tokens: u64, max_output: u64, overflow_reserve: u64) -> Window {
     Window {
@@ -112,10 +109,7 @@ fn bare() -> Vec<Message> {
         kind: "document".into(),
         json: json(r#"{"title":"é"}"#),
     }));
-    let thinking = ContentBlock::Thinking(Box::new(Thinking {
-        text: "".into(),
-        signature: None,
-    }));
+    let thinking = ContentBlock::Thinking(Box::new(Thinking { text: "".into(), signature: None }));
     vec![
         Message::new(Role::User, vec![image(), image(), document]).with_tags([Tag::TypedUser]),
         Message::new(Role::Assistant, vec![thinking]),
@@ -169,10 +163,7 @@ fn sessions() -> Vec<Session> {
             ..made("large-system", two())
         },
         SessionParts {
-            resumed: Some(ResumePoint {
-                at: 4,
-                notes: Some("".into()),
-            }),
+            resumed: Some(ResumePoint { at: 4, notes: Some("".into()) }),
             ..made("all-loaded", two())
         },
         SessionParts {
@@ -195,13 +186,9 @@ fn prepared(session: Session) -> (PreparedSession, Models) {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let schemes = Prices::built_in().unwrap().schemes("anthropic", None);
     let faults = Faults {
-        schedules: [
-            Fault::SummaryError,
-            Fault::SummaryInflates,
-            Fault::StreamCut,
-        ]
-        .map(|fault| (fault, FaultSchedule::Probability(0.2)))
-        .into(),
+        schedules: [Fault::SummaryError, Fault::SummaryInflates, Fault::StreamCut]
+            .map(|fault| (fault, FaultSchedule::Probability(0.2)))
+            .into(),
         ..Faults::default()
     };
     let offline = Arc::new(Offline::new(counts.clone()));
@@ -209,12 +196,8 @@ fn prepared(session: Session) -> (PreparedSession, Models) {
     let mut prepared = prepared.with_cache(schemes, u64::MAX);
     prepared.faults = Arc::new(faults);
     prepared.asking = Asking::default();
-    let models = Models {
-        summariser: offline,
-        reader: None,
-        judge: None,
-        times: Repetitions::default(),
-    };
+    let models =
+        Models { summariser: offline, reader: None, judge: None, times: Repetitions::default() };
     (prepared, models)
 }
 
@@ -226,20 +209,13 @@ fn check(cell: &CellRecord, full: &CellRecord) {
     assert_eq!(read, *cell, "{name}");
     let summary = CellSummary::of(cell, Some(full));
     let share = summary.completion.share();
-    assert!(
-        share.is_none_or(|share| (0.0..=1.0).contains(&share)),
-        "{name}"
-    );
+    assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share)), "{name}");
     let savings = summary.savings.and_then(|savings| savings.share());
     let costs = summary.costs.iter().filter_map(SchemeCost::share);
     for value in savings.into_iter().chain(costs) {
         assert!(value.is_finite(), "{name}: {value}");
     }
-    assert!(
-        !matches!(cell.end, End::Failed { .. }),
-        "{name}: {:?}",
-        cell.end
-    );
+    assert!(!matches!(cell.end, End::Failed { .. }), "{name}: {:?}", cell.end);
 }
 
 #[test]

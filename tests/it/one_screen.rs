@@ -11,9 +11,7 @@ use crate::shared;
 
 /// East Asian characters of these tests take two columns.
 fn columns(line: &str) -> usize {
-    line.chars()
-        .map(|c| if c >= '\u{2e80}' { 2 } else { 1 })
-        .sum()
+    line.chars().map(|c| if c >= '\u{2e80}' { 2 } else { 1 }).sum()
 }
 
 #[track_caller]
@@ -42,32 +40,18 @@ fn built_in_inputs_keep_to_one_screen() {
     for typed in ["strategies", "strategies find e", "doctor", "run --dry-run"] {
         check(folder.path(), typed);
     }
-    let words = PRESETS
-        .iter()
-        .map(|(name, _)| name.split('-').next().unwrap());
+    let words = PRESETS.iter().map(|(name, _)| name.split('-').next().unwrap());
     for word in words {
         check(folder.path(), &format!("strategies find {word}"));
     }
-    for (strategy, at) in [
-        ("claude-code", 53),
-        ("claude-code", 59),
-        ("full", 3),
-        ("observation-masking", 59),
-    ] {
-        check(
-            folder.path(),
-            &format!("{INSPECTED} --strategy {strategy} --at {at}"),
-        );
+    for (strategy, at) in
+        [("claude-code", 53), ("claude-code", 59), ("full", 3), ("observation-masking", 59)]
+    {
+        check(folder.path(), &format!("{INSPECTED} --strategy {strategy} --at {at}"));
     }
-    let text = check(
-        folder.path(),
-        &format!("{INSPECTED} --strategy claude-code"),
-    );
+    let text = check(folder.path(), &format!("{INSPECTED} --strategy claude-code"));
     assert!(text.contains("in place of messages 0-"), "{text}");
-    check(
-        folder.path(),
-        &format!("{INSPECTED} --diff full claude-code"),
-    );
+    check(folder.path(), &format!("{INSPECTED} --diff full claude-code"));
 }
 
 #[test]
@@ -86,10 +70,7 @@ fn twelve_strategies_keep_to_one_screen() {
     let plan = check(folder.path(), "run many.toml --dry-run");
     assert!(plan.contains("more, and each bill"), "{plan}");
     let doctor = check(folder.path(), "doctor many.toml --set seed=9");
-    assert!(
-        doctor.starts_with("!! key NO_SUCH_KEY, for gpt-5-mini: not set\n"),
-        "{doctor}"
-    );
+    assert!(doctor.starts_with("!! key NO_SUCH_KEY, for gpt-5-mini: not set\n"), "{doctor}");
     assert!(doctor.contains("9  (flag --set seed=9)"), "{doctor}");
 }
 
@@ -99,14 +80,9 @@ fn shared_recordings_keep_to_one_screen() {
         return;
     };
     let home = tempfile::tempdir().unwrap();
-    let project = home
-        .path()
-        .join(".claude/projects/-home-ada-会话记录会话记录会话记录会话记录");
+    let project = home.path().join(".claude/projects/-home-ada-会话记录会话记录会话记录会话记录");
     fs::create_dir_all(&project).unwrap();
-    let mut files: Vec<_> = fs::read_dir(&sessions)
-        .unwrap()
-        .map(|it| it.unwrap().path())
-        .collect();
+    let mut files: Vec<_> = fs::read_dir(&sessions).unwrap().map(|it| it.unwrap().path()).collect();
     files.sort();
     for copy in 0..3 {
         for file in &files {
@@ -114,27 +90,15 @@ fn shared_recordings_keep_to_one_screen() {
             fs::copy(file, project.join(name)).unwrap();
         }
     }
-    let found = check(
-        home.path(),
-        &format!("sessions --home {}", home.path().display()),
-    );
-    assert!(
-        found.contains('…') && found.lines().count() == 32,
-        "{found}"
-    );
+    let found = check(home.path(), &format!("sessions --home {}", home.path().display()));
+    assert!(found.contains('…') && found.lines().count() == 32, "{found}");
     let folder = sessions.display();
-    check(
-        home.path(),
-        &format!("doctor --session {folder} --strategy codex"),
-    );
+    check(home.path(), &format!("doctor --session {folder} --strategy codex"));
     check(
         home.path(),
         &format!("run --dry-run --session {folder} --strategy codex --strategy none"),
     );
     for file in &files {
-        check(
-            home.path(),
-            &format!("inspect {} --strategy recorded", file.display()),
-        );
+        check(home.path(), &format!("inspect {} --strategy recorded", file.display()));
     }
 }

@@ -42,10 +42,7 @@ fn parquet_is_refused_by_its_name_where_the_build_writes_none() {
     let output = proctor(folder.path(), &["run", "small.toml", "-o", "r.parquet"]);
     let says = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{says}");
-    assert!(
-        says.contains("--features parquet") && says.contains(".csv"),
-        "{says}"
-    );
+    assert!(says.contains("--features parquet") && says.contains(".csv"), "{says}");
     assert!(!folder.path().join("reports").exists(), "nothing was run");
 }
 
@@ -57,19 +54,14 @@ fn parquet_holds_the_rows_of_the_csv_files_with_their_types() {
 
     let folder = small();
     let files = ["-o", "r.csv", "-o", "r.parquet"];
-    let output = proctor(
-        folder.path(),
-        &[&["run", "small.toml"], &files[..]].concat(),
-    );
+    let output = proctor(folder.path(), &[&["run", "small.toml"], &files[..]].concat());
     assert!(output.status.success(), "{output:?}");
     for name in ["r", "r.probes"] {
         let file = |ending: &str| fs::File::open(folder.path().join(format!("{name}.{ending}")));
         let mut csv = csv::Reader::from_reader(file("csv").unwrap());
         let head: Vec<String> = csv.headers().unwrap().iter().map(str::to_owned).collect();
-        let expected: Vec<Vec<String>> = csv
-            .records()
-            .map(|row| row.unwrap().iter().map(str::to_owned).collect())
-            .collect();
+        let expected: Vec<Vec<String>> =
+            csv.records().map(|row| row.unwrap().iter().map(str::to_owned).collect()).collect();
         let reader = SerializedFileReader::new(file("parquet").unwrap()).unwrap();
         let mut numbers = 0;
         let found: Vec<Vec<String>> = reader
@@ -103,21 +95,10 @@ fn parquet_holds_the_rows_of_the_csv_files_with_their_types() {
 #[test]
 fn a_run_for_programs_launches_first_and_is_done_last() {
     let folder = small();
-    let arguments = [
-        "run",
-        "small.toml",
-        "--json",
-        "-o",
-        "r.csv",
-        "-o",
-        "r.jsonl",
-    ];
+    let arguments = ["run", "small.toml", "--json", "-o", "r.csv", "-o", "r.jsonl"];
     let output = proctor(folder.path(), &arguments);
     let text = stdout(&output);
-    let lines: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds = |kind: &str| lines.iter().filter(|line| line["type"] == kind).count();
     assert_eq!(lines[0]["type"], "launch");
     assert_eq!(lines[0]["cells"]["planned"], 8);
@@ -126,52 +107,31 @@ fn a_run_for_programs_launches_first_and_is_done_last() {
     assert_eq!(done["type"], "done");
     assert_eq!(done["outcome"], "complete");
     assert_eq!(done["controls"], "passed");
-    assert_eq!(
-        done["exit_code"].as_i64(),
-        output.status.code().map(i64::from)
-    );
+    assert_eq!(done["exit_code"].as_i64(), output.status.code().map(i64::from));
 
     // One row per cell, and one per probe item in a second file.
     let read = |name: &str| {
         let bytes = fs::read(folder.path().join(name)).unwrap();
         let mut reader = csv::Reader::from_reader(&bytes[..]);
-        let head: Vec<String> = reader
-            .headers()
-            .unwrap()
-            .iter()
-            .map(str::to_owned)
-            .collect();
+        let head: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
         let rows: Vec<csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         (head, rows)
     };
     let (head, cells) = read("r.csv");
     assert_eq!(cells.len(), 8);
-    assert!(
-        cells
-            .iter()
-            .all(|row| row.iter().all(|field| !field.is_empty()))
-    );
+    assert!(cells.iter().all(|row| row.iter().all(|field| !field.is_empty())));
     let (_, items) = read("r.probes.csv");
     let at = head.iter().position(|name| name == "facts_items").unwrap();
     let decoys = head.iter().position(|name| name == "decoy_items").unwrap();
-    let sum = |at: usize| -> usize {
-        cells
-            .iter()
-            .map(|row| row[at].parse::<usize>().unwrap())
-            .sum()
-    };
-    let of_decoys = items
-        .iter()
-        .filter(|row| row.iter().any(|field| field == "decoy"))
-        .count();
+    let sum =
+        |at: usize| -> usize { cells.iter().map(|row| row[at].parse::<usize>().unwrap()).sum() };
+    let of_decoys = items.iter().filter(|row| row.iter().any(|field| field == "decoy")).count();
     assert_eq!(items.len() - of_decoys, sum(at));
     // Decoys after a death are asked of nobody.
     assert!(of_decoys >= sum(decoys) && sum(decoys) > 0);
     let text = fs::read_to_string(folder.path().join("r.jsonl")).unwrap();
-    let summaries: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let summaries: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(summaries.len(), 8);
     assert_eq!(summaries[0]["run"], lines[0]["fingerprint"]);
     assert!(
@@ -187,29 +147,14 @@ fn a_run_for_programs_launches_first_and_is_done_last() {
 #[test]
 fn numbers_of_a_run_are_flat_and_the_same_in_file_and_messages() {
     let folder = small();
-    let priced = [
-        "run",
-        "small.toml",
-        "--window",
-        "60000",
-        "--set",
-        "cache.model=claude-opus-5",
-    ];
+    let priced = ["run", "small.toml", "--window", "60000", "--set", "cache.model=claude-opus-5"];
     let with = |more: &[&str]| proctor(folder.path(), &[&priced[..], more].concat());
     let report: Value = serde_json::from_str(&stdout(&with(&["-o", "-"]))).unwrap();
     let results = &report["results"];
     for (strategy, metric, unit) in [
         ("none", "bill", "dollars"),
-        (
-            "observation-masking[clear_results.keep_last=2]",
-            "bill_saved",
-            "share",
-        ),
-        (
-            "observation-masking[clear_results.keep_last=2]",
-            "calls",
-            "count",
-        ),
+        ("observation-masking[clear_results.keep_last=2]", "bill_saved", "share"),
+        ("observation-masking[clear_results.keep_last=2]", "calls", "count"),
     ] {
         let figure = &results[strategy][metric];
         assert_eq!(figure["unit"], unit, "{strategy} {metric}");
@@ -223,10 +168,7 @@ fn numbers_of_a_run_are_flat_and_the_same_in_file_and_messages() {
     assert!(report["verdict"].is_object(), "{report}");
     let messages = stdout(&with(&["--json"]));
     let last: Value = serde_json::from_str(messages.lines().last().unwrap()).unwrap();
-    assert_eq!(
-        (&last["results"], &last["verdict"]),
-        (results, &report["verdict"])
-    );
+    assert_eq!((&last["results"], &last["verdict"]), (results, &report["verdict"]));
     assert!(stdout(&with(&["-o", "-.md"])).contains("| bill"));
     let refused = with(&["-o", "-.csv"]);
     assert_eq!(refused.status.code(), Some(2));
@@ -241,31 +183,19 @@ fn a_run_that_cannot_be_reported_is_done_all_the_same() {
     assert!(stdout(&output).is_empty(), "said before anything is run");
     // That a folder stands in the place of the second file shows only when it is written.
     fs::create_dir(folder.path().join("taken.probes.csv")).unwrap();
-    let output = proctor(
-        folder.path(),
-        &["run", "small.toml", "--json", "-o", "taken.csv"],
-    );
+    let output = proctor(folder.path(), &["run", "small.toml", "--json", "-o", "taken.csv"]);
     assert_eq!(output.status.code(), Some(110));
     let text = stdout(&output);
     let done: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
-    assert_eq!(
-        (&done["type"], &done["exit_code"]),
-        (&"done".into(), &110.into())
-    );
+    assert_eq!((&done["type"], &done["exit_code"]), (&"done".into(), &110.into()));
 }
 
 #[test]
 fn doctor_refuses_what_run_refuses() {
     let folder = small();
-    for mistake in [
-        ["--strategy-cmd", "no-such-program"],
-        ["--set", "cache.prices=nothing.toml"],
-    ] {
+    for mistake in [["--strategy-cmd", "no-such-program"], ["--set", "cache.prices=nothing.toml"]] {
         for command in ["doctor", "run"] {
-            let output = proctor(
-                folder.path(),
-                &[&[command, "small.toml"][..], &mistake].concat(),
-            );
+            let output = proctor(folder.path(), &[&[command, "small.toml"][..], &mistake].concat());
             assert_eq!(output.status.code(), Some(3), "{command} {mistake:?}");
         }
     }
@@ -276,15 +206,7 @@ fn doctor_says_where_each_setting_comes_from_and_shows_no_key() {
     let folder = small();
     let output = proctor(
         folder.path(),
-        &[
-            "doctor",
-            "small.toml",
-            "--all",
-            "--set",
-            "seed=9",
-            "--set",
-            "window.max_output=500",
-        ],
+        &["doctor", "small.toml", "--all", "--set", "seed=9", "--set", "window.max_output=500"],
     );
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0));
@@ -343,10 +265,7 @@ fn the_schema_takes_the_scenarios_that_the_reader_takes() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for entry in fs::read_dir(root.join("scenarios")).unwrap() {
         let path = entry.unwrap().path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
+        if path.extension().is_some_and(|extension| extension == "toml") {
             let refusal = check(&fs::read_to_string(&path).unwrap());
             assert_eq!(refusal, None, "{}", path.display());
         }
@@ -378,10 +297,7 @@ fn the_schema_takes_the_scenarios_that_the_reader_takes() {
 #[test]
 fn the_schemas_take_what_a_run_writes() {
     let folder = small();
-    let ran = proctor(
-        folder.path(),
-        &["run", "small.toml", "--out", "out", "-o", "r.json"],
-    );
+    let ran = proctor(folder.path(), &["run", "small.toml", "--out", "out", "-o", "r.json"]);
     assert!(ran.status.success());
     let schema = |what: &str| -> Value {
         serde_json::from_str(&stdout(&proctor(folder.path(), &["schema", what]))).unwrap()
@@ -424,17 +340,9 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
         let report: Value = serde_json::from_str(&report).unwrap();
         let sections = report["sections"].as_array().unwrap();
         let mut sections = sections.iter();
-        let cost = sections
-            .find(|section| section["id"] == "cost_by_scheme")
-            .unwrap();
+        let cost = sections.find(|section| section["id"] == "cost_by_scheme").unwrap();
         let columns = cost["table"]["columns"].as_array().unwrap();
-        let at = |id: &str| {
-            columns
-                .iter()
-                .position(|column| column["id"] == id)
-                .unwrap()
-                - 1
-        };
+        let at = |id: &str| columns.iter().position(|column| column["id"] == id).unwrap() - 1;
         let rows = cost["table"]["rows"].as_array().unwrap();
         let row = rows.iter().find(|row| {
             row["name"] == "full" && row["cells"][at("scheme")]["value"]["text"] == "none"
@@ -443,12 +351,7 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
         let value = |id: &str| cells[at(id)]["value"].clone();
         (value("uncached"), value("dollars"), value("waiting"))
     };
-    let own = [
-        "--set",
-        "cache.prices=prices.toml",
-        "--set",
-        "cache.model=our-model",
-    ];
+    let own = ["--set", "cache.prices=prices.toml", "--set", "cache.model=our-model"];
     let (uncached, dollars, seconds) = cells(&own);
     let (same, unknown, untimed) = cells(&[]);
     for nothing in [unknown, untimed] {
@@ -458,55 +361,29 @@ fn prices_of_ones_own_make_dollars_and_seconds_and_doctor_names_them() {
     // One dollar per million tokens in, and more for what the agent wrote.
     let prompts = uncached["tokens"].as_u64().unwrap() as f64;
     let dollars = dollars["dollars"].as_f64().unwrap();
-    assert!(
-        dollars > prompts / 1e6 && dollars < 1.5 * prompts / 1e6,
-        "{dollars} {prompts}"
-    );
+    assert!(dollars > prompts / 1e6 && dollars < 1.5 * prompts / 1e6, "{dollars} {prompts}");
     // A thousand tokens a second, and a second or more for every call.
     let seconds = seconds["seconds"].as_f64().unwrap();
     assert!(seconds > prompts / 1e3 + 20.0, "{seconds}");
 
     let output = proctor(
         folder.path(),
-        &[
-            "doctor",
-            "small.toml",
-            "--all",
-            "--set",
-            "cache.prices=prices.toml",
-        ],
+        &["doctor", "small.toml", "--all", "--set", "cache.prices=prices.toml"],
     );
     let text = stdout(&output);
-    let first = text
-        .lines()
-        .find(|line| line.contains("2026-01-02"))
-        .unwrap();
-    assert!(
-        first.contains("prices.toml: ours") && first.contains("a letter"),
-        "{first}"
-    );
-    assert!(
-        text.contains("prices anthropic.toml: anthropic, 20"),
-        "{text}"
-    );
-    let output = proctor(
-        folder.path(),
-        &["run", "small.toml", "--set", "cache.prices=nowhere.toml"],
-    );
+    let first = text.lines().find(|line| line.contains("2026-01-02")).unwrap();
+    assert!(first.contains("prices.toml: ours") && first.contains("a letter"), "{first}");
+    assert!(text.contains("prices anthropic.toml: anthropic, 20"), "{text}");
+    let output =
+        proctor(folder.path(), &["run", "small.toml", "--set", "cache.prices=nowhere.toml"]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        said.contains("nowhere.toml") && said.contains("--set cache.prices"),
-        "{said}"
-    );
+    assert!(said.contains("nowhere.toml") && said.contains("--set cache.prices"), "{said}");
 }
 
 #[test]
 fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
     let folder = small();
-    let run = proctor(
-        folder.path(),
-        &["run", "small.toml", "--out", "run", "-o", "one.full.md"],
-    );
+    let run = proctor(folder.path(), &["run", "small.toml", "--out", "run", "-o", "one.full.md"]);
     assert!(run.status.success(), "{run:?}");
     let report = |arguments: &[&str]| {
         let all: Vec<&str> = ["report", "run"].iter().chain(arguments).copied().collect();
@@ -523,18 +400,10 @@ fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
         assert!(read("two.full.md").contains(part), "{part}");
         assert!(!read("one.full.md").contains(part), "{part}");
     }
-    assert!(
-        !timed.contains("waiting "),
-        "no price file says it: {timed}"
-    );
+    assert!(!timed.contains("waiting "), "no price file says it: {timed}");
     // With a price file it stands beside, in a column of its own.
     fs::write(folder.path().join("prices.toml"), PRICES).unwrap();
-    let own = [
-        "--set",
-        "cache.prices=prices.toml",
-        "--set",
-        "cache.model=our-model",
-    ];
+    let own = ["--set", "cache.prices=prices.toml", "--set", "cache.model=our-model"];
     let run = ["run", "small.toml", "--window", "40000", "--out", "priced"];
     let run = proctor(folder.path(), &[&run[..], &own].concat());
     assert!(run.status.success(), "{run:?}");
@@ -542,10 +411,7 @@ fn measured_times_are_shown_where_somebody_asks_and_nowhere_else() {
     assert!(proctor(folder.path(), &priced).status.success());
     let written = read("priced.full.md");
     let (_, table) = written.split_once(title).unwrap();
-    let line = table
-        .lines()
-        .find(|line| line.starts_with("| observation-masking"))
-        .unwrap();
+    let line = table.lines().find(|line| line.starts_with("| observation-masking")).unwrap();
     let modelled = line.split('|').nth(7).unwrap();
     assert!(modelled.trim().ends_with(" s"), "{line}");
     // A line that was cut off is left out; a damaged one is named.

@@ -63,9 +63,8 @@ fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
     run_in(&whole, &plan, 2);
     let mut random = ChaCha8Rng::seed_from_u64(7);
     let mut below = |end: usize| usize::try_from(random.next_u64() % end as u64).unwrap();
-    for (by, of) in [Division::Hash, Division::Cost]
-        .into_iter()
-        .flat_map(|by| [1, 2, 5, 9].map(|of| (by, of)))
+    for (by, of) in
+        [Division::Hash, Division::Cost].into_iter().flat_map(|by| [1, 2, 5, 9].map(|of| (by, of)))
     {
         let mut load = vec![0; of as usize];
         let manifest = plan.manifest();
@@ -77,10 +76,7 @@ fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
         let most = load.iter().copied().max().unwrap();
         // As much as the largest session more than the mean, and no more.
         let is_even = most <= sum / u64::from(of) + largest;
-        assert!(
-            load.iter().sum::<u64>() == sum && (by == Division::Hash || is_even),
-            "{load:?}"
-        );
+        assert!(load.iter().sum::<u64>() == sum && (by == Division::Hash || is_even), "{load:?}");
         let parts = (1..=of).map(|shard| Partition { by, shard, of });
         let parts: Vec<PathBuf> = parts
             .map(|part| run_part(root.path(), part, (part.shard % 2 == 0).then_some(&plan)))
@@ -89,9 +85,7 @@ fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
             let mut left = parts.clone();
             // Some folders more than once, and a part that was killed: some of its cells, as they were finished.
             left.push(parts[below(parts.len())].clone());
-            let torn = root
-                .path()
-                .join(format!("begun-{}-{of}-{round}", by.name()));
+            let torn = root.path().join(format!("begun-{}-{of}-{round}", by.name()));
             let from = &parts[below(parts.len())];
             copy(from, &torn);
             let cells = fs::read_to_string(torn.join("cells.jsonl")).unwrap();
@@ -109,9 +103,7 @@ fn parts_join_to_the_bytes_of_the_run_in_any_order_in_steps_and_twice() {
                 let count = 2 + below(left.len() - 1);
                 let taken = (0..count).map(|_| left.remove(below(left.len())));
                 let taken: Vec<PathBuf> = taken.collect();
-                let out = root
-                    .path()
-                    .join(format!("out-{}-{of}-{round}-{step}", by.name()));
+                let out = root.path().join(format!("out-{}-{of}-{round}-{step}", by.name()));
                 merge(&taken, &out).unwrap();
                 left.push(out);
             }
@@ -175,11 +167,7 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
     let path = folder.path();
     let [one, two] = ["cost-1-3", "cost-2-3"];
     let check = |exit: i32, folders: &[&str], words: &[&str]| {
-        let line: Vec<&str> = ["merge", "--out", "run"]
-            .iter()
-            .chain(folders)
-            .copied()
-            .collect();
+        let line: Vec<&str> = ["merge", "--out", "run"].iter().chain(folders).copied().collect();
         let said = done(path, &line, exit);
         for word in words {
             assert!(said.contains(word), "{word} is missing in\n{said}");
@@ -192,21 +180,9 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
     check(5, &[one, two], &["part cost:3/3 is not there", missing]);
     check(3, &[one, "nothing"], &["`nothing` holds no run"]);
     check(3, &[one, "run"], &["`run` holds no run"]);
-    check(
-        3,
-        &[one, "hash-2-3"],
-        &["part cost:1/3", "part hash:2/3", "`cost:K/3`"],
-    );
-    done(
-        path,
-        &["run", "small.toml", "--set", "seed=9", "--out", "other"],
-        0,
-    );
-    check(
-        3,
-        &[one, "other"],
-        &["`other` is part of run", "one scenario"],
-    );
+    check(3, &[one, "hash-2-3"], &["part cost:1/3", "part hash:2/3", "`cost:K/3`"]);
+    done(path, &["run", "small.toml", "--set", "seed=9", "--out", "other"], 0);
+    check(3, &[one, "other"], &["`other` is part of run", "one scenario"]);
 
     // Killed in the middle of a line, of a cell, and where a budget stopped it.
     let cells = path.join(two).join("cells.jsonl");
@@ -214,33 +190,17 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
     fs::write(&cells, &whole[..whole.len() - 9]).unwrap();
     let again = "`proctor run small.toml --partition cost:2/3 --out cost-2-3` removes it";
     check(3, &[one, two], &["`cost-2-3` ends in half a line", again]);
-    let end = whole[..whole.len() - 1]
-        .iter()
-        .rposition(|it| *it == b'\n')
-        .unwrap()
-        + 1;
+    let end = whole[..whole.len() - 1].iter().rposition(|it| *it == b'\n').unwrap() + 1;
     fs::write(&cells, &whole[..end]).unwrap();
-    check(
-        5,
-        &[one, two],
-        &["part cost:2/3 is not complete: 1 cell missing"],
-    );
+    check(5, &[one, two], &["part cost:2/3 is not complete: 1 cell missing"]);
     let mut shard = read_shard(&path.join(two)).unwrap().unwrap();
     shard.stopped = Some("$1.00 are spent".to_owned());
     let manifest = read_manifest(&path.join(two)).unwrap();
     let journal = Journal::open(&path.join(two), &manifest).unwrap();
     journal.keep_shard(&shard).unwrap();
-    check(
-        3,
-        &[one, two],
-        &["another process is running in `cost-2-3`"],
-    );
+    check(3, &[one, two], &["another process is running in `cost-2-3`"]);
     drop(journal);
-    check(
-        5,
-        &[one, two],
-        &["part cost:2/3 stopped at its budget ($1.00 are spent)"],
-    );
+    check(5, &[one, two], &["part cost:2/3 stopped at its budget ($1.00 are spent)"]);
 
     // The same cell with another content, a flipped bit, a cell of no session.
     copy(&path.join(one), &path.join("copy"));
@@ -254,35 +214,15 @@ fn a_part_that_cannot_be_joined_is_named_with_the_command_that_mends_it() {
     let changed = sign(&first.replacen("\"planned_calls\":", "\"planned_calls\":1", 1));
     let write = |line: &str| fs::write(path.join("copy/cells.jsonl"), format!("{line}{rest}"));
     write(&changed).unwrap();
-    check(
-        3,
-        &[one, "copy"],
-        &["and they differ", "leave out one of them"],
-    );
+    check(3, &[one, "copy"], &["and they differ", "leave out one of them"]);
     write(&changed.replacen(":1", ":2", 1)).unwrap();
-    check(
-        3,
-        &["copy"],
-        &["`copy/cells.jsonl`: line 1 is damaged", "delete line 1"],
-    );
-    write(&sign(&first.replacen(
-        "{\"session\":\"",
-        "{\"session\":\"x",
-        1,
-    )))
-    .unwrap();
-    check(
-        3,
-        &["copy"],
-        &["`copy` holds x", "which the run does not have"],
-    );
+    check(3, &["copy"], &["`copy/cells.jsonl`: line 1 is damaged", "delete line 1"]);
+    write(&sign(&first.replacen("{\"session\":\"", "{\"session\":\"x", 1))).unwrap();
+    check(3, &["copy"], &["`copy` holds x", "which the run does not have"]);
 
     // A merge onto a part, and onto another run.
     let said = done(path, &["merge", one, two, "--out", one], 3);
-    assert!(
-        said.contains("is both a part and the folder to write to"),
-        "{said}"
-    );
+    assert!(said.contains("is both a part and the folder to write to"), "{said}");
     let said = done(path, &["merge", one, two, "--out", "other"], 3);
     assert!(said.contains("`other` holds run"), "{said}");
 }
@@ -295,24 +235,12 @@ fn a_part_that_reads_its_own_files_alone_knows_what_they_have_to_do_with_others(
     fs::create_dir_all(all.join("rec")).unwrap();
     // A main session and its sub-agents in files of their own, and a recording beside what was written from it.
     let fixture = |name: &str| Path::new(crate::FIXTURES).join(name);
-    fs::copy(
-        fixture("claude-code/side-chains.jsonl"),
-        path.join("s.jsonl"),
-    )
-    .unwrap();
+    fs::copy(fixture("claude-code/side-chains.jsonl"), path.join("s.jsonl")).unwrap();
     done(path, &["sessions", "import", "s.jsonl", "-o", "all/own"], 0);
-    fs::copy(
-        fixture("openai-chat/conversations.jsonl"),
-        all.join("rec/c.jsonl"),
-    )
-    .unwrap();
+    fs::copy(fixture("openai-chat/conversations.jsonl"), all.join("rec/c.jsonl")).unwrap();
     done(path, &["sessions", "import", "all/rec", "-o", "all/rec"], 0);
     // Two forks of one recording, one of them of the other.
-    let turns = [
-        ("Mend the gate.", "It hangs."),
-        ("Oil it.", "Oiled."),
-        ("Paint it.", "Done."),
-    ];
+    let turns = [("Mend the gate.", "It hangs."), ("Oil it.", "Oiled."), ("Paint it.", "Done.")];
     let fork = [turns[0], turns[1], ("Sell it.", "Sold.")];
     let later = [turns[0], turns[1], fork[2], ("Buy it back.", "Bought.")];
     for (name, turns) in [("a", &turns[..]), ("b", &fork), ("c", &later)] {
@@ -334,122 +262,51 @@ fn a_part_that_reads_its_own_files_alone_knows_what_they_have_to_do_with_others(
     done(path, &["merge", "1", "2", "3", "4", "5", "--out", "run"], 0);
     assert_eq!(bytes(&path.join("run")), bytes(&path.join("whole")));
     fs::remove_file(all.join("b.jsonl")).unwrap();
-    let line = [
-        "run",
-        "all",
-        "--window",
-        "64000",
-        "--partition",
-        "cost:1/5",
-        "--plan",
-        "run",
-    ];
+    let line = ["run", "all", "--window", "64000", "--partition", "cost:1/5", "--plan", "run"];
     let said = done(path, &line, 3);
-    assert!(
-        said.contains("`proctor run --dry-run --shards N --out DIR`"),
-        "{said}"
-    );
+    assert!(said.contains("`proctor run --dry-run --shards N --out DIR`"), "{said}");
 }
 
 #[test]
 fn a_part_that_is_not_there_or_is_another_one_is_refused_before_it_is_run() {
     let folder = made(&["cost:1/2"]);
-    done(
-        folder.path(),
-        &[
-            "run",
-            "--dry-run",
-            "small.toml",
-            "--shards",
-            "2",
-            "--out",
-            "plan",
-        ],
-        0,
-    );
+    done(folder.path(), &["run", "--dry-run", "small.toml", "--shards", "2", "--out", "plan"], 0);
     for (arguments, exit, words) in [
-        (
-            &["--partition", "cost:3/2"][..],
-            2,
-            "there is no shard 3 of 2",
-        ),
+        (&["--partition", "cost:3/2"][..], 2, "there is no shard 3 of 2"),
         (&["--partition", "cost:0/2"], 2, "shards are counted from 1"),
         (&["--partition", "2/2"], 2, "write `cost:3/16`"),
+        (&["--partition", "auto"], 2, "this is not the task of a batch engine"),
+        (&["--partition", "cost:2/2", "--out", "cost-1-2"], 3, "holds part cost:1/2"),
+        (&["--partition", "cost:1/2", "--save-baseline", "x"], 2, "leave one of them out"),
         (
-            &["--partition", "auto"],
-            2,
-            "this is not the task of a batch engine",
-        ),
-        (
-            &["--partition", "cost:2/2", "--out", "cost-1-2"],
-            3,
-            "holds part cost:1/2",
-        ),
-        (
-            &["--partition", "cost:1/2", "--save-baseline", "x"],
-            2,
-            "leave one of them out",
-        ),
-        (
-            &[
-                "--partition",
-                "cost:1/2",
-                "--plan",
-                "plan",
-                "--set",
-                "seed=5",
-            ],
+            &["--partition", "cost:1/2", "--plan", "plan", "--set", "seed=5"],
             3,
             "the plan is of run",
         ),
         (&["--plan", "plan"], 2, "--partition"),
     ] {
-        let line: Vec<&str> = ["run", "small.toml"]
-            .iter()
-            .chain(arguments)
-            .copied()
-            .collect();
+        let line: Vec<&str> = ["run", "small.toml"].iter().chain(arguments).copied().collect();
         let said = done(folder.path(), &line, exit);
         assert!(said.contains(words), "{arguments:?}: {said}");
     }
     // A part that is under way, on a file system whose locks do nothing: the next process finds no lock there.
     let part = folder.path().join("cost-1-2");
-    let (manifest, shard) = (
-        read_manifest(&part).unwrap(),
-        read_shard(&part).unwrap().unwrap(),
-    );
+    let (manifest, shard) = (read_manifest(&part).unwrap(), read_shard(&part).unwrap().unwrap());
     let journal = Journal::open_shard(&part, &manifest, &shard).unwrap();
     fs::remove_file(part.join("lock")).unwrap();
     for line in [
-        &[
-            "run",
-            "small.toml",
-            "--partition",
-            "cost:1/2",
-            "--out",
-            "cost-1-2",
-        ][..],
+        &["run", "small.toml", "--partition", "cost:1/2", "--out", "cost-1-2"][..],
         &["merge", "cost-1-2", "--out", "run"],
     ] {
         let said = done(folder.path(), line, 3);
-        assert!(
-            said.contains("another process is running in `cost-1-2`"),
-            "{said}"
-        );
+        assert!(said.contains("another process is running in `cost-1-2`"), "{said}");
     }
     drop(journal);
     done(folder.path(), &["merge", "cost-1-2", "--out", "run"], 5);
     // A plan of fewer sessions.
     let text = SMALL.replace("count = 3", "count = 2");
     fs::write(folder.path().join("small.toml"), text).unwrap();
-    let line = [
-        "run",
-        "small.toml",
-        "--partition",
-        "cost:1/2",
-        "--plan",
-        "plan",
-    ];
+    let line = ["run", "small.toml", "--partition", "cost:1/2", "--plan", "plan"];
     let said = done(folder.path(), &line, 3);
     assert!(
         said.contains("the plan is of 7 files and generated sessions, and here are 6"),
@@ -465,53 +322,29 @@ fn the_task_of_a_batch_engine_is_a_part() {
             .collect();
         let of = move |name: &str| {
             let mut own = variables.iter();
-            own.find(|(own, _)| own == name)
-                .map(|(_, value)| value.clone())
+            own.find(|(own, _)| own == name).map(|(_, value)| value.clone())
         };
         Partition::of_engine(&of).map(|part| part.to_string())
     };
-    let [id, count, min] = [
-        "SLURM_ARRAY_TASK_ID",
-        "SLURM_ARRAY_TASK_COUNT",
-        "SLURM_ARRAY_TASK_MIN",
-    ];
+    let [id, count, min] =
+        ["SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MIN"];
     let kubernetes = ("JOB_COMPLETION_INDEX", "0");
     for (variables, expected) in [
         (&[(id, "1"), (count, "16"), (min, "1")][..], Ok("cost:1/16")),
         (&[(id, "15"), (count, "16"), (min, "0")], Ok("cost:16/16")),
         (&[(id, "15"), (count, "16")], Ok("cost:16/16")),
+        (&[(id, "7"), (count, "1"), (min, "7")], Err("as in `cost:7/16`")),
         (
-            &[(id, "7"), (count, "1"), (min, "7")],
-            Err("as in `cost:7/16`"),
-        ),
-        (
-            &[
-                (id, "5"),
-                (count, "3"),
-                (min, "1"),
-                ("SLURM_ARRAY_TASK_MAX", "9"),
-            ],
+            &[(id, "5"), (count, "3"), (min, "1"), ("SLURM_ARRAY_TASK_MAX", "9")],
             Err("not those of a whole run"),
         ),
         (&[kubernetes, ("PROCTOR_SHARDS", "4")], Ok("cost:1/4")),
-        (
-            &[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")],
-            Ok("cost:4/4"),
-        ),
+        (&[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "4")], Ok("cost:4/4")),
         (&[kubernetes], Err("set it in the container's `env`")),
         (&[(id, "3")], Err("`sbatch --array=1-16` sets it")),
-        (
-            &[(id, "17"), (count, "16"), (min, "1")],
-            Err("there is no shard 17 of 16"),
-        ),
-        (
-            &[(id, "x"), (count, "16")],
-            Err("is `x`, which is not a number"),
-        ),
-        (
-            &[(id, "4294967295"), (count, "16")],
-            Err("there is no shard"),
-        ),
+        (&[(id, "17"), (count, "16"), (min, "1")], Err("there is no shard 17 of 16")),
+        (&[(id, "x"), (count, "16")], Err("is `x`, which is not a number")),
+        (&[(id, "4294967295"), (count, "16")], Err("there is no shard")),
     ] {
         match (part(variables), expected) {
             (Ok(part), Ok(expected)) => assert_eq!(part, expected),
@@ -560,13 +393,7 @@ fn a_graded_run_in_parts_that_run_at_once_pays_for_the_requests_of_one_run() {
     );
     fs::write(folder.path().join("small.toml"), text).unwrap();
     let path = folder.path();
-    let paid = || {
-        server
-            .requests()
-            .iter()
-            .filter(|it| it.was_answered)
-            .count()
-    };
+    let paid = || server.requests().iter().filter(|it| it.was_answered).count();
     let run = |more: &[&str]| {
         let line = [&["run", "small.toml", "--yes", "--anyway", "-j", "4"], more].concat();
         done(path, &line, 0);
@@ -583,10 +410,8 @@ fn a_graded_run_in_parts_that_run_at_once_pays_for_the_requests_of_one_run() {
     });
     assert_eq!(paid(), alone * 2, "the parts pay for what one run does");
     assert!(server.requests().len() > paid(), "the server refused some");
-    let line: Vec<&str> = ["merge", "--out", "run"]
-        .into_iter()
-        .chain(parts.iter().map(|it| &**it))
-        .collect();
+    let line: Vec<&str> =
+        ["merge", "--out", "run"].into_iter().chain(parts.iter().map(|it| &**it)).collect();
     done(path, &line, 0);
     let [apart, whole] = ["run", "alone/whole"].map(|run| answers(&path.join(run)));
     assert_eq!((apart.len(), &apart), (alone, &whole));
@@ -652,14 +477,7 @@ fn a_sweep_in_parts_chooses_as_one_that_is_not() {
     let text = format!("{SMALL}{}", graded(&server));
     fs::write(path.join("small.toml"), text).unwrap();
     let sweep = |more: &[&str], exit| {
-        let line = [
-            "sweep",
-            "small.toml",
-            "-P",
-            "clear_results.keep_last=1,3",
-            "--json",
-            "--yes",
-        ];
+        let line = ["sweep", "small.toml", "-P", "clear_results.keep_last=1,3", "--json", "--yes"];
         let line: Vec<&str> = line.iter().chain(more).copied().collect();
         let output = command(path, &line).output().unwrap();
         let said = said(&line, &output, exit);
@@ -668,21 +486,11 @@ fn a_sweep_in_parts_chooses_as_one_that_is_not() {
     let expected = sweep(&["--out", "whole/sweep"], 4).0;
     let asked = server.requests().len();
     for part in ["cost:1/2", "cost:2/2"] {
-        sweep(
-            &["--partition", part, "--out", &part.replace([':', '/'], "-")],
-            0,
-        );
+        sweep(&["--partition", part, "--out", &part.replace([':', '/'], "-")], 0);
     }
-    done(
-        path,
-        &["merge", "cost-1-2", "cost-2-2", "--out", "joined"],
-        0,
-    );
+    done(path, &["merge", "cost-1-2", "cost-2-2", "--out", "joined"], 0);
     let tuned = |sweep: &str| {
-        let tuned = fs::read_dir(path.join(sweep).join("tune"))
-            .unwrap()
-            .next()
-            .unwrap();
+        let tuned = fs::read_dir(path.join(sweep).join("tune")).unwrap().next().unwrap();
         bytes(&tuned.unwrap().path())
     };
     assert_eq!(tuned("joined"), tuned("whole/sweep"));
@@ -698,39 +506,13 @@ fn a_sweep_in_parts_chooses_as_one_that_is_not() {
 fn a_sample_is_compared_with_the_baseline_of_all_sessions() {
     let folder = made(&[]);
     let path = folder.path();
-    done(
-        path,
-        &[
-            "run",
-            "small.toml",
-            "--save-baseline",
-            "main",
-            "--out",
-            "all",
-        ],
-        0,
-    );
-    let line = [
-        "run",
-        "small.toml",
-        "--sample",
-        "4",
-        "--baseline",
-        "main",
-        "--out",
-        "few",
-    ];
+    done(path, &["run", "small.toml", "--save-baseline", "main", "--out", "all"], 0);
+    let line = ["run", "small.toml", "--sample", "4", "--baseline", "main", "--out", "few"];
     let said = done(path, &line, 0);
-    assert!(
-        said.contains("left out: 3 sessions: they are not in the sample of 4"),
-        "{said}"
-    );
+    assert!(said.contains("left out: 3 sessions: they are not in the sample of 4"), "{said}");
     let manifest = read_manifest(&path.join("few")).unwrap();
     let ids: Vec<&str> = manifest.sessions.iter().map(|it| &*it.id).collect();
-    assert!(
-        said.contains("is a sample: 3 of 7 sessions of `main` are not compared"),
-        "{said}"
-    );
+    assert!(said.contains("is a sample: 3 of 7 sessions of `main` are not compared"), "{said}");
     assert_eq!(ids.len(), 4);
     let of = |family: &str| ids.iter().filter(|id| id.starts_with(family)).count();
     assert_eq!([of("code-review"), of("debugging")], [2, 2]);

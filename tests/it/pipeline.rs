@@ -34,9 +34,7 @@ fn through(messages: Vec<Message>, stages: &str, window: u64, model: Scripted) -
 /// What fired: `call stage`, in order.
 fn fired(record: &CellRecord) -> Vec<String> {
     let events = record.compactions.iter();
-    events
-        .map(|event| format!("{} {}", event.call, event.stage))
-        .collect()
+    events.map(|event| format!("{} {}", event.call, event.stage)).collect()
 }
 
 /// So many rounds, each reading 4,000 characters.
@@ -66,14 +64,8 @@ fn a_stage_may_wait_for_what_an_earlier_one_did() {
     for (when, calls) in [
         ("{ after = 'clear' }", &[3, 4, 5][..]),
         ("{ unless = 'clear' }", &[0, 1, 2]),
-        (
-            "{ all = [{ unless = 'clear' }, { results_over = 1 }] }",
-            &[2],
-        ),
-        (
-            "{ any = [{ after = 'clear' }, { results_over = 1 }] }",
-            &[2, 3, 4, 5],
-        ),
+        ("{ all = [{ unless = 'clear' }, { results_over = 1 }] }", &[2]),
+        ("{ any = [{ after = 'clear' }, { results_over = 1 }] }", &[2, 3, 4, 5]),
     ] {
         let stages = format!(
             "{CLEAR}[[stage]]\nkind = 'summarize'\nwhen = {when}\n\
@@ -99,10 +91,7 @@ fn what_follows_a_recovery_happens_at_the_refused_call() {
 fn a_stage_that_answers_refusals_alone_knows_of_the_messages_before() {
     let stages = "[overflow]\nstage = 'digest'\nkeep_last_messages = 2";
     let record = through(reads(8), stages, 3_500, Scripted::new());
-    let texts = record
-        .changes
-        .iter()
-        .filter_map(|change| change.after.as_ref());
+    let texts = record.changes.iter().filter_map(|change| change.after.as_ref());
     let texts: Vec<&str> = texts.map(|after| &*after.text).collect();
     assert!(!texts.is_empty());
     for text in texts {
@@ -188,15 +177,8 @@ fn three_failures_in_a_row_are_the_last_attempts() {
     let model = Scripted::new().answers(answers);
     let (record, breaker) = noted(reads(6), stages, model);
     // The first call is none of the summary's: a round has to pass.
-    let expected = [
-        (0, false),
-        (0, false),
-        (1, false),
-        (2, false),
-        (3, true),
-        (3, true),
-        (3, true),
-    ];
+    let expected =
+        [(0, false), (0, false), (1, false), (2, false), (3, true), (3, true), (3, true)];
     assert_eq!(breaker, expected);
     assert_eq!(fired(&record), ["1 summarize"]);
     assert_eq!(tried(&record), [2, 3, 4]);
@@ -314,10 +296,7 @@ fn a_gain_that_is_too_small_and_a_turn_that_had_its_share_change_nothing() {
     };
     // Each clears 1,000 tokens, of 2,000 at first.
     assert_eq!(run("min_gain_fraction = 0.4", reads(4)).len(), 3);
-    assert_eq!(
-        run("min_gain_fraction = 0.9", reads(4)),
-        Vec::<String>::new()
-    );
+    assert_eq!(run("min_gain_fraction = 0.9", reads(4)), Vec::<String>::new());
     let mut turns = reads(4);
     turns.extend(reads(3));
     let typed = "[[stage]]\nkind = 'clear_results'\nkeep_last = 1\nwhen = 'typed'";
@@ -325,12 +304,7 @@ fn a_gain_that_is_too_small_and_a_turn_that_had_its_share_change_nothing() {
     assert_eq!(fired(&record), ["5 clear_results"]);
     assert_eq!(
         run("max_per_turn = 2", turns),
-        [
-            "2 clear_results",
-            "3 clear_results",
-            "5 clear_results",
-            "6 clear_results"
-        ]
+        ["2 clear_results", "3 clear_results", "5 clear_results", "6 clear_results"]
     );
 }
 
@@ -353,16 +327,9 @@ fn what_was_asked_for_ahead_is_there_when_it_is_wanted() {
     let record = run(6, 200_000, &stages(""));
     // Over 2,500 tokens from the third result on, over 4,500 from the fifth. What came in between stays: two rounds,
     // so that the next request is due at the call after the next.
-    assert_eq!(
-        asked(&record),
-        [(3, Purpose::Background), (6, Purpose::Background)]
-    );
+    assert_eq!(asked(&record), [(3, Purpose::Background), (6, Purpose::Background)]);
     assert_eq!(fired(&record), ["5 summarize"]);
-    assert!(
-        record.compactions[0]
-            .reason
-            .ends_with("asked for before call 3")
-    );
+    assert!(record.compactions[0].reason.ends_with("asked for before call 3"));
     assert!(record.compactions[0].after > Tokens(2_000));
     // A refused prompt takes what is there.
     let record = run(4, 4_000, &stages(""));
@@ -372,17 +339,9 @@ fn what_was_asked_for_ahead_is_there_when_it_is_wanted() {
     );
     // What was changed since is no longer what was asked about: it is asked again.
     let clears = "[[stage]]\nkind = 'clear_results'\nkeep_last = 1\nwhen = { results_over = 3 }\n";
-    let record = run(
-        4,
-        200_000,
-        &format!("{clears}{}", stages("").replace("2_500", "1_500")),
-    );
+    let record = run(4, 200_000, &format!("{clears}{}", stages("").replace("2_500", "1_500")));
     assert_eq!(asked(&record)[..1], [(2, Purpose::Background)]);
-    assert!(
-        fired(&record)
-            .iter()
-            .all(|event| event.ends_with("clear_results"))
-    );
+    assert!(fired(&record).iter().all(|event| event.ends_with("clear_results")));
     // One that fails is a failed attempt, and the history stays.
     let record = through(reads(4), &stages(""), 200_000, Scripted::new());
     assert_eq!(tried(&record), [3, 4]);

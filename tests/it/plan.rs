@@ -32,10 +32,8 @@ fn both(text: &str, folder: &Path) -> Vec<(ForecastCell, CellRecord)> {
     })
     .unwrap();
     let cells = run_in(out.path(), &plan, 2).1.cells;
-    let recorded: Vec<CellRecord> = cells
-        .into_iter()
-        .filter(|cell| cell.strategy != "empty")
-        .collect();
+    let recorded: Vec<CellRecord> =
+        cells.into_iter().filter(|cell| cell.strategy != "empty").collect();
     assert_eq!(forecast.len(), recorded.len(), "a cell is missing");
     let found = |cell: &ForecastCell| {
         let key = cell.record.key();
@@ -64,11 +62,7 @@ fn check(text: &str, folder: &Path) -> usize {
         // Whatever was asked of a model may be that long, and no longer.
         for (number, longest) in &forecast.asks {
             let call = &recorded.model_calls[*number];
-            assert!(
-                call.usage.output <= *longest,
-                "{}: {call:?}",
-                recorded.key()
-            );
+            assert!(call.usage.output <= *longest, "{}: {call:?}", recorded.key());
         }
     }
     pairs.len()
@@ -124,23 +118,13 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
     let json = proctor(folder.path(), &["run", "--dry-run", "small.toml", "--json"]);
     assert!(json.status.success(), "{json:?}");
     let plan: Value = serde_json::from_slice(&json.stdout).unwrap();
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        1,
-        "a plan writes nothing"
-    );
-    let run = proctor(
-        folder.path(),
-        &["run", "small.toml", "--out", "run", "-o", "r.json"],
-    );
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "a plan writes nothing");
+    let run = proctor(folder.path(), &["run", "small.toml", "--out", "run", "-o", "r.json"]);
     assert!(run.status.success(), "{run:?}");
     let report: Value =
         serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     let sections = report["sections"].as_array().unwrap();
-    let costs = sections
-        .iter()
-        .find(|it| it["id"] == "cost_by_scheme")
-        .unwrap();
+    let costs = sections.iter().find(|it| it["id"] == "cost_by_scheme").unwrap();
     let columns: Vec<&str> = costs["table"]["columns"]
         .as_array()
         .unwrap()
@@ -176,10 +160,7 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
             ] {
                 assert_eq!(&value(row, column)["tokens"], figure, "{arm:?} {column}");
             }
-            assert_eq!(
-                cost["input_equivalents"]["low"],
-                cost["input_equivalents"]["high"]
-            );
+            assert_eq!(cost["input_equivalents"]["low"], cost["input_equivalents"]["high"]);
             let dollars = cost["dollars"]["expected"].as_f64().unwrap();
             // The report says no bill of a strategy that dies in every session.
             if arm["broken"] == arm["cells"] {
@@ -207,20 +188,14 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
     let reference = cells.iter().filter(|cell| cell.strategy == "full");
     let asked = reference.flat_map(|cell| &cell.probes);
     let planted = asked.filter(|item| is_planted(item.kind)).count();
-    assert!(
-        (2.0 * items - planted as f64).abs() < 1e-9,
-        "{items} {planted}"
-    );
+    assert!((2.0 * items - planted as f64).abs() < 1e-9, "{items} {planted}");
 }
 
 #[test]
 fn a_plan_is_readable_and_says_that_nothing_is_spent() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("small.toml"), SMALL).unwrap();
-    let shown = proctor(
-        folder.path(),
-        &["run", "--dry-run", "small.toml", "--tables"],
-    );
+    let shown = proctor(folder.path(), &["run", "--dry-run", "small.toml", "--tables"]);
     assert!(shown.status.success(), "{shown:?}");
     let text = String::from_utf8(shown.stdout).unwrap();
     for part in [
@@ -269,11 +244,7 @@ fn a_plan_knows_what_readers_and_judges_will_be_asked() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
     let text = fs::read_to_string(folder.join("graded.toml")).unwrap();
     let is_asked = |line: &&str| !line.starts_with("cassette =") && !line.starts_with("replay =");
-    let text: String = text
-        .lines()
-        .filter(is_asked)
-        .flat_map(|line| [line, "\n"])
-        .collect();
+    let text: String = text.lines().filter(is_asked).flat_map(|line| [line, "\n"]).collect();
     let mut judged = 0;
     for (forecast, recorded) in both(&text, &folder) {
         let key = recorded.key();

@@ -24,9 +24,7 @@ fn model(fails: Range<usize>) -> impl Fn(usize, &Request) -> Answer + Send + Syn
         Purpose::Recovery => Ok(response("<summary>\nRECOVERED\n</summary>")),
         Purpose::Background => Ok(response("NOTES")),
         _ if fails.contains(&number) => Err(CallFailure::SERVER),
-        _ => Ok(response(
-            "<analysis>\nthoughts\n</analysis>\n<summary>\nSUMMARY\n</summary>",
-        )),
+        _ => Ok(response("<analysis>\nthoughts\n</analysis>\n<summary>\nSUMMARY\n</summary>")),
     }
 }
 
@@ -51,22 +49,14 @@ fn told(walk: &Walk) -> String {
             let failure = asked.failure.iter().map(|failure| format!(", {failure}"));
             let _ = writeln!(out, "{}", failure.collect::<String>());
         }
-        for failure in record
-            .failures
-            .iter()
-            .filter(|failure| failure.call == call)
-        {
+        for failure in record.failures.iter().filter(|failure| failure.call == call) {
             let _ = writeln!(out, "  {} failed: {}", failure.stage, failure.error);
         }
         let mut fired = false;
         for event in record.compactions.iter().filter(|event| event.call == call) {
             fired = true;
             let (before, after) = (event.before, event.after);
-            let _ = writeln!(
-                out,
-                "  {}: {}, {before} to {after}",
-                event.stage, event.reason
-            );
+            let _ = writeln!(out, "  {}: {}, {before} to {after}", event.stage, event.reason);
         }
         let context = &walk.contexts[call];
         if fired {
@@ -219,9 +209,7 @@ fn named_models(value: &toml::Value) -> Vec<&str> {
     match value {
         toml::Value::Table(table) => {
             let own = table.get("model").and_then(toml::Value::as_str);
-            own.into_iter()
-                .chain(table.values().flat_map(named_models))
-                .collect()
+            own.into_iter().chain(table.values().flat_map(named_models)).collect()
         }
         toml::Value::Array(items) => items.iter().flat_map(named_models).collect(),
         _ => Vec::new(),
@@ -235,17 +223,12 @@ fn no_preset_is_billed_at_the_price_of_a_model_that_is_gone() {
     let mut fast = 0;
     for (preset, text) in PRESETS {
         let file: toml::Value = toml::from_str(text).unwrap();
-        for named in named_models(&file)
-            .into_iter()
-            .filter(|named| *named != "same")
-        {
+        for named in named_models(&file).into_iter().filter(|named| *named != "same") {
             fast += usize::from(named == FAST);
             for provider in prices.lists() {
                 let meant = provider.fast.as_deref().filter(|_| named == FAST);
                 let model = meant.unwrap_or(named);
-                let (list, price) = prices
-                    .of(model)
-                    .unwrap_or_else(|| panic!("{preset}: {model}"));
+                let (list, price) = prices.of(model).unwrap_or_else(|| panic!("{preset}: {model}"));
                 assert!(list.serves(price), "{preset}: {model} was retired");
             }
         }

@@ -10,20 +10,11 @@ use tempfile::TempDir;
 
 fn run(folder: &Path, columns: Option<&str>, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proctor"));
-    for name in [
-        "PROCTOR_COUNTER",
-        "PROCTOR_SEED",
-        "PROCTOR_WINDOW",
-        "COLUMNS",
-    ] {
+    for name in ["PROCTOR_COUNTER", "PROCTOR_SEED", "PROCTOR_WINDOW", "COLUMNS"] {
         command.env_remove(name);
     }
     command.envs(columns.map(|columns| ("COLUMNS", columns)));
-    command
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .unwrap()
+    command.current_dir(folder).args(arguments).output().unwrap()
 }
 
 const SMALL: &str = "name = 'small'\n[window]\ntokens = 12_000\n\
@@ -88,22 +79,13 @@ fn facts_are_printed_for_programs_as_well() {
         ("budget --preset codex", "stages"),
         ("sessions generate list", "families"),
         ("sessions generate ci-agent --rounds 5", "sessions"),
-        (
-            "sessions generate ci-agent --describe --rounds 5 --count 1",
-            "rows",
-        ),
-        (
-            "inspect --synthetic code-review:1:6 --strategy none --at 3",
-            "prompt_tokens",
-        ),
+        ("sessions generate ci-agent --describe --rounds 5 --count 1", "rows"),
+        ("inspect --synthetic code-review:1:6 --strategy none --at 3", "prompt_tokens"),
         ("report one", "format"),
         ("cache list cassette.jsonl", "cassettes"),
         ("cache verify cassette.jsonl", "cassettes"),
         ("compare one two --allow-different", "comparisons"),
-        (
-            "compare --gate two --baseline main --allow-different",
-            "ending",
-        ),
+        ("compare --gate two --baseline main --allow-different", "ending"),
         ("baseline list", "baselines"),
         ("baseline show main", "sessions"),
         (&format!("sessions facts --show {TRUTH}"), "probes"),
@@ -122,16 +104,9 @@ fn facts_are_printed_for_programs_as_well() {
         let output = run(folder.path(), None, &typed);
         let printed: Value = serde_json::from_slice(&output.stdout)
             .unwrap_or_else(|error| panic!("{arguments}: {error}: {output:?}"));
-        assert!(
-            !printed[key].is_null(),
-            "{arguments}: no `{key}` in {printed:#}"
-        );
+        assert!(!printed[key].is_null(), "{arguments}: no `{key}` in {printed:#}");
     }
-    let output = run(
-        folder.path(),
-        None,
-        &["run", "small.toml", "--out", "one", "--json"],
-    );
+    let output = run(folder.path(), None, &["run", "small.toml", "--out", "one", "--json"]);
     for line in String::from_utf8(output.stdout).unwrap().lines() {
         let message: Value = serde_json::from_str(line).unwrap();
         assert!(message["type"].is_string(), "{line}");
@@ -142,44 +117,20 @@ fn facts_are_printed_for_programs_as_well() {
 fn an_import_as_json_says_what_its_lines_say_and_fits_its_schema() {
     let folder = folder();
     let path = folder.path();
-    let lines = run(
-        path,
-        None,
-        &["sessions", "import", "recorded", "-o", "a", "--redact"],
-    );
+    let lines = run(path, None, &["sessions", "import", "recorded", "-o", "a", "--redact"]);
     let line = String::from_utf8(lines.stdout).unwrap();
     let counted = "recorded/chat.json: openai-chat, 1 session, 4 messages, 2 calls, 1 tool use, \
                    1 result, 0 orphans, ";
     let left_out = "not recorded: system prompt and tools; redacted: home × 1\n";
-    assert!(
-        line.starts_with(counted) && line.ends_with(left_out),
-        "{line}"
-    );
+    assert!(line.starts_with(counted) && line.ends_with(left_out), "{line}");
     let said = String::from_utf8(lines.stderr).unwrap();
-    assert!(
-        said.contains("wrote 1 session of 1 recording to `a`"),
-        "{said}"
-    );
-    let typed = [
-        "sessions",
-        "import",
-        "recorded",
-        "absent.json",
-        "-o",
-        "b",
-        "--redact",
-        "--json",
-    ];
+    assert!(said.contains("wrote 1 session of 1 recording to `a`"), "{said}");
+    let typed = ["sessions", "import", "recorded", "absent.json", "-o", "b", "--redact", "--json"];
     let json = run(path, None, &typed);
     assert_eq!(json.status.code(), Some(3), "{json:?}");
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     let one = &json["recordings"][0];
-    for (key, value) in [
-        ("messages", 4),
-        ("calls", 2),
-        ("tool_uses", 1),
-        ("results", 1),
-    ] {
+    for (key, value) in [("messages", 4), ("calls", 2), ("tool_uses", 1), ("results", 1)] {
         assert_eq!(one[key], value, "{key}: {one:#}");
     }
     assert_eq!(one["redacted"]["home"], 1);
@@ -207,28 +158,14 @@ fn what_does_nothing_is_said() {
     .unwrap();
     for (arguments, note) in [
         (
-            &[
-                "doctor",
-                "twice.toml",
-                "--set",
-                "observation-masking.clear_results.keep_last=4",
-            ][..],
+            &["doctor", "twice.toml", "--set", "observation-masking.clear_results.keep_last=4"][..],
             "makes two strategies alike; they are run once",
         ),
         (
             &["doctor", "small.toml", "--strategy", "tail@0"][..],
             "note: `tail@0` has a budget of 0 tokens",
         ),
-        (
-            &[
-                "sessions",
-                "facts",
-                "made/session.jsonl",
-                "-o",
-                "facts.json",
-            ],
-            "wrote `facts.json`",
-        ),
+        (&["sessions", "facts", "made/session.jsonl", "-o", "facts.json"], "wrote `facts.json`"),
     ] {
         if arguments[0] == "sessions" {
             fs::create_dir_all(path.join("made")).unwrap();
@@ -261,9 +198,7 @@ fn options_are_called_the_same_in_every_command() {
         let names = commands.filter(|line| !line.starts_with("   "));
         let names = names.filter_map(|line| line.split_whitespace().next());
         let names = names.filter(|name| *name != "help");
-        names
-            .map(|name| format!("{typed} {name}").trim().to_owned())
-            .collect()
+        names.map(|name| format!("{typed} {name}").trim().to_owned()).collect()
     };
     let mut commands = Vec::new();
     for command in below("") {
@@ -281,21 +216,11 @@ fn options_are_called_the_same_in_every_command() {
             let long = format!("{long} ");
             help.lines().any(|line| format!("{line} ").contains(&long))
         };
-        assert_eq!(
-            has(" --json"),
-            !WITHOUT_JSON.contains(&command.as_str()),
-            "{command}"
-        );
-        for (short, long) in [
-            ("-o, ", "--output"),
-            ("-y, ", "--yes"),
-            ("-f, ", "--force"),
-            ("-j, ", "--jobs"),
-        ] {
-            let lines = help
-                .lines()
-                .map(str::trim)
-                .filter(|line| line.starts_with('-'));
+        assert_eq!(has(" --json"), !WITHOUT_JSON.contains(&command.as_str()), "{command}");
+        for (short, long) in
+            [("-o, ", "--output"), ("-y, ", "--yes"), ("-f, ", "--force"), ("-j, ", "--jobs")]
+        {
+            let lines = help.lines().map(str::trim).filter(|line| line.starts_with('-'));
             for line in lines.filter(|line| line.split_whitespace().any(|word| word == long)) {
                 assert!(line.starts_with(short), "{command}: {line}");
             }
@@ -327,10 +252,7 @@ fn what_people_read_is_as_wide_as_their_terminal() {
         let narrow = String::from_utf8(narrow.stdout).unwrap();
         let too_wide = narrow.lines().find(|line| {
             // A word that is wider than its column stays whole.
-            let longest = line
-                .split_whitespace()
-                .map(|word| word.chars().count())
-                .max();
+            let longest = line.split_whitespace().map(|word| word.chars().count()).max();
             line.chars().count() > 80 && longest.is_some_and(|longest| longest <= 28)
         });
         assert_eq!(too_wide, None, "{arguments}");
@@ -376,9 +298,7 @@ fn parts(word: &str) -> Vec<String> {
 #[test]
 fn no_table_breaks_a_number_or_a_word_whatever_the_width() {
     let folder = folder();
-    let scenario = SMALL
-        .replace("count = 2", "count = 3")
-        .replace("rounds = 12", "rounds = 30")
+    let scenario = SMALL.replace("count = 2", "count = 3").replace("rounds = 12", "rounds = 30")
         + "[[strategies]]\npreset = 'learn-claude-code-s08'\n[[strategies]]\npreset = 'none'\n\
            [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.every = 3, clear_results.keep_last = 4 }\n";
     fs::write(folder.path().join("wide.toml"), scenario).unwrap();
@@ -390,15 +310,8 @@ fn no_table_breaks_a_number_or_a_word_whatever_the_width() {
         String::from_utf8(output.stdout).unwrap()
     };
     let whole = at("1000");
-    for section in [
-        "Retention by age",
-        "Broken rules of the provider",
-        "Cells that ended early",
-    ] {
-        assert!(
-            whole.lines().any(|line| line == section),
-            "{section}: {whole}"
-        );
+    for section in ["Retention by age", "Broken rules of the provider", "Cells that ended early"] {
+        assert!(whole.lines().any(|line| line == section), "{section}: {whole}");
     }
     let words = |text: &str| -> Vec<String> {
         let signs = ['(', ')', ',', ';'];
@@ -457,9 +370,6 @@ fn runs_of_a_folder_are_listed_where_it_is_none() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(3));
     for name in ["one", "two"] {
-        assert!(
-            said.lines().any(|line| line.trim() == format!("./{name}")),
-            "{said}"
-        );
+        assert!(said.lines().any(|line| line.trim() == format!("./{name}")), "{said}");
     }
 }

@@ -70,16 +70,8 @@ fn full_keeps_every_kind_and_empty_none() {
                 _ => (Fate::Kept, 1.0),
             };
             let name = format!("{family} {seed} {} at {} %", kept.probe, kept.percent);
-            assert_eq!(
-                (kept.survival.fate, kept.survival.score),
-                (fate, score),
-                "{name}"
-            );
-            assert_eq!(
-                (gone.survival.fate, gone.survival.score),
-                (Fate::Lost, 0.0),
-                "{name}"
-            );
+            assert_eq!((kept.survival.fate, kept.survival.score), (fate, score), "{name}");
+            assert_eq!((gone.survival.fate, gone.survival.score), (Fate::Lost, 0.0), "{name}");
             assert_eq!(kept.survival.compacted_score, None, "{name}");
         }
     }

@@ -31,12 +31,7 @@ fn scheme(reuse: Reuse) -> CacheScheme {
     CacheScheme {
         name: "tried".to_owned(),
         reuse,
-        rates: Rates {
-            write: Some(1_250),
-            read: 100,
-            output: 5_000,
-            long_prompts: None,
-        },
+        rates: Rates { write: Some(1_250), read: 100, output: 5_000, long_prompts: None },
         breakpoints: 4,
         look_back: Some(4),
         ttl_seconds: Some(300),
@@ -55,11 +50,7 @@ struct Prompt {
 impl Prompt {
     fn of(context: &Context) -> Self {
         let counts = contexts::counts();
-        let mut prompt = Self {
-            blocks: Vec::new(),
-            positions: Vec::new(),
-            ends: Vec::new(),
-        };
+        let mut prompt = Self { blocks: Vec::new(), positions: Vec::new(), ends: Vec::new() };
         let mut last = None;
         for entry in context.entries() {
             let message = &entry.message;
@@ -87,10 +78,7 @@ impl Prompt {
     }
 
     fn until(&self, blocks: usize) -> Tokens {
-        self.blocks[..blocks]
-            .iter()
-            .map(|(_, tokens)| *tokens)
-            .sum()
+        self.blocks[..blocks].iter().map(|(_, tokens)| *tokens).sum()
     }
 
     fn begins_like(&self, other: &[(String, Tokens)]) -> bool {
@@ -119,10 +107,7 @@ impl Memory {
                     let pairs = prompt.blocks.iter().zip(*other);
                     pairs.take_while(|(own, other)| own == other).count()
                 };
-                (
-                    live.iter().map(common).max().unwrap_or(0),
-                    prompt.blocks.len(),
-                )
+                (live.iter().map(common).max().unwrap_or(0), prompt.blocks.len())
             }
             Reuse::Breakpoints => {
                 let position = |length: usize| {
@@ -152,10 +137,7 @@ impl Memory {
         };
         let prefixes = ends.iter().map(|end| (prompt.blocks[..*end].to_vec(), now));
         self.kept.extend(prefixes.collect::<Vec<_>>());
-        Split {
-            read,
-            written: prompt.until(last) - read,
-        }
+        Split { read, written: prompt.until(last) - read }
     }
 }
 
@@ -452,17 +434,13 @@ proptest! {
 
 /// What the reference of a session, and one strategy, leave in the records.
 fn replayed(session: Session, strategy: Option<&str>) -> CellRecord {
-    let schemes = Prices::built_in()
-        .unwrap()
-        .schemes("anthropic", session.model());
+    let schemes = Prices::built_in().unwrap().schemes("anthropic", session.model());
     replayed_under(schemes, session, strategy)
 }
 
 /// The same, as billed by Anthropic with the cache of five minutes.
 fn replayed_as_billed(session: Session, strategy: Option<&str>) -> CellRecord {
-    let mut schemes = Prices::built_in()
-        .unwrap()
-        .schemes("anthropic", session.model());
+    let mut schemes = Prices::built_in().unwrap().schemes("anthropic", session.model());
     schemes.sort_by_key(|scheme| scheme.name != "anthropic-5m");
     replayed_under(schemes, session, strategy)
 }
@@ -502,11 +480,7 @@ fn replayed_under(
 }
 
 fn work() -> Session {
-    let recipe = Recipe {
-        length: Length::Rounds(40),
-        seed: 2,
-        ..Recipe::default()
-    };
+    let recipe = Recipe { length: Length::Rounds(40), seed: 2, ..Recipe::default() };
     let counts = contexts::counts();
     generate(&recipe, &counts).unwrap().session
 }
@@ -519,12 +493,7 @@ fn a_summary_asked_for_at_the_end_of_the_agents_prompt_reads_its_cache() {
         assert!(!record.model_calls.is_empty());
         for cache in &record.prompt_cache {
             let read = cache.strategy_read.iter().any(|read| *read > Tokens::ZERO);
-            assert_eq!(
-                read,
-                reads && cache.scheme != "none",
-                "{mode} {}",
-                cache.scheme
-            );
+            assert_eq!(read, reads && cache.scheme != "none", "{mode} {}", cache.scheme);
         }
     };
     check("append", true);
@@ -543,10 +512,7 @@ fn a_summary_that_another_model_writes_reads_no_cache_and_has_its_price() {
             let expected = if elsewhere { calls } else { 0 };
             assert_eq!(cache.other_models.len(), expected, "{model}");
             let mut prices = cache.other_models.values();
-            assert!(
-                prices.all(|price| price.map(|price| price.input) == input),
-                "{model}"
-            );
+            assert!(prices.all(|price| price.map(|price| price.input) == input), "{model}");
             assert_eq!(cache.strategy_read, [], "{model}");
         }
     };
@@ -560,10 +526,8 @@ fn a_summary_that_another_model_writes_reads_no_cache_and_has_its_price() {
 #[test]
 fn a_breakpoint_at_the_mask_saves_what_the_usual_ones_waste() {
     let costs = |name: &str| -> Vec<(Placement, u64)> {
-        let (full, own) = (
-            replayed_as_billed(work(), None),
-            replayed_as_billed(work(), Some(name)),
-        );
+        let (full, own) =
+            (replayed_as_billed(work(), None), replayed_as_billed(work(), Some(name)));
         let costs = SchemeCost::of(&own, &full);
         assert_eq!(costs[0].scheme, "anthropic-5m");
         let placed = Placement::ALL.into_iter().filter_map(|placement| {
@@ -573,18 +537,12 @@ fn a_breakpoint_at_the_mask_saves_what_the_usual_ones_waste() {
         });
         placed.collect()
     };
-    let [
-        (_, usual),
-        (Placement::Edge, edge),
-        (Placement::Ideal, ideal),
-    ] = costs("observation-masking")[..]
+    let [(_, usual), (Placement::Edge, edge), (Placement::Ideal, ideal)] =
+        costs("observation-masking")[..]
     else {
         panic!("three placements");
     };
-    assert!(
-        usual > 130 && edge < usual - 20 && ideal <= edge,
-        "{usual} {edge} {ideal}"
-    );
+    assert!(usual > 130 && edge < usual - 20 && ideal <= edge, "{usual} {edge} {ideal}");
     // A strategy that names no edge has the usual breakpoints there.
     let placements = costs("codex").into_iter().map(|(placement, _)| placement);
     let placements: Vec<Placement> = placements.collect();
@@ -606,20 +564,14 @@ fn every_break_of_a_cache_names_what_broke_it() {
     assert_eq!(causes("anthropic-1h"), ["clear_results"]);
     let full = replayed(work(), None);
     for cache in &full.prompt_cache {
-        assert!(
-            cache.breaks.keys().all(|cause| cause == "expired"),
-            "{cache:?}"
-        );
+        assert!(cache.breaks.keys().all(|cause| cause == "expired"), "{cache:?}");
     }
 }
 
 #[test]
 fn of_two_stages_the_one_that_cut_deeper_broke_the_cache() {
     let mut messages = vec![typed("go")];
-    for (at, tool) in ["Read", "Bash", "Read", "Bash", "Read", "Bash"]
-        .into_iter()
-        .enumerate()
-    {
+    for (at, tool) in ["Read", "Bash", "Read", "Bash", "Read", "Bash"].into_iter().enumerate() {
         let id = format!("t{at}");
         messages.push(asks(&id, tool, "a"));
         messages.push(answers(&id, &format!("{at:04} ").repeat(1_600)));
@@ -648,11 +600,7 @@ fn of_two_stages_the_one_that_cut_deeper_broke_the_cache() {
         assert_eq!(record.compactions.len(), 2, "{stages}");
         for cache in &record.prompt_cache {
             let causes: Vec<&str> = cache.breaks.keys().map(String::as_str).collect();
-            let expected = if cache.scheme == "none" {
-                vec![]
-            } else {
-                vec!["deep"]
-            };
+            let expected = if cache.scheme == "none" { vec![] } else { vec!["deep"] };
             assert_eq!(causes, expected, "{} {stages}", cache.scheme);
         }
     }
@@ -664,10 +612,8 @@ fn shared_recordings_say_they_read_what_the_simulator_reads() {
         let Some(folder) = shared::folder(&format!("sessions/{folder}")) else {
             return;
         };
-        let mut files: Vec<_> = std::fs::read_dir(folder)
-            .unwrap()
-            .map(|file| file.unwrap().path())
-            .collect();
+        let mut files: Vec<_> =
+            std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
         files.sort();
         let sessions = files.iter().flat_map(|file| import::load(file).unwrap());
         let mut errors = Vec::new();
@@ -676,14 +622,8 @@ fn shared_recordings_say_they_read_what_the_simulator_reads() {
             let Some(observed) = record.observed_cache else {
                 continue;
             };
-            let billed = observed
-                .billed
-                .cache_read
-                .share_of(observed.billed.prompt())
-                .unwrap();
-            let simulated = observed
-                .share(observed.simulated[scheme].cache_read)
-                .unwrap();
+            let billed = observed.billed.cache_read.share_of(observed.billed.prompt()).unwrap();
+            let simulated = observed.share(observed.simulated[scheme].cache_read).unwrap();
             println!(
                 "{:<50} {:>4} calls, billed {:>5.1} %, simulated {:>5.1} %",
                 record.session,

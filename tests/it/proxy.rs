@@ -203,18 +203,10 @@ fn a_stream_passes_unchanged_and_is_kept_whole() {
     assert!(heard.starts_with("HTTP/1.1 200 OK\r\n"), "{heard}");
     assert_eq!(unchunked(&heard), events("heard hello"));
     assert_eq!(failed, Vec::<String>::new());
-    let [(request, response)] = &kept[..] else {
-        panic!("one request")
-    };
+    let [(request, response)] = &kept[..] else { panic!("one request") };
     assert_eq!(request["messages"][0]["content"], "hello");
-    assert_eq!(
-        response["content"],
-        json!([{"type": "text", "text": "heard hello"}])
-    );
-    assert_eq!(
-        response["usage"],
-        json!({"input_tokens": 9, "output_tokens": 5})
-    );
+    assert_eq!(response["content"], json!([{"type": "text", "text": "heard hello"}]));
+    assert_eq!(response["usage"], json!({"input_tokens": 9, "output_tokens": 5}));
 }
 
 #[test]
@@ -276,10 +268,7 @@ fn what_is_no_answer_passes_and_is_not_kept() {
         assert!(ask(proxy, &post("/v1/models", "{}")).ends_with("{}"));
     });
     assert_eq!(kept, []);
-    assert_eq!(
-        failed,
-        ["the API answered with status 529", "the answer broke off"]
-    );
+    assert_eq!(failed, ["the API answered with status 529", "the answer broke off"]);
 }
 
 #[test]
@@ -351,19 +340,9 @@ fn a_page_of_the_web_and_a_path_out_of_the_api_are_refused() {
         let page = "origin: https://page.example\r\n";
         check("/v1/models", page, "HTTP/1.1 403");
         check("/v1/models", "origin: null\r\n", "HTTP/1.1 403");
-        check(
-            "/v1/models",
-            "origin: http://localhost:3000\r\n",
-            "HTTP/1.1 200",
-        );
+        check("/v1/models", "origin: http://localhost:3000\r\n", "HTTP/1.1 200");
         check("/v1/models", "host: rebound.example\r\n", "HTTP/1.1 421");
-        for path in [
-            "/../admin",
-            "/v1/%2E%2e/../admin",
-            "/v1/..%2fadmin",
-            "/a\\..\\b",
-            "/\\evil",
-        ] {
+        for path in ["/../admin", "/v1/%2E%2e/../admin", "/v1/..%2fadmin", "/a\\..\\b", "/\\evil"] {
             check(path, "", "HTTP/1.1 400");
         }
         let heard = check("//elsewhere/v1/models", "", "HTTP/1.1 200");
@@ -378,19 +357,10 @@ fn a_page_of_the_web_and_a_path_out_of_the_api_are_refused() {
 #[test]
 fn an_address_with_a_key_in_it_is_refused_and_not_repeated() {
     let listen = "127.0.0.1:0".parse().unwrap();
-    for wrong in [
-        "localhost:80",
-        "ftp://x",
-        "http://key@x",
-        "http://x?key=1",
-        "",
-    ] {
+    for wrong in ["localhost:80", "ftp://x", "http://key@x", "http://x?key=1", ""] {
         let error = Proxy::bind(listen, wrong).unwrap_err().to_string();
         // What was given may hold a key.
-        assert!(
-            !error.contains("key@") && !error.contains("key=1"),
-            "{error}"
-        );
+        assert!(!error.contains("key@") && !error.contains("key=1"), "{error}");
     }
 }
 
@@ -434,11 +404,7 @@ fn a_recorded_conversation_is_a_session_without_keys() {
                 format!("data: {event}\r\n\r\n")
             };
             let stream = event("heard ", Value::Null) + &event("it", json!("STOP"));
-            return vec![
-                STREAM.as_bytes().to_vec(),
-                chunk(&stream),
-                b"0\r\n\r\n".to_vec(),
-            ];
+            return vec![STREAM.as_bytes().to_vec(), chunk(&stream), b"0\r\n\r\n".to_vec()];
         }
         if request.starts_with("POST /v1/messages") {
             return echo(request);
@@ -470,21 +436,13 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     ask(proxy, &post("/v1/chat/completions", &deep));
     ask(proxy, &post("/v1/responses", "{}"));
     let said = recorded(program);
-    assert!(
-        said.contains("6 requests in 3 sessions; 0 failed"),
-        "{said}"
-    );
+    assert!(said.contains("6 requests in 3 sessions; 0 failed"), "{said}");
     let left_out = ".chat.jsonl`: line 2 is nested deeper than 127 levels and is left out: 1";
     assert!(said.contains(left_out), "{said}");
     let odd = "its requests are in no session: ";
-    assert!(
-        said.contains(odd) && said.contains(".responses.jsonl"),
-        "{said}"
-    );
-    let mut files: Vec<_> = std::fs::read_dir(out.path())
-        .unwrap()
-        .map(|file| file.unwrap().path())
-        .collect();
+    assert!(said.contains(odd) && said.contains(".responses.jsonl"), "{said}");
+    let mut files: Vec<_> =
+        std::fs::read_dir(out.path()).unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
     assert_eq!(files.len(), 7);
     for file in &files {
@@ -505,16 +463,10 @@ fn a_recorded_conversation_is_a_session_without_keys() {
         .collect();
     let of = |wanted: usize| sessions.iter().find(|it| it.messages().len() == wanted);
     let other = of(2).unwrap();
-    assert_eq!(
-        other.message(0).content(),
-        [ContentBlock::Text("hello to you".into())]
-    );
+    assert_eq!(other.message(0).content(), [ContentBlock::Text("hello to you".into())]);
     assert_eq!(ended(".contents.jsonl").len(), 1);
     let contents = of(6).unwrap();
-    assert_eq!(
-        contents.message(5).content(),
-        [ContentBlock::Text("heard it".into())]
-    );
+    assert_eq!(contents.message(5).content(), [ContentBlock::Text("heard it".into())]);
     let session = of(4).unwrap();
     assert_eq!(session.messages().len(), 4);
     assert_eq!(session.calls(), [1, 3]);
@@ -552,12 +504,7 @@ fn a_page_is_made_for_each_load_and_only_under_its_own_name() {
     let own = address.to_string();
     let local = format!("localhost:{}", address.port());
     for (request, host, status, body) in [
-        (
-            "GET /?session=a%20b/c",
-            own.as_str(),
-            200,
-            "<p>load 1 Some(\"a b/c\")",
-        ),
+        ("GET /?session=a%20b/c", own.as_str(), 200, "<p>load 1 Some(\"a b/c\")"),
         ("GET /", "evil.example", 421, "another host"),
         ("GET /", "127.0.0.1", 421, "another host"),
         ("GET /run.json", &own, 404, "only one page"),

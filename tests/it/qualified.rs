@@ -110,13 +110,7 @@ fn what_the_reader_knows_without_the_context_does_not_qualify_and_is_listed() {
     let asked = recalled(&first);
     assert!(asked.len() >= 2, "{asked:?}");
     let is_unasked = |item: &ProbeRecord| item.qualifying.is_none();
-    assert!(
-        first
-            .cells
-            .iter()
-            .flat_map(|cell| &cell.probes)
-            .all(is_unasked)
-    );
+    assert!(first.cells.iter().flat_map(|cell| &cell.probes).all(is_unasked));
 
     let folder = tempfile::tempdir().unwrap();
     let known = asked[0].0.clone();
@@ -137,40 +131,21 @@ fn what_the_reader_knows_without_the_context_does_not_qualify_and_is_listed() {
         .map(|row| text(row, 4))
         .collect();
     assert!(!why.is_empty());
-    assert!(
-        why.iter()
-            .all(|why| why.contains("right without a context")),
-        "{why:?}"
-    );
+    assert!(why.iter().all(|why| why.contains("right without a context")), "{why:?}");
     // All other kinds are answered with "not in context", and listed for it; decoys qualify.
     let kinds: Vec<String> = listed.iter().map(|row| text(row, 1)).collect();
-    assert!(
-        !kinds.iter().any(|kind| kind.contains("decoy")),
-        "{kinds:?}"
-    );
-    assert!(
-        kinds.iter().any(|kind| kind.contains("constraint")),
-        "{kinds:?}"
-    );
+    assert!(!kinds.iter().any(|kind| kind.contains("decoy")), "{kinds:?}");
+    assert!(kinds.iter().any(|kind| kind.contains("constraint")), "{kinds:?}");
     // On an account of its own, in the cassette too.
     let metered = by_purpose(&second.cells);
     let anchors =
         of_arm(&second, Arm::Reference).probes.len() + of_arm(&second, Arm::Floor).probes.len();
     assert!(metered[&Purpose::Qualification].requests >= anchors);
     assert!(metered[&Purpose::Probe].requests > metered[&Purpose::Qualification].requests);
-    let entries = proctor::model::cassette::read(&folder.path().join("kept.jsonl"))
-        .unwrap()
-        .entries;
-    let of = |purpose| {
-        entries
-            .iter()
-            .filter(|entry| entry.purpose == purpose)
-            .count()
-    };
-    assert_eq!(
-        of(Purpose::Qualification),
-        metered[&Purpose::Qualification].distinct
-    );
+    let entries =
+        proctor::model::cassette::read(&folder.path().join("kept.jsonl")).unwrap().entries;
+    let of = |purpose| entries.iter().filter(|entry| entry.purpose == purpose).count();
+    assert_eq!(of(Purpose::Qualification), metered[&Purpose::Qualification].distinct);
     assert_eq!(of(Purpose::Probe), metered[&Purpose::Probe].distinct);
 }
 
@@ -196,10 +171,7 @@ fn fidelity_is_refused_where_the_reader_cannot_do_the_task_or_needs_no_context()
         knows.push_str(&rule);
     }
     let needs_none = fidelity(&(knows + ABSTAINS));
-    assert!(
-        needs_none.contains("hardly needs the context"),
-        "{needs_none}"
-    );
+    assert!(needs_none.contains("hardly needs the context"), "{needs_none}");
 }
 
 #[test]
@@ -212,22 +184,14 @@ fn a_summary_is_read_alone_where_it_stands_for_the_evidence() {
     let (run, report) = run(folder.path(), &script(&asked, None), both);
     let strategy = of_arm(&run, Arm::Strategy);
     assert!(!strategy.compactions.is_empty());
-    let alone: Vec<&ProbeRecord> = strategy
-        .probes
-        .iter()
-        .filter(|item| item.from_summary.is_some())
-        .collect();
+    let alone: Vec<&ProbeRecord> =
+        strategy.probes.iter().filter(|item| item.from_summary.is_some()).collect();
     assert!(!alone.is_empty() && alone.len() < strategy.probes.len());
     for item in &alone {
         let answer = item.from_summary.as_ref().unwrap();
         // What the prompt lost no summary in it holds.
         if item.kind == ProbeKind::Recall && item.survival.score < 0.5 {
-            assert_eq!(
-                answer.text.as_deref(),
-                Some("not in context"),
-                "{}",
-                item.probe
-            );
+            assert_eq!(answer.text.as_deref(), Some("not in context"), "{}", item.probe);
         }
         assert!(answer.usage.total() < item.answer.as_ref().unwrap().usage.total());
     }
@@ -243,12 +207,7 @@ fn a_summary_is_read_alone_where_it_stands_for_the_evidence() {
 fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_named() {
     let folder = tempfile::tempdir().unwrap();
     let (first, whole) = run(folder.path(), ABSTAINS, "qualify = false\n");
-    assert!(
-        !rows(&whole, "comparison")[0]
-            .marks_in_words()
-            .concat()
-            .contains("ceiling")
-    );
+    assert!(!rows(&whole, "comparison")[0].marks_in_words().concat().contains("ceiling"));
     let asked = recalled(&first);
     let full = of_arm(&first, Arm::Reference);
     let largest = full.prompt_tokens.iter().max().unwrap().0;
@@ -260,48 +219,26 @@ fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_na
     let full = of_arm(&second, Arm::Reference);
     let (evidence, all): (Vec<&ProbeRecord>, Vec<&ProbeRecord>) =
         full.probes.iter().partition(|item| item.of_evidence);
-    assert!(
-        !evidence.is_empty() && !all.is_empty(),
-        "some fit, some do not"
-    );
+    assert!(!evidence.is_empty() && !all.is_empty(), "some fit, some do not");
     for item in &evidence {
         let prompt = full.prompt_tokens[item.call].0;
         let answer = item.answer.as_ref().unwrap();
         let sent = answer.usage.prompt().0;
         // Both orders of a choice are two requests.
         assert!(prompt > sent / 2, "{}: {sent} of {prompt}", item.probe);
-        assert!(
-            sent <= 2 * (window - MAX_ANSWER.0),
-            "{}: {sent}",
-            item.probe
-        );
+        assert!(sent <= 2 * (window - MAX_ANSWER.0), "{}: {sent}", item.probe);
         if item.kind == ProbeKind::Recall {
             let said = answer.text.as_deref();
             assert_ne!(said, Some("not in context"), "{} was left out", item.probe);
             assert!(item.qualifying.is_some());
         }
     }
-    let others = second
-        .cells
-        .iter()
-        .filter(|cell| cell.arm != Arm::Reference);
-    assert!(
-        others
-            .flat_map(|cell| &cell.probes)
-            .all(|item| !item.of_evidence)
-    );
-    let mark = format!(
-        "ceiling: evidence in {} of {} items",
-        evidence.len(),
-        full.probes.len()
-    );
+    let others = second.cells.iter().filter(|cell| cell.arm != Arm::Reference);
+    assert!(others.flat_map(|cell| &cell.probes).all(|item| !item.of_evidence));
+    let mark = format!("ceiling: evidence in {} of {} items", evidence.len(), full.probes.len());
     for section in ["comparison", "answers"] {
         let row = rows(&report, section)[0];
-        assert!(
-            row.marks_in_words().contains(&mark),
-            "{section}: {:?}",
-            row.marks
-        );
+        assert!(row.marks_in_words().contains(&mark), "{section}: {:?}", row.marks);
     }
     let sections = report.sections.iter();
     for section in sections.filter(|section| ["answers", "unqualified"].contains(&section.id)) {
@@ -309,14 +246,8 @@ fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_na
         assert!(said.contains("ceiling: evidence"), "{}: {said}", section.id);
     }
     let banners: Vec<&str> = report.banners.iter().map(|it| &*it.text).collect();
-    assert!(
-        banners.iter().any(|it| it.starts_with("ceiling: evidence")),
-        "{banners:?}"
-    );
-    assert_eq!(
-        second.manifest.conditions["reader window"],
-        format!("{window} tokens")
-    );
+    assert!(banners.iter().any(|it| it.starts_with("ceiling: evidence")), "{banners:?}");
+    assert_eq!(second.manifest.conditions["reader window"], format!("{window} tokens"));
 
     // Where not even the evidence fits, nobody is asked, and that is no zero, but no success either.
     let folder = tempfile::tempdir().unwrap();
@@ -324,19 +255,8 @@ fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_na
     let setting = format!("reader_window = {window}\n");
     let (third, report) = run_to(104, folder.path(), ABSTAINS, &setting);
     let full = of_arm(&third, Arm::Reference);
-    let too_long = Verdict::Unscored {
-        reason: Unscored::TooLong,
-    };
-    assert!(
-        full.probes
-            .iter()
-            .all(|item| item.verdict() == Some(too_long))
-    );
+    let too_long = Verdict::Unscored { reason: Unscored::TooLong };
+    assert!(full.probes.iter().all(|item| item.verdict() == Some(too_long)));
     let banners: Vec<&str> = report.banners.iter().map(|it| &*it.text).collect();
-    assert!(
-        banners
-            .iter()
-            .any(|it| it.contains("too long for the reader")),
-        "{banners:?}"
-    );
+    assert!(banners.iter().any(|it| it.contains("too long for the reader")), "{banners:?}");
 }

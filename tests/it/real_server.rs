@@ -49,10 +49,7 @@ fn ask(model: &Live, word: &str, bytes: usize, max_output: u64) -> Result<Respon
     while text.len() < bytes {
         text.push_str(" and once more");
     }
-    let request = Request {
-        max_output: Tokens(max_output),
-        ..question(&text)
-    };
+    let request = Request { max_output: Tokens(max_output), ..question(&text) };
     model.respond(&request)
 }
 
@@ -64,19 +61,9 @@ fn real_server_an_answer_comes_with_its_usage() {
         let answer = ask(&model, "usage", 400, 24).unwrap();
         let usage = answer.usage;
         // A byte is a token, and the template adds the names of the roles.
-        assert!(
-            (400..600).contains(&usage.prompt().0),
-            "{provider:?}: {usage:?}"
-        );
-        assert!(
-            (1..=24).contains(&usage.output.0),
-            "{provider:?}: {usage:?}"
-        );
-        let stop = if usage.output == Tokens(24) {
-            Stop::Length
-        } else {
-            Stop::End
-        };
+        assert!((400..600).contains(&usage.prompt().0), "{provider:?}: {usage:?}");
+        assert!((1..=24).contains(&usage.output.0), "{provider:?}: {usage:?}");
+        let stop = if usage.output == Tokens(24) { Stop::Length } else { Stop::End };
         assert_eq!(answer.stop, stop, "{provider:?}");
         let times = model.take_times();
         assert_eq!((times.len(), times[0].attempts), (1, 1));
@@ -157,9 +144,7 @@ fn real_server_a_run_meters_what_was_billed_and_its_recorded_answers_repeat_it()
         let shown = proctor(folder.path(), &["--out", "one", "-o", "one.md"]);
         let cells = Run::read(&folder.path().join("one")).unwrap().cells;
         let mut recorded: BTreeMap<Purpose, Tokens> = BTreeMap::new();
-        let entries = cassette::read(&folder.path().join("kept.jsonl"))
-            .unwrap()
-            .entries;
+        let entries = cassette::read(&folder.path().join("kept.jsonl")).unwrap().entries;
         for entry in &entries {
             *recorded.entry(entry.purpose).or_default() += entry.answer.usage.total();
         }
@@ -171,10 +156,7 @@ fn real_server_a_run_meters_what_was_billed_and_its_recorded_answers_repeat_it()
         assert!(entries.len() > 5, "{kind}: {} answers", entries.len());
         assert!(recorded[&Purpose::Probe] > Tokens(10_000), "{recorded:?}");
         println!("{kind}: {} answers, {recorded:?}", entries.len());
-        proctor(
-            folder.path(),
-            &["--out", "two", "-o", "two.md", "--offline"],
-        );
+        proctor(folder.path(), &["--out", "two", "-o", "two.md", "--offline"]);
         let again = Run::read(&folder.path().join("two")).unwrap().cells;
         assert_eq!(again.len(), cells.len());
         assert!(shown.contains("noise"), "the report names its reader");

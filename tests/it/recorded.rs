@@ -25,27 +25,18 @@ use crate::shared;
 use crate::support::{cell, strategy};
 
 /// Files beside the recordings that hold no conversation which a model was sent.
-const UNREAD: &[&str] = &[
-    ".md",
-    "tau-bench/MockRetailDomainEnv-few_shot.jsonl",
-    "tau2-bench/voice__",
-];
+const UNREAD: &[&str] =
+    &[".md", "tau-bench/MockRetailDomainEnv-few_shot.jsonl", "tau2-bench/voice__"];
 
 /// The files that an importer reads.
 fn recordings() -> Vec<PathBuf> {
     let folders = ["sessions", "oracles/peers/sessions"].map(shared::folder);
-    let files = folders
-        .into_iter()
-        .flatten()
-        .map(|folder| shared::files(&folder));
+    let files = folders.into_iter().flatten().map(|folder| shared::files(&folder));
     files.flatten().collect()
 }
 
 fn is_rejected(record: &CellRecord) -> bool {
-    record
-        .violations
-        .iter()
-        .any(|violation| violation.level == Level::Rejected)
+    record.violations.iter().any(|violation| violation.level == Level::Rejected)
 }
 
 #[test]
@@ -87,17 +78,10 @@ fn under_every_preset(session: &Arc<Session>) -> usize {
         judge: None,
         times: proctor::replay::Repetitions::default(),
     };
-    let prepared = PreparedSession::new(session.clone(), counts, Vec::new())
-        .unwrap()
-        .sent_to(provider);
+    let prepared =
+        PreparedSession::new(session.clone(), counts, Vec::new()).unwrap().sent_to(provider);
     let full = replay(&prepared, cell("full"), Replayed::Full, &models, &NoClock);
-    let peak = full
-        .record
-        .prompt_tokens
-        .iter()
-        .max()
-        .copied()
-        .unwrap_or_default();
+    let peak = full.record.prompt_tokens.iter().max().copied().unwrap_or_default();
     let window = Window::new(Tokens((peak.0 * 3 / 5).max(1)));
     // Each recording under a third of the presets.
     let third = session.messages().len() % 3;
@@ -112,11 +96,7 @@ fn under_every_preset(session: &Arc<Session>) -> usize {
         }
         compacted += usize::from(!record.compactions.is_empty());
         let is_declared = spec.breaks().unwrap().contains(&Law::ValidContext);
-        assert!(
-            is_declared || !is_rejected(record),
-            "{name} on {id}: {:?}",
-            record.violations
-        );
+        assert!(is_declared || !is_rejected(record), "{name} on {id}: {:?}", record.violations);
     }
     compacted
 }

@@ -61,11 +61,7 @@ fn recording_of(
 
 /// The bill of a prompt of which this much is read, and the rest written.
 fn reads(read: u64, prompt: u64) -> Usage {
-    Usage {
-        cache_read: Tokens(read),
-        cache_write_5m: Tokens(prompt - read),
-        ..Usage::default()
-    }
+    Usage { cache_read: Tokens(read), cache_write_5m: Tokens(prompt - read), ..Usage::default() }
 }
 
 /// The session as it was billed by Anthropic with the cache of five minutes, call after call in so many seconds.
@@ -109,14 +105,7 @@ fn a_miss_of_the_recording_is_one_of_every_strategy() {
     for cell in &cells {
         for scheme in ["anthropic-5m", "anthropic-1h", "auto-prefix"] {
             let read = read(cell, scheme);
-            assert_eq!(
-                read[5],
-                if scheme == "auto-prefix" {
-                    1_920
-                } else {
-                    2_000
-                }
-            );
+            assert_eq!(read[5], if scheme == "auto-prefix" { 1_920 } else { 2_000 });
             assert!(read[4] > HEAD && read[6] > HEAD, "{scheme} {read:?}");
             let breaks = &cell.cache_under(scheme, Placement::Usual).unwrap().breaks;
             assert_eq!(breaks["missed"].calls, 1);
@@ -130,10 +119,7 @@ fn a_miss_of_the_recording_is_one_of_every_strategy() {
 fn a_call_at_which_the_recording_compacted_is_no_miss() {
     let bill = |call, prompt| if call == 5 { 0 } else { prompt / 2 };
     let cell = full(&as_billed(recording(bill, Some(5)), 30));
-    assert_eq!(
-        Tokens(read(&cell, "anthropic-5m")[5]),
-        cell.prompt_tokens[4]
-    );
+    assert_eq!(Tokens(read(&cell, "anthropic-5m")[5]), cell.prompt_tokens[4]);
 }
 
 #[test]

@@ -118,10 +118,7 @@ fn chars(message: &Message) -> usize {
 
 impl Read {
     fn of(sessions: &[Session]) -> Self {
-        let mut read = Self {
-            sessions: sessions.len(),
-            ..Self::default()
-        };
+        let mut read = Self { sessions: sessions.len(), ..Self::default() };
         for session in sessions {
             read.format.clone_from(&session.source().format);
             read.unknown += session.source().unknown.values().sum::<u64>();
@@ -157,41 +154,17 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
         "tokens",
         "attachments that the model read (reminders, files, output of hooks) are counted",
     ),
-    (
-        "cline/",
-        "tokens",
-        "attached files and results that are no text are rendered in other ways",
-    ),
-    (
-        "codex/",
-        "tokens",
-        "base instructions and reasoning items are counted",
-    ),
+    ("cline/", "tokens", "attached files and results that are no text are rendered in other ways"),
+    ("codex/", "tokens", "base instructions and reasoning items are counted"),
     (
         "copilot-cli/",
         "tokens",
         "the model's reasoning and the messages of failed tools are counted",
     ),
-    (
-        "iflow/",
-        "tool uses",
-        "each tool use is written twice, and counted once",
-    ),
-    (
-        "iflow/",
-        "tokens",
-        "results are counted once, as the text that the model read",
-    ),
-    (
-        "openai-chat/oh-sdk",
-        "tool uses",
-        "the answer beside the request is a message too",
-    ),
-    (
-        "openai-chat/oh-sdk",
-        "tokens",
-        "the answer beside the request is a message too",
-    ),
+    ("iflow/", "tool uses", "each tool use is written twice, and counted once"),
+    ("iflow/", "tokens", "results are counted once, as the text that the model read"),
+    ("openai-chat/oh-sdk", "tool uses", "the answer beside the request is a message too"),
+    ("openai-chat/oh-sdk", "tokens", "the answer beside the request is a message too"),
     (
         "opencode/nimbus__5c",
         "compactions",
@@ -202,16 +175,8 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[
         "tokens",
         "calls are told by the model's own response where the file holds it, and by the action where not",
     ),
-    (
-        "pi/",
-        "tokens",
-        "the output of commands that the user ran is counted",
-    ),
-    (
-        "swe-agent/sweagent",
-        "tool uses",
-        "actions stand in the model's text, and are no tool uses",
-    ),
+    ("pi/", "tokens", "the output of commands that the user ran is counted"),
+    ("swe-agent/sweagent", "tool uses", "actions stand in the model's text, and are no tool uses"),
 ];
 
 /// Files that hold no conversation a model was sent, with the reason.
@@ -274,20 +239,14 @@ fn imported(rows: &[Listed], read: &BTreeMap<&str, Vec<Session>>) -> String {
                 .iter()
                 .position(|(file, quantity, _)| row.file.starts_with(file) && *quantity == what);
             let named = named.unwrap_or_else(|| {
-                panic!(
-                    "{}: {own} {what}, and {listed} in the catalogue: why?",
-                    row.file
-                )
+                panic!("{}: {own} {what}, and {listed} in the catalogue: why?", row.file)
             });
             named_ones.insert(named);
             let reason = DIFFERENCES[named].2;
-            let at = reasons
-                .iter()
-                .position(|it| *it == reason)
-                .unwrap_or_else(|| {
-                    reasons.push(reason);
-                    reasons.len() - 1
-                });
+            let at = reasons.iter().position(|it| *it == reason).unwrap_or_else(|| {
+                reasons.push(reason);
+                reasons.len() - 1
+            });
             letters.insert(char::from(b'a' + u8::try_from(at).unwrap()));
             format!("{} / {}", number(own), number(listed))
         };
@@ -310,21 +269,14 @@ fn imported(rows: &[Listed], read: &BTreeMap<&str, Vec<Session>>) -> String {
             it.unknown,
         );
     }
-    assert_eq!(
-        named_ones.len(),
-        DIFFERENCES.len(),
-        "a difference that is none: {named_ones:?}"
-    );
+    assert_eq!(named_ones.len(), DIFFERENCES.len(), "a difference that is none: {named_ones:?}");
     table.push('\n');
     for (at, reason) in reasons.iter().enumerate() {
         let letter = char::from(b'a' + u8::try_from(at).unwrap());
         let _ = writeln!(table, "- {letter}: {reason}");
     }
     table.push_str("\nNo session is in:\n\n");
-    for row in rows
-        .iter()
-        .filter(|it| !read.contains_key(it.file.as_str()))
-    {
+    for row in rows.iter().filter(|it| !read.contains_key(it.file.as_str())) {
         let why = UNREAD.iter().find(|(file, _)| row.file.starts_with(file));
         let (_, why) = why.unwrap_or_else(|| panic!("{} is not read", row.file));
         let _ = writeln!(table, "- {}: {why}", row.file);
@@ -403,10 +355,7 @@ fn recorded(read: &BTreeMap<&str, Vec<Session>>) -> String {
             CompactedTo::Encrypted | CompactedTo::Missing => false,
         };
         session.source().format == "claude-code"
-            && session
-                .compactions()
-                .iter()
-                .any(|it| has_summary(&it.after))
+            && session.compactions().iter().any(|it| has_summary(&it.after))
     };
     let sessions: Vec<(&str, &Session)> = read
         .iter()
@@ -414,10 +363,8 @@ fn recorded(read: &BTreeMap<&str, Vec<Session>>) -> String {
         .filter(|(_, it)| is_readable(it))
         .collect();
     assert!(sessions.len() >= 3, "{} sessions", sessions.len());
-    let rows: Vec<String> = sessions
-        .into_par_iter()
-        .map(|(file, session)| compared(file, session))
-        .collect();
+    let rows: Vec<String> =
+        sessions.into_par_iter().map(|(file, session)| compared(file, session)).collect();
     table.extend(rows);
     table
 }
@@ -428,10 +375,8 @@ fn compared(file: &str, session: &Session) -> String {
     let session = Arc::new(session.clone());
     let with = |probes| PreparedSession::new(session.clone(), counts.clone(), probes).unwrap();
     let mut truth = derive(&session);
-    let odd: BTreeSet<String> = unsound(&with(truth.facts.clone()))
-        .into_iter()
-        .map(|it| it.probe)
-        .collect();
+    let odd: BTreeSet<String> =
+        unsound(&with(truth.facts.clone())).into_iter().map(|it| it.probe).collect();
     truth.facts.retain(|fact| !odd.contains(&fact.id));
     let prepared = with(truth.facts.clone());
     let full = replay(&prepared, cell("full"), Replayed::Full, &models, &NoClock).record;
@@ -442,11 +387,7 @@ fn compared(file: &str, session: &Session) -> String {
     let mut rows = row(file, &full, &full);
     for name in STRATEGIES {
         // What the product did, it did in its own window.
-        let window = if *name == "recorded" {
-            Window::new(Tokens(10_000_000))
-        } else {
-            near
-        };
+        let window = if *name == "recorded" { Window::new(Tokens(10_000_000)) } else { near };
         let strategy = Box::new(strategy(name).build().unwrap());
         let replayed = Replayed::Strategy(strategy, window);
         let record = replay(&prepared, cell(name), replayed, &models, &NoClock).record;

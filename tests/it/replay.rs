@@ -59,15 +59,8 @@ impl Stage for Recordings {
                 Recorded::Kept(_) | Recorded::Edited { .. } => None,
             })
             .collect();
-        let edits = vec![Edit::Replace {
-            entries: 0..before,
-            with,
-        }];
-        Step::Done(Ok(Patch {
-            edits,
-            reason: "recorded".to_owned(),
-            saved: Vec::new(),
-        }))
+        let edits = vec![Edit::Replace { entries: 0..before, with }];
+        Step::Done(Ok(Patch { edits, reason: "recorded".to_owned(), saved: Vec::new() }))
     }
 }
 
@@ -92,12 +85,8 @@ fn a_recorded_compaction_reaches_the_strategy_at_its_call() {
         }],
     );
     let prepared = prepared(session);
-    let slot = Slot::new(
-        "recorded".into(),
-        Trigger::always(),
-        Guards::default(),
-        Box::new(Recordings),
-    );
+    let slot =
+        Slot::new("recorded".into(), Trigger::always(), Guards::default(), Box::new(Recordings));
     let pipeline = Pipeline::new(vec![slot], Retries::default());
     let seen = Arc::new(Mutex::new(Vec::new()));
     let replay = replay_observed(
@@ -110,10 +99,7 @@ fn a_recorded_compaction_reaches_the_strategy_at_its_call() {
     );
     assert_eq!(replay.record.compactions.len(), 1);
     assert_eq!(replay.record.compactions[0].call, 2);
-    assert_eq!(
-        seen.lock().unwrap()[2],
-        ["What was said so far, in short.", "two"]
-    );
+    assert_eq!(seen.lock().unwrap()[2], ["What was said so far, in short.", "two"]);
 }
 
 #[test]
@@ -126,10 +112,7 @@ fn what_a_resumed_session_was_loaded_with_is_no_call_and_no_new_result() {
         typed("two"),
         said("yes"),
     ]);
-    let resumed = ResumePoint {
-        at: 4,
-        notes: Some("earlier".into()),
-    };
+    let resumed = ResumePoint { at: 4, notes: Some("earlier".into()) };
     let prepared = prepared(whole.resume(resumed).unwrap());
     let seen = Arc::new(Mutex::new(Vec::new()));
     // A write-time stage that would shorten every result.
@@ -140,10 +123,7 @@ fn what_a_resumed_session_was_loaded_with_is_no_call_and_no_new_result() {
     let replay = replay_observed(
         &prepared,
         cell("short"),
-        Replayed::Strategy(
-            Box::new(spec.build().unwrap()),
-            Window::new(Tokens(200_000)),
-        ),
+        Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(200_000))),
         &models(Scripted::new()),
         &NoClock,
         vec![Box::new(Texts(seen.clone()))],
@@ -168,9 +148,7 @@ struct Texts(Arc<Mutex<Vec<Vec<String>>>>);
 impl Observer for Texts {
     fn called(&mut self, view: &CallView<'_>) {
         let texts = view.context.entries().iter();
-        let texts = texts
-            .flat_map(|entry| entry.message.model_text())
-            .map(ToString::to_string);
+        let texts = texts.flat_map(|entry| entry.message.model_text()).map(ToString::to_string);
         self.0.lock().unwrap().push(texts.collect());
     }
 }
@@ -193,9 +171,7 @@ impl Observer for Mirror {
         self.patches += 1;
         let mut removed = Vec::new();
         for edit in applied.change.edits.iter().rev() {
-            let gone = self
-                .entries
-                .splice(edit.entries.clone(), edit.with.iter().cloned());
+            let gone = self.entries.splice(edit.entries.clone(), edit.with.iter().cloned());
             removed.splice(0..0, gone);
         }
         assert_eq!(removed, applied.change.removed);
@@ -247,12 +223,7 @@ fn a_session_that_outgrows_its_window_dies_there() {
     assert_eq!(record.reached_calls, 11);
     assert!(matches!(record.end, End::Died { call: 11, prompt, .. } if prompt > Tokens(10_500)));
     assert_eq!(record.overflows, [11]);
-    assert!(
-        record
-            .prompt_tokens
-            .iter()
-            .all(|prompt| *prompt <= Tokens(10_500))
-    );
+    assert!(record.prompt_tokens.iter().all(|prompt| *prompt <= Tokens(10_500)));
 }
 
 #[test]
@@ -270,32 +241,16 @@ fn a_refused_prompt_is_recovered_as_often_as_allowed_and_no_oftener() {
     let with = |retries: u32| {
         let text =
             format!("[overflow]\nstage = 'drop_oldest'\nmax_steps = 1\nmax_retries = {retries}\n");
-        let spec = StrategySpec::of(
-            "own",
-            Table::parse("own", &text).unwrap(),
-            &Trigger::always(),
-        );
+        let spec = StrategySpec::of("own", Table::parse("own", &text).unwrap(), &Trigger::always());
         let pipeline = Box::new(spec.unwrap().build().unwrap());
         let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(10_500)));
         let models = models(Scripted::new());
-        replay_observed(
-            &prepared,
-            cell("own"),
-            replayed,
-            &models,
-            &NoClock,
-            Vec::new(),
-        )
-        .record
+        replay_observed(&prepared, cell("own"), replayed, &models, &NoClock, Vec::new()).record
     };
     let enough = with(2);
     assert_eq!(enough.end, End::Completed);
     assert_eq!(enough.overflows, [10]);
-    let stages: Vec<&str> = enough
-        .compactions
-        .iter()
-        .map(|event| &*event.stage)
-        .collect();
+    let stages: Vec<&str> = enough.compactions.iter().map(|event| &*event.stage).collect();
     assert_eq!(stages, ["overflow", "overflow"]);
     assert!(matches!(with(1).end, End::Died { call: 10, .. }));
 }
@@ -326,18 +281,10 @@ fn an_empty_summary_a_tool_call_and_a_refusal_leave_the_history() {
     let prepared = prepared(reading_session(6, 4_000));
     let name = "learn-claude-code-s06[clear_results.keep_last=99,summarize.when={ tokens_over = 3000 },guards.max_consecutive_failures=3]";
     for stop in [proctor::model::Stop::ToolUse, proctor::model::Stop::Refusal] {
-        let model = Scripted::new().reply(move |_| {
-            Ok(proctor::model::Response {
-                stop,
-                ..response("text")
-            })
-        });
+        let model = Scripted::new()
+            .reply(move |_| Ok(proctor::model::Response { stop, ..response("text") }));
         let record = run(&prepared, name, 200_000, &models(model)).record;
-        assert_eq!(
-            (record.compactions.len(), record.failures.len()),
-            (0, 3),
-            "{stop:?}"
-        );
+        assert_eq!((record.compactions.len(), record.failures.len()), (0, 3), "{stop:?}");
     }
     let model = Scripted::new().reply(|_| Ok(response(" \n")));
     let record = run(&prepared, name, 200_000, &models(model)).record;
@@ -354,29 +301,15 @@ fn learn_claude_code_s06_does_what_its_lesson_says() {
     let summary = || {
         Scripted::new().reply(|request| {
             let text = request.messages[0].model_text()[0].clone();
-            assert!(
-                text.chars().count() < 80_000 + 500,
-                "input is cut at 80,000 characters"
-            );
+            assert!(text.chars().count() < 80_000 + 500, "input is cut at 80,000 characters");
             assert_eq!(request.max_output, Tokens(2_000));
             Ok(response("THE SUMMARY"))
         })
     };
-    let record = run(
-        &prepared,
-        "learn-claude-code-s06",
-        200_000,
-        &models(summary()),
-    )
-    .record;
+    let record = run(&prepared, "learn-claude-code-s06", 200_000, &models(summary())).record;
     // Layer 1: from the fourth result on, each call clears the one that became old.
     assert_eq!(record.compactions.len(), 21);
-    assert!(
-        record
-            .compactions
-            .iter()
-            .all(|event| event.stage == "clear_results")
-    );
+    assert!(record.compactions.iter().all(|event| event.stage == "clear_results"));
     assert_eq!(record.compactions[0].call, 4);
     // Layer 2, with the first one off.
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -384,10 +317,7 @@ fn learn_claude_code_s06_does_what_its_lesson_says() {
     let replay = replay_observed(
         &prepared,
         cell(name),
-        Replayed::Strategy(
-            Box::new(strategy(name).build().unwrap()),
-            Window::new(Tokens(200_000)),
-        ),
+        Replayed::Strategy(Box::new(strategy(name).build().unwrap()), Window::new(Tokens(200_000))),
         &models(summary()),
         &NoClock,
         vec![Box::new(Texts(seen.clone()))],
@@ -423,10 +353,7 @@ fn the_compact_tool_triggers_a_summary_once() {
     assert_eq!(record.model_calls.len(), 1);
     assert_eq!(record.compactions.len(), 1);
     assert_eq!(
-        (
-            record.compactions[0].call,
-            record.compactions[0].stage.as_str()
-        ),
+        (record.compactions[0].call, record.compactions[0].stage.as_str()),
         (2, "summarize")
     );
 }
@@ -455,11 +382,7 @@ fn each_text_is_counted_once_however_many_strategies_see_it() {
     let texts = texts.len();
     let prepared = PreparedSession::new(session.clone(), counts, Vec::new()).unwrap();
     assert_eq!(counter.0.load(Ordering::Relaxed), texts);
-    for name in [
-        "none",
-        "observation-masking",
-        "observation-masking[clear_results.keep_last=2]",
-    ] {
+    for name in ["none", "observation-masking", "observation-masking[clear_results.keep_last=2]"] {
         run(&prepared, name, 100_000, &models(Scripted::new()));
     }
     // All that is new is the placeholder of one line.
@@ -471,29 +394,14 @@ fn each_text_is_counted_once_however_many_strategies_see_it() {
 fn a_summary_that_gains_too_little_is_a_failed_attempt() {
     let prepared = prepared(reading_session(20, 4_000));
     let text = "[[stage]]\nkind = 'summarize'\nguards = { min_gain_tokens = 1_000_000 }\n";
-    let spec = StrategySpec::of(
-        "own",
-        Table::parse("own", text).unwrap(),
-        &Trigger::always(),
-    );
+    let spec = StrategySpec::of("own", Table::parse("own", text).unwrap(), &Trigger::always());
     let pipeline = Box::new(spec.unwrap().build().unwrap());
     let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(200_000)));
     let models = models(Scripted::new().reply(|_| Ok(response("short"))));
-    let replay = replay_observed(
-        &prepared,
-        cell("own"),
-        replayed,
-        &models,
-        &NoClock,
-        Vec::new(),
-    );
+    let replay = replay_observed(&prepared, cell("own"), replayed, &models, &NoClock, Vec::new());
     assert_eq!(replay.record.model_calls.len(), 3);
     assert_eq!(replay.record.failures.len(), 3);
-    assert!(
-        replay.record.failures[1]
-            .error
-            .starts_with("the context would shrink from")
-    );
+    assert!(replay.record.failures[1].error.starts_with("the context would shrink from"));
 }
 
 /// The hysteresis of a trigger does not keep a stage from answering a refused prompt.
@@ -502,22 +410,11 @@ fn a_refused_prompt_does_not_wait() {
     let prepared = prepared(reading_session(20, 4_000));
     let text = "[[stage]]\nkind = 'select'\nbudget_tokens = 3_000\n\
         when = { any = [{ window_fraction = 0.8 }, { overflow = true }], min_rounds_between = 1_000 }\n";
-    let spec = StrategySpec::of(
-        "own",
-        Table::parse("own", text).unwrap(),
-        &Trigger::always(),
-    );
+    let spec = StrategySpec::of("own", Table::parse("own", text).unwrap(), &Trigger::always());
     let pipeline = Box::new(spec.unwrap().build().unwrap());
     let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(9_000)));
     let models = models(Scripted::new());
-    let replay = replay_observed(
-        &prepared,
-        cell("own"),
-        replayed,
-        &models,
-        &NoClock,
-        Vec::new(),
-    );
+    let replay = replay_observed(&prepared, cell("own"), replayed, &models, &NoClock, Vec::new());
     assert_eq!(replay.record.end, End::Completed);
 }
 
@@ -527,17 +424,11 @@ struct Listener(Arc<Mutex<Vec<String>>>);
 
 impl Listener {
     fn note(&self, moment: &str, cx: &Situation) {
-        let recorded = if cx.recorded.is_some() {
-            " recorded"
-        } else {
-            ""
-        };
+        let recorded = if cx.recorded.is_some() { " recorded" } else { "" };
         let prompt = cx.last_usage.map_or(0, |usage| usage.prompt().0);
         let (call, appended) = (cx.call, cx.appended.chars);
         let mut seen = self.0.lock().unwrap();
-        seen.push(format!(
-            "{call} {moment} +{appended} after {prompt}{recorded}"
-        ));
+        seen.push(format!("{call} {moment} +{appended} after {prompt}{recorded}"));
     }
 }
 
@@ -588,14 +479,7 @@ fn listened(window: u64) -> (CellRecord, Vec<String>) {
     let listener = Box::new(Listener(seen.clone()));
     let replayed = Replayed::Strategy(listener, Window::new(Tokens(window)));
     let models = models(Scripted::new());
-    let replay = replay_observed(
-        &prepared,
-        cell("own"),
-        replayed,
-        &models,
-        &NoClock,
-        Vec::new(),
-    );
+    let replay = replay_observed(&prepared, cell("own"), replayed, &models, &NoClock, Vec::new());
     let seen = seen.lock().unwrap().clone();
     (replay.record, seen)
 }
@@ -634,10 +518,7 @@ fn what_a_product_did_send_is_no_prompt_too_long_for_its_model() {
     let prepared = prepared(reading_session(4, 4_000));
     let models = models(Scripted::new());
     let recorded = run(&prepared, "recorded", 1_500, &models).record;
-    assert_eq!(
-        (recorded.end, recorded.overflows),
-        (End::Completed, Vec::new())
-    );
+    assert_eq!((recorded.end, recorded.overflows), (End::Completed, Vec::new()));
     let none = run(&prepared, "none", 1_500, &models).record;
     assert_eq!(none.overflows, [2]);
 }

@@ -65,9 +65,7 @@ fn old_run() -> &'static Run {
 
 /// The run as a baseline's file holds it.
 fn stored(run: &Run) -> ComparedRun {
-    let text = ComparedRun::of(&run.manifest, &run.cells)
-        .to_text()
-        .unwrap();
+    let text = ComparedRun::of(&run.manifest, &run.cells).to_text().unwrap();
     ComparedRun::parse(&text).unwrap()
 }
 
@@ -167,21 +165,14 @@ fn without_a_price_a_session_keeps_the_costs_it_has() {
     };
     check(&|_, newer| other_scheme(newer), 1);
     // Long prompts are in the tokens at another price, of the agent's model or of the other one.
-    let long = Some(LongPrompts {
-        over: Tokens(200_000),
-        input: 2_000,
-        output: 1_500,
-    });
+    let long = Some(LongPrompts { over: Tokens(200_000), input: 2_000, output: 1_500 });
     let longer = |source: &mut ComparedRun| {
         source.rates.values_mut().next().unwrap().rates.long_prompts = long;
     };
     check(&|_, newer| longer(newer), 1);
     check(&|older, _| longer(older), 1);
     let other_longer = |source: &mut ComparedRun| {
-        let prices = source
-            .rates
-            .values_mut()
-            .flat_map(|prices| &mut prices.other_models);
+        let prices = source.rates.values_mut().flat_map(|prices| &mut prices.other_models);
         for price in prices.filter_map(|(_, price)| price.as_mut()) {
             price.long_prompts = long;
         }

@@ -106,28 +106,20 @@ fn rows(name: &str) -> Vec<Row> {
     assert!(text.starts_with("# "), "{name} does not say what it shows");
     let scenario = scenario(&text, &folder);
     assert_eq!(scenario.name, name);
-    let strategies: Vec<String> = scenario
-        .strategies
-        .iter()
-        .map(|spec| spec.name().to_owned())
-        .collect();
+    let strategies: Vec<String> =
+        scenario.strategies.iter().map(|spec| spec.name().to_owned()).collect();
     let plan = Plan::new(scenario).unwrap();
     let cells = run_plan(&plan).1.cells;
     let summary = |cell: &CellRecord| {
-        let reference = cells
-            .iter()
-            .find(|other| other.strategy == "full" && other.session == cell.session);
+        let reference =
+            cells.iter().find(|other| other.strategy == "full" && other.session == cell.session);
         CellSummary::of(cell, reference)
     };
     strategies
         .into_iter()
         .map(|name| Row {
             patches: patches_of(&cells, &name),
-            cells: cells
-                .iter()
-                .filter(|cell| cell.strategy == name)
-                .map(summary)
-                .collect(),
+            cells: cells.iter().filter(|cell| cell.strategy == name).map(summary).collect(),
             saved: cells
                 .iter()
                 .filter(|cell| cell.strategy == name)
@@ -186,12 +178,9 @@ fn table(rows: &[Row]) -> String {
                 row.attempts().to_string(),
                 row.failed().to_string(),
                 row.overflows().to_string(),
-                row.sum(|cell| cell.context_pressure.unseen_altered)
-                    .to_string(),
-                row.sum(|cell| cell.context_pressure.unseen_reachable)
-                    .to_string(),
-                row.sum(|cell| cell.context_pressure.unseen_gone)
-                    .to_string(),
+                row.sum(|cell| cell.context_pressure.unseen_altered).to_string(),
+                row.sum(|cell| cell.context_pressure.unseen_reachable).to_string(),
+                row.sum(|cell| cell.context_pressure.unseen_gone).to_string(),
                 row.saved.to_string(),
                 percent(row.savings()),
                 row.survived(),
@@ -215,10 +204,7 @@ fn table(rows: &[Row]) -> String {
         }
         let _ = writeln!(table, "{}", line.trim_end());
     };
-    line(
-        "strategy",
-        COLUMNS.iter().map(|(upper, _)| *upper).collect(),
-    );
+    line("strategy", COLUMNS.iter().map(|(upper, _)| *upper).collect());
     line("", COLUMNS.iter().map(|(_, lower)| *lower).collect());
     for (row, cells) in rows.iter().zip(&cells) {
         line(&row.name, cells.iter().map(String::as_str).collect());
@@ -267,9 +253,7 @@ fn masking_on_every_call_saves_most_tokens_and_costs_more_than_nothing_at_all() 
     let table = costs(&rows);
     println!("{table}");
     golden("scenarios/expected/cache-reversal.txt", &table);
-    let [every, tenth, full] = &rows[..] else {
-        panic!("three strategies")
-    };
+    let [every, tenth, full] = &rows[..] else { panic!("three strategies") };
     assert!(every.savings() > tenth.savings() && tenth.savings() > full.savings());
     for scheme in &SCHEMES[1..] {
         let [every, tenth, full] = [every, tenth, full].map(|row| row.cost_savings(scheme));
@@ -282,9 +266,7 @@ fn masking_on_every_call_saves_most_tokens_and_costs_more_than_nothing_at_all() 
 #[test]
 fn a_breaker_bounds_what_failing_summaries_waste() {
     let rows = run_with("circuit-breaker", wasted);
-    let [three, five, none] = &rows[..] else {
-        panic!("three strategies")
-    };
+    let [three, five, none] = &rows[..] else { panic!("three strategies") };
     // Three sessions: attempts are bounded by the breaker, and every one of them failed.
     assert_eq!((three.attempts(), three.failed()), (9, 9));
     assert_eq!((five.attempts(), five.failed()), (15, 15));
@@ -297,9 +279,7 @@ fn a_breaker_bounds_what_failing_summaries_waste() {
 #[test]
 fn at_three_failures_of_ten_a_low_threshold_gives_up_too_early() {
     let rows = run_with("breaker-threshold", wasted);
-    let [three, five, none] = &rows[..] else {
-        panic!("three strategies")
-    };
+    let [three, five, none] = &rows[..] else { panic!("three strategies") };
     // A higher threshold wastes more,
     assert!(three.failed() < five.failed() && five.failed() < none.failed());
     // and saves more.
@@ -312,9 +292,7 @@ fn at_three_failures_of_ten_a_low_threshold_gives_up_too_early() {
 #[test]
 fn of_agentic_loops_strategies_deletion_is_rejected_and_rfc_005_keeps_most_facts() {
     let rows = run("aloop");
-    let [deletion, window, selective, rfc] = &rows[..] else {
-        panic!("four strategies")
-    };
+    let [deletion, window, selective, rfc] = &rows[..] else { panic!("four strategies") };
     let rejected = |row: &Row| row.sum(|cell| cell.findings.rejected);
     assert!(rejected(deletion) > 0);
     for row in [window, selective, rfc] {
@@ -330,26 +308,17 @@ fn of_agentic_loops_strategies_deletion_is_rejected_and_rfc_005_keeps_most_facts
 #[test]
 fn what_is_put_aside_before_it_is_cleared_can_be_read_again() {
     let rows = run("order-matters");
-    let [first, swapped] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [first, swapped] = &rows[..] else { panic!("two strategies") };
     let gone = |row: &Row| row.sum(|cell| cell.context_pressure.unseen_gone);
     // What is below the limit is put aside in neither order.
-    assert!(
-        gone(first) * 5 < gone(swapped),
-        "{} {}",
-        gone(first),
-        gone(swapped)
-    );
+    assert!(gone(first) * 5 < gone(swapped), "{} {}", gone(first), gone(swapped));
     assert!(first.saved > swapped.saved);
 }
 
 #[test]
 fn a_summary_comes_last_before_a_call_or_too_often_or_too_late() {
     let rows = run("loop-position");
-    let [behind, in_front, between, refused] = &rows[..] else {
-        panic!("four strategies")
-    };
+    let [behind, in_front, between, refused] = &rows[..] else { panic!("four strategies") };
     let unreached = |row: &Row| row.sum(|cell| cell.completion.planned - cell.completion.reached);
     let gone = |row: &Row| row.sum(|cell| cell.context_pressure.unseen_gone);
     assert_eq!((behind.overflows(), unreached(behind)), (0, 0));
@@ -357,18 +326,13 @@ fn a_summary_comes_last_before_a_call_or_too_often_or_too_late() {
     assert!(in_front.savings() < behind.savings());
     assert!(between.overflows() > 0 && unreached(between) > 0);
     assert!(refused.attempts() < behind.attempts());
-    assert_eq!(
-        (refused.overflows(), unreached(refused)),
-        (refused.attempts(), 0)
-    );
+    assert_eq!((refused.overflows(), unreached(refused)), (refused.attempts(), 0));
 }
 
 #[test]
 fn a_fork_inherits_what_the_compaction_of_its_parent_left() {
     let rows = run_with("fork", |rows| format!("\n{}", costs(rows)));
-    let [all, newest, typed, summary, task] = &rows[..] else {
-        panic!("five strategies")
-    };
+    let [all, newest, typed, summary, task] = &rows[..] else { panic!("five strategies") };
     assert_eq!((all.attempts(), task.attempts()), (0, 0));
     // Once, where the fork begins.
     for row in [newest, typed, summary, task] {
@@ -380,10 +344,7 @@ fn a_fork_inherits_what_the_compaction_of_its_parent_left() {
     for scheme in SCHEMES {
         let [all, newest, summary, task] =
             [all, newest, summary, task].map(|row| row.cost_savings(scheme));
-        assert!(
-            all < newest && newest < summary && summary < task,
-            "{scheme}"
-        );
+        assert!(all < newest && newest < summary && summary < task, "{scheme}");
     }
 }
 
@@ -400,9 +361,7 @@ fn each_result_kept_costs_tokens_and_supports_the_agent() {
 #[test]
 fn a_reactive_strategy_is_refused_where_a_proactive_one_is_not() {
     let rows = run("proactive-reactive");
-    let [proactive, reactive] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [proactive, reactive] = &rows[..] else { panic!("two strategies") };
     assert!(reactive.overflows() > proactive.overflows());
     assert!(reactive.savings() < proactive.savings());
     // Not what Claude Code's documents advise: each summary loses facts, and there are more of them.
@@ -414,9 +373,7 @@ fn a_reactive_strategy_is_refused_where_a_proactive_one_is_not() {
 #[test]
 fn a_session_that_begins_over_the_limit_is_dead_unless_something_is_done() {
     let rows = run("resumed");
-    let [none, proactive, reactive, notes] = &rows[..] else {
-        panic!("four strategies")
-    };
+    let [none, proactive, reactive, notes] = &rows[..] else { panic!("four strategies") };
     let reached = |row: &Row| row.sum(|cell| cell.completion.reached);
     assert_eq!(reached(none), 0);
     for row in [proactive, reactive, notes] {
@@ -431,9 +388,7 @@ fn a_session_that_begins_over_the_limit_is_dead_unless_something_is_done() {
 #[test]
 fn the_two_splits_of_a_truncation_save_the_same() {
     let rows = run("truncation-split");
-    let [half, sixty] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [half, sixty] = &rows[..] else { panic!("two strategies") };
     assert!((half.savings() - sixty.savings()).abs() < 1.0);
     let unseen = |row: &Row| row.sum(|cell| cell.context_pressure.unseen_altered);
     assert!(unseen(half) > 0 && unseen(half) == unseen(sixty));
@@ -442,17 +397,13 @@ fn the_two_splits_of_a_truncation_save_the_same() {
 #[test]
 fn what_is_cleared_for_free_needs_no_summary() {
     let rows = run("cheap-first");
-    let [layers, alone] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [layers, alone] = &rows[..] else { panic!("two strategies") };
     assert!(layers.attempts() < alone.attempts());
     assert!(layers.savings() > alone.savings());
     // Half of the sessions never pay for a summary at all.
     let without = |row: &Row| {
         let cells = row.cells.iter();
-        cells
-            .filter(|cell| cell.model_calls.total().calls == 0)
-            .count()
+        cells.filter(|cell| cell.model_calls.total().calls == 0).count()
     };
     assert!(2 * without(layers) >= layers.cells.len());
     assert_eq!(without(alone), 0);
@@ -461,9 +412,7 @@ fn what_is_cleared_for_free_needs_no_summary() {
 #[test]
 fn what_was_marked_goes_before_a_summary_is_paid_for() {
     let rows = run("snip-first");
-    let [snip, directly] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [snip, directly] = &rows[..] else { panic!("two strategies") };
     assert!(snip.attempts() < directly.attempts());
 }
 
@@ -481,9 +430,7 @@ fn a_later_threshold_makes_fewer_summaries_and_larger_prompts() {
 #[test]
 fn what_is_put_back_without_a_budget_makes_the_next_summary_due() {
     let rows = run("restore-budget");
-    let [within, without] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [within, without] = &rows[..] else { panic!("two strategies") };
     assert!(without.attempts() > 3 * within.attempts());
     assert!(without.savings() < within.savings());
     let again = |row: &Row| row.sum(|cell| cell.context_pressure.retriggered);
@@ -499,9 +446,7 @@ fn small_windows_can_be_measured() {
         assert_eq!(reached, planned, "{}", row.name);
         assert!((10.0..90.0).contains(&row.survival()), "{}", row.name);
     }
-    let [summaries, masked, _] = &rows[..] else {
-        panic!("three strategies")
-    };
+    let [summaries, masked, _] = &rows[..] else { panic!("three strategies") };
     assert!(summaries.attempts() >= 16 && masked.attempts() < summaries.attempts());
     assert!(summaries.survival() < masked.survival());
 }
@@ -509,9 +454,7 @@ fn small_windows_can_be_measured() {
 #[test]
 fn idle_triggers_fire_where_somebody_was_away() {
     let rows = run_with("idle-gaps", |rows| format!("\n{}", costs(rows)));
-    let [hour, minutes, every, none] = &rows[..] else {
-        panic!("four strategies")
-    };
+    let [hour, minutes, every, none] = &rows[..] else { panic!("four strategies") };
     assert!(none.savings() < hour.savings() && hour.savings() < minutes.savings());
     assert!(minutes.savings() < every.savings());
     assert!(hour.survival() > minutes.survival());
@@ -528,9 +471,7 @@ fn idle_triggers_fire_where_somebody_was_away() {
 #[test]
 fn only_what_is_removed_in_the_cache_is_cheaper_than_sending_everything() {
     let rows = run_with("cached-micro", |rows| format!("\n{}", costs(rows)));
-    let [cached, rewritten, full] = &rows[..] else {
-        panic!("three strategies")
-    };
+    let [cached, rewritten, full] = &rows[..] else { panic!("three strategies") };
     // The same prompts,
     assert!((cached.savings() - rewritten.savings()).abs() < 1e-9);
     assert!(cached.savings() > 20.0);
@@ -539,19 +480,14 @@ fn only_what_is_removed_in_the_cache_is_cheaper_than_sending_everything() {
     for scheme in &SCHEMES[1..] {
         let [cached, rewritten, full] =
             [cached, rewritten, full].map(|row| row.cost_savings(scheme));
-        assert!(
-            cached > rewritten && cached > full,
-            "{scheme}: {cached} {rewritten}"
-        );
+        assert!(cached > rewritten && cached > full, "{scheme}: {cached} {rewritten}");
     }
 }
 
 #[test]
 fn nobody_waits_for_a_summary_that_was_asked_for_ahead() {
     let rows = run("background");
-    let [ahead, blocking] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [ahead, blocking] = &rows[..] else { panic!("two strategies") };
     let waited = |row: &Row| row.sum(|cell| cell.model_calls.compaction.calls);
     let beside = |row: &Row| row.sum(|cell| cell.model_calls.background.calls);
     assert_eq!((waited(ahead), beside(blocking)), (0, 0));
@@ -565,9 +501,7 @@ fn nobody_waits_for_a_summary_that_was_asked_for_ahead() {
 #[test]
 fn rounds_that_are_selected_keep_other_facts_than_the_newest_ones() {
     let rows = run("selection");
-    let [model, atoms, tail] = &rows[..] else {
-        panic!("three strategies")
-    };
+    let [model, atoms, tail] = &rows[..] else { panic!("three strategies") };
     assert!((model.savings() - tail.savings()).abs() < 2.0);
     assert!(model.survival() > atoms.survival() && model.survival() > tail.survival());
 }
@@ -575,9 +509,7 @@ fn rounds_that_are_selected_keep_other_facts_than_the_newest_ones() {
 #[test]
 fn compactions_at_the_ends_of_phases_are_more_and_leave_smaller_prompts() {
     let rows = run("manual-phases");
-    let [phases, automatic] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [phases, automatic] = &rows[..] else { panic!("two strategies") };
     assert!(phases.attempts() > automatic.attempts());
     assert!(phases.savings() > automatic.savings());
     assert!(phases.survival() < automatic.survival());
@@ -586,9 +518,7 @@ fn compactions_at_the_ends_of_phases_are_more_and_leave_smaller_prompts() {
 #[test]
 fn groups_of_rounds_keep_more_than_one_summary_and_cost_more_requests() {
     let rows = run("collapse");
-    let [collapse, ladder] = &rows[..] else {
-        panic!("two strategies")
-    };
+    let [collapse, ladder] = &rows[..] else { panic!("two strategies") };
     assert!(collapse.survival() > 1.5 * ladder.survival());
     assert!(collapse.attempts() > ladder.attempts());
     assert!(collapse.savings() < ladder.savings());
@@ -597,10 +527,7 @@ fn groups_of_rounds_keep_more_than_one_summary_and_cost_more_requests() {
 /// What each stage of each strategy did.
 fn patches(rows: &[Row]) -> String {
     let width = name_width(rows);
-    let mut table = format!(
-        "\n{:<width$}  {:<16} {:>7}\n",
-        "strategy", "stage", "patches"
-    );
+    let mut table = format!("\n{:<width$}  {:<16} {:>7}\n", "strategy", "stage", "patches");
     for row in rows {
         for (stage, patches) in &row.patches {
             let _ = writeln!(table, "{:<width$}  {stage:<16} {patches:>7}", row.name);
@@ -700,10 +627,7 @@ fn the_page_on_scenarios_names_each_and_says_what_every_column_is() {
         let name = file.unwrap().file_name().into_string().unwrap();
         if let Some((_, "toml")) = name.rsplit_once('.') {
             scenarios += 1;
-            assert!(
-                page.contains(&format!("\n| [`{name}`]({name}) |")),
-                "{name}"
-            );
+            assert!(page.contains(&format!("\n| [`{name}`]({name}) |")), "{name}");
         }
     }
     assert!(scenarios > 20);
@@ -711,9 +635,6 @@ fn the_page_on_scenarios_names_each_and_says_what_every_column_is() {
     assert_eq!(rows, scenarios, "a scenario that is not there");
     for (upper, lower) in COLUMNS {
         let label = format!("{upper} {lower}").replace("- ", "");
-        assert!(
-            page.contains(&format!("\n- **{}**", label.trim())),
-            "{label}"
-        );
+        assert!(page.contains(&format!("\n- **{}**", label.trim())), "{label}");
     }
 }

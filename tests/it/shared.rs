@@ -9,23 +9,14 @@ pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     let beside = |folder: &Path| Some(folder.join("shared")).filter(|shared| shared.is_dir());
     let root = std::env::var_os("PROCTOR_SHARED")
         .map(PathBuf::from)
-        .or_else(|| {
-            Path::new(env!("CARGO_MANIFEST_DIR"))
-                .ancestors()
-                .skip(1)
-                .find_map(beside)
-        })
+        .or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().skip(1).find_map(beside))
         .unwrap_or_default();
     let folder = root.join(name);
     if folder.is_dir() {
         return Some(folder);
     }
     let required = std::env::var_os("PROCTOR_SHARED_REQUIRED").is_some_and(|value| value == "1");
-    assert!(
-        !required,
-        "shared data is required, and {} is missing",
-        folder.display()
-    );
+    assert!(!required, "shared data is required, and {} is missing", folder.display());
     println!("skipped: {} is missing", folder.display());
     None
 }

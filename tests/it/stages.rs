@@ -33,9 +33,7 @@ fn staged(messages: Vec<Message>, stages: &str, window: u64) -> Replay {
 /// What fired: `call stage`, in order.
 fn fired(record: &CellRecord) -> Vec<String> {
     let events = record.compactions.iter();
-    events
-        .map(|event| format!("{} {}", event.call, event.stage))
-        .collect()
+    events.map(|event| format!("{} {}", event.call, event.stage)).collect()
 }
 
 fn rejected(record: &CellRecord) -> Vec<(usize, &str)> {
@@ -48,12 +46,7 @@ fn rejected(record: &CellRecord) -> Vec<(usize, &str)> {
 
 /// The shortened text of one output of `text`.
 fn truncated(knobs: &str, text: &str) -> String {
-    let messages = vec![
-        typed("go"),
-        asks("t1", "Bash", "a"),
-        answers("t1", text),
-        said("ok"),
-    ];
+    let messages = vec![typed("go"), asks("t1", "Bash", "a"), answers("t1", text), said("ok")];
     let stage = format!("[[stage]]\nkind = 'truncate_output'\n{knobs}");
     // The transcript of a summary shows what was appended.
     let stages = format!(
@@ -75,21 +68,13 @@ fn an_output_keeps_its_head_and_tail() {
             "abcde…90 chars truncated…fghij",
         ),
         // Ten characters times 1.2; the marker of eight would be longer than they are.
-        (
-            "max_chars = 10",
-            "abcdefghijklmnopqrst",
-            "abcdefghijklmnopqrst",
-        ),
+        ("max_chars = 10", "abcdefghijklmnopqrst", "abcdefghijklmnopqrst"),
         (
             "max_chars = 10\nhead_fraction = 1\ncut_over = 'max'",
             &"abcdefghij".repeat(10),
             "abcdefghij…90 chars truncated…",
         ),
-        (
-            "max_bytes = 5\nserialization_factor = 1",
-            &"ä".repeat(50),
-            "ä…48 chars truncated…ä",
-        ),
+        ("max_bytes = 5\nserialization_factor = 1", &"ä".repeat(50), "ä…48 chars truncated…ä"),
         (
             "max_tokens = 10\nserialization_factor = 1",
             &"x".repeat(400),
@@ -112,12 +97,8 @@ fn an_output_keeps_its_head_and_tail() {
 
 #[test]
 fn a_strategy_that_only_edits_what_comes_in_is_seen_to_fire() {
-    let messages = vec![
-        typed("go"),
-        asks("t1", "Bash", "a"),
-        answers("t1", &"x".repeat(4_000)),
-        said("ok"),
-    ];
+    let messages =
+        vec![typed("go"), asks("t1", "Bash", "a"), answers("t1", &"x".repeat(4_000)), said("ok")];
     let stage = "[[stage]]\nkind = 'truncate_output'\nmax_tokens = 100";
     let record = staged(messages, stage, 200_000).record;
     assert_eq!(fired(&record), ["1 truncate_output"]);
@@ -149,10 +130,7 @@ fn the_largest_results_are_put_aside_until_the_others_fit() {
     assert_eq!(replay.record.saved_texts, 1);
     let (path, text) = replay.offloaded.first_key_value().unwrap();
     assert_eq!(**text, *"b".repeat(900));
-    assert!(
-        path.starts_with("kept/") && path.len() == "kept/".len() + 12 + 4,
-        "{path}"
-    );
+    assert!(path.starts_with("kept/") && path.len() == "kept/".len() + 12 + 4, "{path}");
 }
 
 #[test]
@@ -160,10 +138,7 @@ fn results_are_measured_together_or_each_on_its_own() {
     let messages = || {
         vec![
             typed("go"),
-            Message::new(
-                Role::Assistant,
-                ["a", "b"].map(|id| tool_use(id, "Read", id)).to_vec(),
-            ),
+            Message::new(Role::Assistant, ["a", "b"].map(|id| tool_use(id, "Read", id)).to_vec()),
             // Parallel results may come as messages of their own.
             answers("a", &"a".repeat(600)),
             answers("b", &"b".repeat(600)),
@@ -195,10 +170,7 @@ fn triggers_fire_when_they_say() {
             at(20, said("ok")),
             at(80, typed("more")),
             at(81, asks("t2", "Read", "b")),
-            at(
-                141,
-                answers("t2", &"y".repeat(4_000)).with_tags([Tag::PhaseEnd]),
-            ),
+            at(141, answers("t2", &"y".repeat(4_000)).with_tags([Tag::PhaseEnd])),
             at(141, said("ok")),
             at(142, typed("more")),
             at(143, said("ok")),
@@ -233,20 +205,12 @@ fn an_image_weighs_in_the_padded_counter() {
     let image = proctor::session::ContentBlock::Image(proctor::session::Image {
         source: proctor::session::JsonText::string("data"),
     });
-    let messages = vec![
-        Message::new(Role::User, vec![image]),
-        said("ok"),
-        typed("go"),
-        said("ok"),
-    ];
+    let messages = vec![Message::new(Role::User, vec![image]), said("ok"), typed("go"), said("ok")];
     let fires = |limit: u64| {
         let stage = format!(
             "[[stage]]\nkind = 'summarize'\nwhen = {{ tokens_over = {limit}, counter = 'padded', scope = 'messages' }}"
         );
-        !staged(messages.clone(), &stage, 200_000)
-            .record
-            .model_calls
-            .is_empty()
+        !staged(messages.clone(), &stage, 200_000).record.model_calls.is_empty()
     };
     // 4/3 × (4 characters / 4 + 2,000), rounded up.
     assert!(fires(2_667));
@@ -266,25 +230,14 @@ fn learn_claude_code_s08_does_what_its_lesson_says() {
     let name = "learn-claude-code-s08";
     // Results of 10,000 characters: from the fifth prompt on the fourth-newest is cleared.
     let record = s08(6, 10_000, name, 200_000);
-    assert_eq!(
-        fired(&record),
-        ["4 clear_results", "5 clear_results", "6 clear_results"]
-    );
+    assert_eq!(fired(&record), ["4 clear_results", "5 clear_results", "6 clear_results"]);
     // Results of 120 characters are not cleared, only dropped: with more than 50 messages. Of 51,
     // none stands between the pairs at either end.
     let record = s08(30, 120, name, 200_000);
-    let middle: Vec<String> = (26..=30)
-        .map(|call| format!("{call} drop_middle"))
-        .collect();
+    let middle: Vec<String> = (26..=30).map(|call| format!("{call} drop_middle")).collect();
     assert_eq!(fired(&record), middle);
-    assert_eq!(
-        record.compactions[0].reason,
-        "2 messages from the middle dropped"
-    );
-    assert_eq!(
-        record.compactions[1].reason,
-        "3 messages from the middle dropped"
-    );
+    assert_eq!(record.compactions[0].reason, "2 messages from the middle dropped");
+    assert_eq!(record.compactions[1].reason, "3 messages from the middle dropped");
     // A result of more than 200,000 characters goes to disk, and only then would be summarised.
     let record = s08(1, 200_001, name, 200_000);
     assert_eq!(fired(&record), ["1 offload_results"]);
@@ -310,11 +263,8 @@ fn a_refused_prompt_is_summarised_once_and_its_end_repeated() {
     let died = matches!(record.end, End::Died { call: 7, .. });
     assert!(died, "{:?}", record.end);
     assert_eq!(fired(&record), ["5 overflow"]);
-    let mut messages: Vec<Message> = reading_session(8, 4_000)
-        .messages()
-        .iter()
-        .map(|message| (**message).clone())
-        .collect();
+    let mut messages: Vec<Message> =
+        reading_session(8, 4_000).messages().iter().map(|message| (**message).clone()).collect();
     messages.splice(13..13, [said("Half of them."), typed("Go on.")]);
     let model = Scripted::new().texts(["THE SUMMARY"; 50]);
     let record = run(&prepared(session(messages)), name, 4_500, &models(model)).record;
@@ -328,11 +278,7 @@ fn a_refused_prompt_is_summarised_once_and_its_end_repeated() {
     assert_eq!(rejected(&record), []);
     // One attempt: what is still too long kills the session.
     let record = s08(8, 4_000, name, 2_000);
-    assert!(
-        matches!(record.end, End::Died { call: 2, .. }),
-        "{:?}",
-        record.end
-    );
+    assert!(matches!(record.end, End::Died { call: 2, .. }), "{:?}", record.end);
 }
 
 /// A session of parallel calls that answers to `compact`.
@@ -374,18 +320,9 @@ fn without_its_guard_the_lesson_breaks_what_the_provider_demands() {
 fn a_repaired_prompt_keeps_every_pair() {
     let stages = "[[stage]]\nkind = 'drop_middle'\nmax_messages = 9\nkeep_first = 2\ncut = 'none'\n\
          [[stage]]\nkind = 'normalize'\n";
-    for knobs in [
-        "",
-        "missing_result = 'drop_call'",
-        "orphan_result = 'to_text'",
-    ] {
+    for knobs in ["", "missing_result = 'drop_call'", "orphan_result = 'to_text'"] {
         let record = staged(working_session(), &format!("{stages}{knobs}"), 200_000).record;
-        assert!(
-            fired(&record)
-                .iter()
-                .any(|event| event.ends_with("normalize")),
-            "{knobs}"
-        );
+        assert!(fired(&record).iter().any(|event| event.ends_with("normalize")), "{knobs}");
         assert_eq!(rejected(&record), [], "{knobs}");
     }
 }
@@ -413,17 +350,11 @@ fn messages_of_one_role_become_one() {
 #[test]
 fn a_control_cuts_to_the_sizes_of_what_it_follows() {
     let prepared = prepared(reading_session(20, 4_000));
-    let sizes = BTreeMap::from([
-        (5, Tokens(3_500)),
-        (10, Tokens(2_100)),
-        (11, Tokens(90_000)),
-    ]);
+    let sizes = BTreeMap::from([(5, Tokens(3_500)), (10, Tokens(2_100)), (11, Tokens(90_000))]);
     for name in ["tail@none", "random@none"] {
         let spec = strategy(name).with_sizes(sizes.clone());
-        let replayed = Replayed::Strategy(
-            Box::new(spec.build().unwrap()),
-            Window::new(Tokens(200_000)),
-        );
+        let replayed =
+            Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(200_000)));
         let models = models(Scripted::new());
         let record = replay(&prepared, cell(name), replayed, &models, &NoClock).record;
         assert_eq!(fired(&record), ["5 select", "10 select"]);
@@ -457,9 +388,7 @@ fn a_run_waits_for_what_is_followed_and_finds_it_again() {
     assert_eq!((outcome.outstanding, outcome.broken.len()), (0, 0));
     let whole = run.cells;
     let of = |session: &str, strategy: &str| {
-        let found = whole
-            .iter()
-            .find(|cell| cell.session == session && cell.strategy == strategy);
+        let found = whole.iter().find(|cell| cell.session == session && cell.strategy == strategy);
         found.unwrap().clone()
     };
     for cell in &whole {

@@ -83,12 +83,7 @@ fn bytes(path: &Path) -> Vec<u8> {
 fn an_unfinished_run_goes_on_with_the_same_program_and_with_no_other() {
     let bench = Bench::new();
     let first = bench.run(&[]);
-    assert_eq!(
-        (first.code, first.own.len()),
-        (Some(0), 3),
-        "{}",
-        first.said
-    );
+    assert_eq!((first.code, first.own.len()), (Some(0), 3), "{}", first.said);
     let whole = bytes(&bench.path("run/cells.jsonl"));
     bench.forget_last("run");
     let same = bench.run(&[]);
@@ -98,22 +93,14 @@ fn an_unfinished_run_goes_on_with_the_same_program_and_with_no_other() {
     // Not its script: a file that it reads.
     bench.write("answer", SUMMARY);
     let other = bench.run(&[]);
-    assert!(
-        other.said.contains("3 finished cells are"),
-        "{}",
-        other.said
-    );
+    assert!(other.said.contains("3 finished cells are"), "{}", other.said);
     let changed = |cell: &CellRecord| !cell.compactions.is_empty();
     assert!(other.own.values().all(changed));
     assert!(other.said.contains(": own: bill "), "{}", other.said);
     assert!(other.said.contains("; 1 as before"), "{}", other.said);
     bench.forget_last("run");
     let again = bench.run(&[]);
-    assert!(
-        !again.said.contains("computed again"),
-        "the new program is known: {}",
-        again.said
-    );
+    assert!(!again.said.contains("computed again"), "the new program is known: {}", again.said);
 }
 
 #[test]
@@ -127,21 +114,11 @@ fn a_program_that_does_not_start_is_refused_and_one_that_fails_twice_is_a_result
     }
     bench.write("own.sh", SCRIPT);
     let mended = bench.run(&[]);
-    assert_eq!(
-        (mended.code, mended.own.len()),
-        (Some(0), 3),
-        "{}",
-        mended.said
-    );
+    assert_eq!((mended.code, mended.own.len()), (Some(0), 3), "{}", mended.said);
     bench.write("answer", "no message of the protocol");
     let failed = bench.run(&[]);
     assert_eq!(failed.code, Some(104), "{}", failed.said);
-    assert!(
-        failed
-            .own
-            .values()
-            .all(|cell| matches!(cell.end, End::Failed { .. }))
-    );
+    assert!(failed.own.values().all(|cell| matches!(cell.end, End::Failed { .. })));
 }
 
 #[test]
@@ -150,22 +127,10 @@ fn a_program_that_is_edited_while_it_runs_leaves_no_cell() {
     // The plan shows it one session twice; in the third one it edits what it reads.
     let edits = "*'\"type\":\"session\"'*) n=$((n+1)); \
         [ $n -lt 4 ] || echo '{\"type\":\"unchanged\",\"reason\":\"x\"}' > \"${0%/*}/answer\" ;;";
-    bench.write(
-        "own.sh",
-        &SCRIPT.replace("*'\"type\":\"session\"'*) ;;", edits),
-    );
+    bench.write("own.sh", &SCRIPT.replace("*'\"type\":\"session\"'*) ;;", edits));
     let edited = bench.run(&["-j", "1"]);
-    assert_eq!(
-        (edited.code, edited.own.len()),
-        (Some(5), 0),
-        "{}",
-        edited.said
-    );
-    assert!(
-        edited.said.contains("edited meanwhile: `answer` changed"),
-        "{}",
-        edited.said
-    );
+    assert_eq!((edited.code, edited.own.len()), (Some(5), 0), "{}", edited.said);
+    assert!(edited.said.contains("edited meanwhile: `answer` changed"), "{}", edited.said);
 }
 
 #[test]
@@ -182,10 +147,7 @@ fn parts_go_on_with_the_same_program_and_are_joined_with_no_other() {
     let (_, said) = part(1);
     assert!(!said.contains("computed again"), "{said}");
     let (_, said) = part(1);
-    assert!(
-        !said.contains("computed again"),
-        "a finished part stands too: {said}"
-    );
+    assert!(!said.contains("computed again"), "a finished part stands too: {said}");
     let merge = |out: &str| bench.proctor(&["merge", "part-1", "part-2", "--out", out]);
     assert_eq!(merge("merged").0, Some(0));
     for name in ["cells.jsonl", "run.json"] {
@@ -199,8 +161,5 @@ fn parts_go_on_with_the_same_program_and_are_joined_with_no_other() {
     assert!(said.contains("computed again"), "{said}");
     let (code, said) = merge("again");
     assert_ne!(code, Some(0));
-    assert!(
-        said.contains("program of `own`") && said.contains("`answer`"),
-        "{said}"
-    );
+    assert!(said.contains("program of `own`") && said.contains("`answer`"), "{said}");
 }

@@ -34,18 +34,10 @@ const SCENARIO: &str = "name = \"storm\"\ncontrols = false\n\
 fn says(body: &str) -> Reply {
     let prompt = (body.len() / 4) as u64;
     if body.contains("judge-x") {
-        let word = if is_wrong(body) {
-            "incorrect"
-        } else {
-            "correct"
-        };
+        let word = if is_wrong(body) { "incorrect" } else { "correct" };
         Reply::openai(&format!("{{\"verdict\": \"{word}\"}}"), prompt, 6)
     } else if body.contains("writer-x") {
-        Reply::openai(
-            "<summary>The user wants the review to go on.</summary>",
-            prompt,
-            11,
-        )
+        Reply::openai("<summary>The user wants the review to go on.</summary>", prompt, 11)
     } else {
         Reply::openai("an answer", prompt, 2)
     }
@@ -53,11 +45,9 @@ fn says(body: &str) -> Reply {
 
 /// A refusal, with this header beside the server's own clock.
 fn refusal(header: Option<(&str, &str)>) -> Reply {
-    let limited = Reply::status(
-        429,
-        r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#,
-    )
-    .with_header("Date", "Wed, 21 Oct 2015 07:28:00 GMT");
+    let limited =
+        Reply::status(429, r#"{"error":{"type":"rate_limit_error","message":"slow down"}}"#)
+            .with_header("Date", "Wed, 21 Oct 2015 07:28:00 GMT");
     match header {
         Some((name, value)) => limited.with_header(name, value),
         None => limited,
@@ -201,21 +191,14 @@ fn a_time_that_is_named_is_kept_by_all_workers_in_every_spelling() {
     let named = [
         (("retry-after-ms", "400"), Duration::from_millis(400)),
         (("Retry-After", "1"), Duration::from_secs(1)),
-        (
-            ("Retry-After", "Wed, 21 Oct 2015 07:28:01 GMT"),
-            Duration::from_secs(1),
-        ),
+        (("Retry-After", "Wed, 21 Oct 2015 07:28:01 GMT"), Duration::from_secs(1)),
     ];
     let refusals = named.map(|(header, _)| refusal(Some(header))).to_vec();
     let server = storming(4, 3, refusals);
     let one_at_once = SCENARIO.replace("[window]", "[models.pace]\nat_once = 1\n[window]");
     let folder = folder(&one_at_once);
     run(&server, folder.path(), &["-j", "4"], 0);
-    assert_eq!(
-        server.most_at_once(),
-        1,
-        "four workers, and one request at once"
-    );
+    assert_eq!(server.most_at_once(), 1, "four workers, and one request at once");
     let requests = server.requests();
     let refused = requests.windows(2).filter(|pair| !pair[0].was_answered);
     let pauses: Vec<Duration> = refused.map(|pair| pair[1].came - pair[0].came).collect();
@@ -260,11 +243,7 @@ fn a_run_that_refusals_stop_keeps_what_is_whole_and_goes_on_to_the_same_bytes() 
         assert!(bill(&said).contains(&expected), "{said}");
         // Cells that are there are whole: each is what it is in fair weather.
         let cells = Run::read(&out).unwrap().cells;
-        assert!(
-            !cells.is_empty() && cells.len() < 6,
-            "{} cells",
-            cells.len()
-        );
+        assert!(!cells.is_empty() && cells.len() < 6, "{} cells", cells.len());
         let whole = String::from_utf8(fair().files["cells.jsonl"].clone()).unwrap();
         for line in fs::read_to_string(out.join("cells.jsonl")).unwrap().lines() {
             assert!(whole.lines().any(|other| other == line), "{line}");
@@ -285,12 +264,7 @@ fn refusals_use_up_no_budget_and_a_run_that_its_budget_stopped_goes_on_to_the_sa
     let storm = || storming(0, 6, vec![refusal(Some(("retry-after-ms", "1")))]);
     let server = storm();
     let stopped = folder(SCENARIO);
-    let said = run(
-        &server,
-        stopped.path(),
-        &["-j", "1", "--set", "models.budget.tokens=1"],
-        5,
-    );
+    let said = run(&server, stopped.path(), &["-j", "1", "--set", "models.budget.tokens=1"], 5);
     assert!(said.contains("stopped at its budget"), "{said}");
     let cells = Run::read(&stopped.path().join("out")).unwrap().cells;
     assert_eq!(cells.len(), 3, "one session, and the whole of it");

@@ -29,10 +29,7 @@ fn work() -> Session {
         asks("t0", "Read", "a.rs"),
         answers("t0", &"content of a ".repeat(20)),
         Message::new(Role::Assistant, vec![todo, tool_use("t2", "Bash", "make")]),
-        Message::new(
-            Role::User,
-            vec![tool_result("t1", "noted"), tool_result("t2", "made")],
-        ),
+        Message::new(Role::User, vec![tool_result("t1", "noted"), tool_result("t2", "made")]),
         said("The first thing is done."),
         typed("Now the second."),
         asks("t3", "Read", "b.rs"),
@@ -46,9 +43,7 @@ fn walk(knobs: &str, reply: impl Fn(usize) -> Answer + Send + Sync + 'static) ->
     let spec = summarising(&format!(
         "when = {{ rounds_every = 4 }}\nguards.on_inflation = 'apply'\n{knobs}"
     ));
-    Walk::of(work(), &spec, Window::new(Tokens(2_000)), move |at, _| {
-        reply(at)
-    })
+    Walk::of(work(), &spec, Window::new(Tokens(2_000)), move |at, _| reply(at))
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an answer may be a failure")]
@@ -75,41 +70,23 @@ fn what_stays_is_what_the_knobs_say() {
         ("keep_last_messages = 2", &["of 0..7: user S", "7", "8"]),
         // The cut moves to the call of the first result that stays.
         ("keep_last_messages = 1", &["of 0..7: user S", "7", "8"]),
-        (
-            "keep_last_messages = 1\ncut = 'none'",
-            &["of 0..8: user S", "8"],
-        ),
-        (
-            "keep_last_messages = 2\ncut = 'turn'",
-            &["of 0..6: user S", "6", "7", "8"],
-        ),
-        (
-            "keep_last_rounds = 2",
-            &["of 0..5: user S", "5", "6", "7", "8"],
-        ),
+        ("keep_last_messages = 1\ncut = 'none'", &["of 0..8: user S", "8"]),
+        ("keep_last_messages = 2\ncut = 'turn'", &["of 0..6: user S", "6", "7", "8"]),
+        ("keep_last_rounds = 2", &["of 0..5: user S", "5", "6", "7", "8"]),
         // The result has 65 tokens, its call 6, what was typed 4.
         ("keep_last_tokens = 75", &["of 0..6: user S", "6", "7", "8"]),
         ("keep_last_tokens = 74", &["of 0..7: user S", "7", "8"]),
         ("keep_last_tokens = 70", &[all]),
         // A tenth of the window of 2,000.
-        (
-            "keep_last_fraction = 0.1\nkeep_max_tokens = 74",
-            &["of 0..7: user S", "7", "8"],
-        ),
-        (
-            "keep_last_fraction = 0.001\nkeep_min_tokens = 75",
-            &["of 0..6: user S", "6", "7", "8"],
-        ),
+        ("keep_last_fraction = 0.1\nkeep_max_tokens = 74", &["of 0..7: user S", "7", "8"]),
+        ("keep_last_fraction = 0.001\nkeep_min_tokens = 75", &["of 0..6: user S", "6", "7", "8"]),
         (
             "keep_last_fraction = 0.45\nkeep_fraction_of = 'history'",
             &["of 0..5: user S", "5", "6", "7", "8"],
         ),
         ("keep_first_messages = 1", &["0", "of 1..9: user S"]),
         // In front the cut moves behind the results of the last call that stays.
-        (
-            "keep_first_messages = 4",
-            &["0", "1", "2", "3", "4", "of 5..9: user S"],
-        ),
+        ("keep_first_messages = 4", &["0", "1", "2", "3", "4", "of 5..9: user S"]),
         (
             "select = 'every_rounds'\nselect_rounds = 2\nkeep_last_rounds = 1",
             &["of 0..5: user S", "5", "6", "7", "8"],
@@ -119,10 +96,7 @@ fn what_stays_is_what_the_knobs_say() {
             &["0", "1", "2", "3", "4", "5", "6", "7", "8"],
         ),
         ("user_messages = 'all'", &["0", "6", all]),
-        (
-            "user_messages = 'budget'\nuser_messages_max_tokens = 34",
-            &["0", "6", all],
-        ),
+        ("user_messages = 'budget'\nuser_messages_max_tokens = 34", &["0", "6", all]),
         (
             "user_messages = 'budget'\nuser_messages_max_tokens = 22",
             &[
@@ -131,21 +105,11 @@ fn what_stays_is_what_the_knobs_say() {
                 all,
             ],
         ),
-        (
-            "user_messages = 'budget'\nuser_messages_max_tokens = 4",
-            &["6", all],
-        ),
-        (
-            "user_messages = 'all'\nkeep_markers = ['The first', 'content of b']",
-            &["0", "6", all],
-        ),
+        ("user_messages = 'budget'\nuser_messages_max_tokens = 4", &["6", all]),
+        ("user_messages = 'all'\nkeep_markers = ['The first', 'content of b']", &["0", "6", all]),
         (
             "protected_tools = ['TodoWrite']",
-            &[
-                all,
-                "3 restored: assistant <TodoWrite t1>",
-                "4 restored: user <result t1> noted",
-            ],
+            &[all, "3 restored: assistant <TodoWrite t1>", "4 restored: user <result t1> noted"],
         ),
         (
             "protected_tools = ['class:shell', 'TodoWrite']\nkeep_last_messages = 2",
@@ -165,10 +129,7 @@ fn what_stays_is_what_the_knobs_say() {
                 "4 restored: user <result t1> noted",
             ],
         ),
-        (
-            "role = 'assistant'\nkeep_first_messages = 1",
-            &["0", "of 1..9: assistant S"],
-        ),
+        ("role = 'assistant'\nkeep_first_messages = 1", &["0", "of 1..9: assistant S"]),
     ] {
         let walk = walk(knobs, |_| text("S"));
         assert_eq!(left(&walk), expected, "{knobs}");
@@ -179,10 +140,7 @@ fn what_stays_is_what_the_knobs_say() {
 fn calls_that_were_never_answered_stay_where_they_are_wanted() {
     let unanswered = Message::new(
         Role::Assistant,
-        vec![
-            ContentBlock::Text("I build it.".into()),
-            tool_use("t1", "Bash", "make"),
-        ],
+        vec![ContentBlock::Text("I build it.".into()), tool_use("t1", "Bash", "make")],
     );
     let messages = || {
         vec![
@@ -200,34 +158,20 @@ fn calls_that_were_never_answered_stay_where_they_are_wanted() {
         let spec = summarising(&format!(
             "when = {{ rounds_every = 3 }}\nguards.on_inflation = 'apply'\n{knobs}"
         ));
-        left(&Walk::of(
-            session,
-            &spec,
-            Window::new(Tokens(2_000)),
-            |_, _| text("S"),
-        ))
+        left(&Walk::of(session, &spec, Window::new(Tokens(2_000)), |_, _| text("S")))
     };
     let kept = "3 restored: assistant <Bash t1>";
     assert_eq!(last("", session(messages())), ["of 0..7: user S"]);
-    assert_eq!(
-        last("keep_unanswered = true", session(messages())),
-        ["of 0..7: user S", kept]
-    );
+    assert_eq!(last("keep_unanswered = true", session(messages())), ["of 0..7: user S", kept]);
     // What is answered in what stays behind is no loose end.
     assert_eq!(
-        last(
-            "keep_unanswered = true\nkeep_last_messages = 1\ncut = 'none'",
-            session(messages())
-        ),
+        last("keep_unanswered = true\nkeep_last_messages = 1\ncut = 'none'", session(messages())),
         ["of 0..6: user S", kept, "6"]
     );
     // Nor is anything here.
     let mut all_answered = messages();
     all_answered.insert(4, answers("t1", "made"));
-    assert_eq!(
-        last("keep_unanswered = true", session(all_answered)),
-        ["of 0..8: user S"]
-    );
+    assert_eq!(last("keep_unanswered = true", session(all_answered)), ["of 0..8: user S"]);
 }
 
 #[test]
@@ -246,35 +190,20 @@ fn markers_of_interrupted_turns_stay_and_earlier_summaries_do_not() {
         typed("more"),
         said("ok"),
     ];
-    let walk = Walk::of(
-        session(messages),
-        &spec,
-        Window::new(Tokens(2_000)),
-        |at, _| text(&format!("S{at}")),
-    );
-    assert_eq!(
-        walk.contexts[1],
-        ["0: user go", "2: user <turn-aborted>", "of 0..4: user S0"]
-    );
+    let walk = Walk::of(session(messages), &spec, Window::new(Tokens(2_000)), |at, _| {
+        text(&format!("S{at}"))
+    });
+    assert_eq!(walk.contexts[1], ["0: user go", "2: user <turn-aborted>", "of 0..4: user S0"]);
     assert_eq!(
         walk.contexts[2],
-        [
-            "0: user go",
-            "2: user <turn-aborted>",
-            "5: user more",
-            "of 0..6: user S1"
-        ]
+        ["0: user go", "2: user <turn-aborted>", "5: user more", "of 0..6: user S1"]
     );
 }
 
 /// The requests of a walk, each message in one line.
 fn requests(walk: &Walk) -> Vec<Vec<String>> {
     let lines = |request: &proctor::model::Request| {
-        request
-            .messages
-            .iter()
-            .map(|message| said_in(message))
-            .collect()
+        request.messages.iter().map(|message| said_in(message)).collect()
     };
     walk.requests.iter().map(lines).collect()
 }
@@ -296,31 +225,17 @@ fn the_live_prompt_goes_on_or_is_told_as_json() {
     let request = &append.requests[0];
     assert_eq!(request.messages.len(), 8);
     let words = &request.messages[7].model_text()[0];
-    assert!(
-        words.starts_with("IMPORTANT: answer in plain text"),
-        "{words}"
-    );
-    assert!(
-        words.contains("Summarise the conversation up to this point"),
-        "{words}"
-    );
+    assert!(words.starts_with("IMPORTANT: answer in plain text"), "{words}");
+    assert!(words.contains("Summarise the conversation up to this point"), "{words}");
     assert!(words.contains("\n\nKeep the ports.\n\n"), "{words}");
     assert!(words.contains("9. Context for continuing work"), "{words}");
     assert!(words.ends_with("and then a <summary> block."), "{words}");
 
-    let fresh = walk("keep_last_messages = 2\nselect = 'until_tail'", |_| {
-        text("S")
-    });
+    let fresh = walk("keep_last_messages = 2\nselect = 'until_tail'", |_| text("S"));
     let request = &fresh.requests[0];
-    assert_eq!(
-        (request.messages.len(), request.system.as_deref()),
-        (1, None)
-    );
+    assert_eq!((request.messages.len(), request.system.as_deref()), (1, None));
     let words = &request.messages[0].model_text()[0];
-    assert!(
-        words.ends_with("\"text\":\"Now the second.\"}]}]"),
-        "{words}"
-    );
+    assert!(words.ends_with("\"text\":\"Now the second.\"}]}]"), "{words}");
 }
 
 #[test]
@@ -333,19 +248,11 @@ fn the_summariser_sees_no_more_than_the_limits_allow() {
     assert_eq!(json("input_first_chars = 15"), r#"[{"role":"user""#);
     assert_eq!(json("input_last_chars = 7"), r#"b "}]}]"#);
     assert_eq!(json("").matches("content of a").count(), 20);
-    assert_eq!(
-        json("input_result_chars = 26")
-            .matches("content of a")
-            .count(),
-        2
-    );
+    assert_eq!(json("input_result_chars = 26").matches("content of a").count(), 2);
     assert!(json("input_result_chars = 26").contains("\"made\""));
     // The newest result has 65 tokens, its call 6; one message is shown at least.
-    let newest = |tokens: u64| {
-        json(&format!("input_last_tokens = {tokens}"))
-            .matches("\"role\"")
-            .count()
-    };
+    let newest =
+        |tokens: u64| json(&format!("input_last_tokens = {tokens}")).matches("\"role\"").count();
     assert_eq!([0, 1, 65, 71, 75].map(newest), [9, 1, 1, 2, 3]);
 }
 
@@ -358,20 +265,9 @@ fn twice_with(knobs: &str) -> Walk {
     let spec = summarising(&format!(
         "when = {{ rounds_every = 1 }}\nguards.on_inflation = 'apply'\nacknowledgement = 'A'\n{knobs}"
     ));
-    let messages = vec![
-        typed("go"),
-        said("one"),
-        typed("more"),
-        said("two"),
-        typed("end"),
-        said("three"),
-    ];
-    Walk::of(
-        session(messages),
-        &spec,
-        Window::new(Tokens(2_000)),
-        |at, _| text(&format!("S{at}")),
-    )
+    let messages =
+        vec![typed("go"), said("one"), typed("more"), said("two"), typed("end"), said("three")];
+    Walk::of(session(messages), &spec, Window::new(Tokens(2_000)), |at, _| text(&format!("S{at}")))
 }
 
 #[test]
@@ -385,21 +281,9 @@ fn earlier_summaries_are_read_continued_or_left() {
         )
     };
     for (previous, seen, left) in [
-        (
-            "as_message",
-            (true, false, false),
-            &["of 0..5: user S1", "authored: assistant A"][..],
-        ),
-        (
-            "ignore",
-            (false, false, false),
-            &["of 0..5: user S1", "authored: assistant A"],
-        ),
-        (
-            "update",
-            (false, true, true),
-            &["of 0..5: user S1", "authored: assistant A"],
-        ),
+        ("as_message", (true, false, false), &["of 0..5: user S1", "authored: assistant A"][..]),
+        ("ignore", (false, false, false), &["of 0..5: user S1", "authored: assistant A"]),
+        ("update", (false, true, true), &["of 0..5: user S1", "authored: assistant A"]),
         (
             "append",
             (true, false, false),
@@ -419,10 +303,7 @@ fn earlier_summaries_are_read_continued_or_left() {
 
 #[expect(clippy::unnecessary_wraps, reason = "an answer may be a failure")]
 fn stopped(text: &str, stop: Stop) -> Answer {
-    Ok(Response {
-        stop,
-        ..response(text)
-    })
+    Ok(Response { stop, ..response(text) })
 }
 
 fn failed(failure: CallFailure) -> Answer {
@@ -436,10 +317,7 @@ fn came_of(walk: &Walk) -> (usize, Option<&str>) {
         let untouched: Vec<String> = (0..9).map(|at| at.to_string()).collect();
         assert_eq!(left(walk), untouched, "the history stays");
     }
-    (
-        walk.requests.len(),
-        failure.map(|failure| failure.error.as_str()),
-    )
+    (walk.requests.len(), failure.map(|failure| failure.error.as_str()))
 }
 
 /// Knobs, the model, and what comes of it: requests, and the error if there is one.
@@ -451,11 +329,7 @@ fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
     let chat =
         "the summary is none: it is a question, or names nothing of what it was to summarise";
     let cases: [Case; 15] = [
-        (
-            "",
-            |_| failed(CallFailure::SERVER),
-            (1, Some(format!("{lost}server error"))),
-        ),
+        ("", |_| failed(CallFailure::SERVER), (1, Some(format!("{lost}server error")))),
         (
             "stream_retries = 2",
             |_| failed(CallFailure::SERVER),
@@ -464,11 +338,7 @@ fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
         (
             "stream_retries = 2",
             |at| {
-                if at < 2 {
-                    failed(CallFailure::Timeout)
-                } else {
-                    text("S")
-                }
+                if at < 2 { failed(CallFailure::Timeout) } else { text("S") }
             },
             (3, None),
         ),
@@ -477,39 +347,19 @@ fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
             |_| failed(CallFailure::Unsupported),
             (1, Some(format!("{lost}this model does not do that"))),
         ),
-        (
-            "",
-            |_| text(" \n"),
-            (1, Some("the summary is empty".to_owned())),
-        ),
-        (
-            "guards.on_empty = 'retry'",
-            |_| text(""),
-            (2, Some("the summary is empty".to_owned())),
-        ),
-        (
-            "guards.on_empty = 'retry'",
-            |at| text(["", "S"][at]),
-            (2, None),
-        ),
+        ("", |_| text(" \n"), (1, Some("the summary is empty".to_owned()))),
+        ("guards.on_empty = 'retry'", |_| text(""), (2, Some("the summary is empty".to_owned()))),
+        ("guards.on_empty = 'retry'", |at| text(["", "S"][at]), (2, None)),
         (
             "template = 'nine-sections'",
             |_| text("<analysis>thoughts</analysis>"),
             (1, Some("the summary is empty".to_owned())),
         ),
-        (
-            "",
-            |_| stopped("S", Stop::ToolUse),
-            (1, Some("the summary is a tool call".to_owned())),
-        ),
+        ("", |_| stopped("S", Stop::ToolUse), (1, Some("the summary is a tool call".to_owned()))),
         (
             "guards.on_tool_call = 'retry'",
             |at| {
-                if at == 0 {
-                    stopped("", Stop::ToolUse)
-                } else {
-                    text("S")
-                }
+                if at == 0 { stopped("", Stop::ToolUse) } else { text("S") }
             },
             (2, None),
         ),
@@ -519,16 +369,8 @@ fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
             (1, Some("the model refused to write a summary".to_owned())),
         ),
         ("", |_| text("Shall I go on?"), (1, Some(chat.to_owned()))),
-        (
-            "guards.on_chat = 'apply'",
-            |_| text("Shall I go on?"),
-            (1, None),
-        ),
-        (
-            "guards.on_chat = 'retry'",
-            |at| text(["Shall I go on?", "S"][at]),
-            (2, None),
-        ),
+        ("guards.on_chat = 'apply'", |_| text("Shall I go on?"), (1, None)),
+        ("guards.on_chat = 'retry'", |at| text(["Shall I go on?", "S"][at]), (2, None)),
         // What was cut off is a summary still.
         ("", |_| stopped("S", Stop::Length), (1, None)),
     ];
@@ -544,41 +386,20 @@ fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
 fn a_request_that_is_too_long_is_asked_again_with_less() {
     let too_long = |_| failed(CallFailure::Overflow);
     // Rounds begin at messages 1, 3, 5 and 7.
-    let walked = walk(
-        "mode = 'append'\nguards.on_summary_overflow = 'drop_oldest_round'",
-        too_long,
-    );
-    let begins: Vec<Vec<String>> = requests(&walked)
-        .into_iter()
-        .map(|lines| lines[..2].to_vec())
-        .collect();
-    let first = |line: &str| {
-        begins
-            .iter()
-            .map(|lines| lines[1] == line)
-            .collect::<Vec<_>>()
-    };
+    let walked =
+        walk("mode = 'append'\nguards.on_summary_overflow = 'drop_oldest_round'", too_long);
+    let begins: Vec<Vec<String>> =
+        requests(&walked).into_iter().map(|lines| lines[..2].to_vec()).collect();
+    let first = |line: &str| begins.iter().map(|lines| lines[1] == line).collect::<Vec<_>>();
     assert_eq!(begins.len(), 4);
     assert_eq!(first("assistant <Read t0>"), [true, false, false, false]);
-    assert_eq!(
-        first("assistant <TodoWrite t1> <Bash t2>"),
-        [false, true, false, false]
-    );
-    assert_eq!(
-        first("assistant The first thing is done."),
-        [false, false, true, false]
-    );
+    assert_eq!(first("assistant <TodoWrite t1> <Bash t2>"), [false, true, false, false]);
+    assert_eq!(first("assistant The first thing is done."), [false, false, true, false]);
     assert_eq!(first("assistant <Read t3>"), [false, false, false, true]);
-    assert_eq!(
-        begins[1][0],
-        "user [The beginning of the conversation was left out.]"
-    );
+    assert_eq!(begins[1][0], "user [The beginning of the conversation was left out.]");
     assert_eq!(
         came_of(&walked),
-        (
-            4,
-            Some("the model call failed: the prompt is too long for the model")
-        )
+        (4, Some("the model call failed: the prompt is too long for the model"))
     );
     // One failed attempt, whatever it took.
     assert_eq!(walked.record.failures.len(), 1);
@@ -586,28 +407,14 @@ fn a_request_that_is_too_long_is_asked_again_with_less() {
     for (knobs, tries) in [
         ("", 1),
         ("guards = { on_summary_overflow = 'fail' }", 1),
-        (
-            "guards = { on_summary_overflow = 'drop_oldest_round', summary_overflow_tries = 0 }",
-            1,
-        ),
-        (
-            "guards = { on_summary_overflow = 'drop_oldest_round', summary_overflow_tries = 99 }",
-            4,
-        ),
+        ("guards = { on_summary_overflow = 'drop_oldest_round', summary_overflow_tries = 0 }", 1),
+        ("guards = { on_summary_overflow = 'drop_oldest_round', summary_overflow_tries = 99 }", 4),
         ("guards = { on_summary_overflow = 'halve' }", 3),
-        (
-            "guards = { on_summary_overflow = 'shrink_results', summary_overflow_tries = 9 }",
-            5,
-        ),
-        (
-            "guards = { on_summary_overflow = 'shrink_each', summary_overflow_tries = 5 }",
-            6,
-        ),
+        ("guards = { on_summary_overflow = 'shrink_results', summary_overflow_tries = 9 }", 5),
+        ("guards = { on_summary_overflow = 'shrink_each', summary_overflow_tries = 5 }", 6),
     ] {
         let spec = summarising(&format!("when = {{ rounds_every = 4 }}\n{knobs}"));
-        let walk = Walk::of(work(), &spec, Window::new(Tokens(2_000)), move |_, _| {
-            too_long(0)
-        });
+        let walk = Walk::of(work(), &spec, Window::new(Tokens(2_000)), move |_, _| too_long(0));
         assert_eq!(walk.requests.len(), tries, "{knobs}");
     }
 }
@@ -616,9 +423,8 @@ fn a_request_that_is_too_long_is_asked_again_with_less() {
 fn each_text_is_cut_to_four_fifths_of_the_longest() {
     let knobs = "guards = { on_summary_overflow = 'shrink_each', summary_overflow_tries = 2 }";
     let spec = summarising(&format!("when = {{ rounds_every = 4 }}\n{knobs}"));
-    let walk = Walk::of(work(), &spec, Window::new(Tokens(2_000)), |_, _| {
-        failed(CallFailure::Overflow)
-    });
+    let walk =
+        Walk::of(work(), &spec, Window::new(Tokens(2_000)), |_, _| failed(CallFailure::Overflow));
     // The longest text has 260 characters.
     let longest = walk.requests.iter().map(|request| {
         let words = request.messages[0].model_text()[0].to_string();
@@ -639,17 +445,12 @@ fn results_in_the_middle_are_left_out_first() {
         "when = { rounds_every = 10 }\nguards.on_summary_overflow = 'shrink_results'\n\
          guards.summary_overflow_tries = 4\nmode = 'append'",
     );
-    let walk = Walk::of(
-        session(messages),
-        &spec,
-        Window::new(Tokens(2_000)),
-        |_, _| failed(CallFailure::Overflow),
-    );
+    let walk = Walk::of(session(messages), &spec, Window::new(Tokens(2_000)), |_, _| {
+        failed(CallFailure::Overflow)
+    });
     let gone = |request: &proctor::model::Request| {
-        let texts = request
-            .messages
-            .iter()
-            .filter(|message| message.tool_results().next().is_some());
+        let texts =
+            request.messages.iter().filter(|message| message.tool_results().next().is_some());
         texts
             .enumerate()
             .filter(|(_, message)| &*message.model_text()[0] == "[left out]")
@@ -657,16 +458,7 @@ fn results_in_the_middle_are_left_out_first() {
             .collect::<Vec<_>>()
     };
     let gone: Vec<Vec<usize>> = walk.requests.iter().map(gone).collect();
-    assert_eq!(
-        gone,
-        [
-            vec![],
-            vec![4],
-            vec![4, 5],
-            vec![2, 3, 4, 5, 6],
-            (0..10).collect()
-        ]
-    );
+    assert_eq!(gone, [vec![], vec![4], vec![4, 5], vec![2, 3, 4, 5, 6], (0..10).collect()]);
 }
 
 #[test]
@@ -676,9 +468,12 @@ fn a_summary_is_checked_once_and_kept_where_the_check_fails() {
         (text(""), "of 0..9: user S", 0),
         (failed(CallFailure::SERVER), "of 0..9: user S", 0),
     ] {
-        let walk = walk("verify = 'second_pass'", move |at| {
-            if at == 0 { text("S") } else { answer.clone() }
-        });
+        let walk = walk(
+            "verify = 'second_pass'",
+            move |at| {
+                if at == 0 { text("S") } else { answer.clone() }
+            },
+        );
         assert_eq!(walk.requests.len(), 2);
         assert_eq!(walk.requests[1].messages.len(), 3);
         assert_eq!(left(&walk), [summary]);
@@ -690,9 +485,7 @@ fn a_summary_is_checked_once_and_kept_where_the_check_fails() {
 fn a_summary_without_the_newest_identifiers_is_written_again() {
     let verify = "verify = 'identifiers'";
     let walk_with = |first: &'static str| {
-        walk(verify, move |at| {
-            text(if at == 0 { first } else { "a.rs, b.rs" })
-        })
+        walk(verify, move |at| text(if at == 0 { first } else { "a.rs, b.rs" }))
     };
     // `b.rs` is an argument of the newest call, `main.rs` and `a.rs` stand in older messages.
     let walked = walk_with("nothing");
@@ -708,10 +501,7 @@ fn what_the_agent_goes_on_with_stands_behind_the_summary() {
     let first =
         "authored: user Please do the first thing, and do not to[60 more] what you decide on.";
     for (knobs, expected) in [
-        (
-            "continue_with = 'Go on.'",
-            &["of 0..9: user S", "authored: user Go on."][..],
-        ),
+        ("continue_with = 'Go on.'", &["of 0..9: user S", "authored: user Go on."][..]),
         (
             "continue_with = 'Asked: {last_request}'\nacknowledgement = 'Yes.'",
             &[
@@ -786,10 +576,7 @@ fn a_summary_reads_turns_again_that_an_earlier_one_replaced() {
 /// A tool result that came in one message with what the user typed.
 #[test]
 fn what_was_typed_beside_a_result_stays_without_it() {
-    let both = vec![
-        tool_result("t0", "made"),
-        ContentBlock::Text("and now this".into()),
-    ];
+    let both = vec![tool_result("t0", "made"), ContentBlock::Text("and now this".into())];
     let messages = vec![
         typed("go"),
         asks("t0", "Bash", "make"),
@@ -799,25 +586,12 @@ fn what_was_typed_beside_a_result_stays_without_it() {
     let spec = summarising(
         "when = { rounds_every = 1 }\nuser_messages = 'all'\nguards.on_inflation = 'apply'",
     );
-    let walk = Walk::of(
-        session(messages),
-        &spec,
-        Window::new(Tokens(2_000)),
-        |_, _| text("S"),
-    );
+    let walk = Walk::of(session(messages), &spec, Window::new(Tokens(2_000)), |_, _| text("S"));
     assert_eq!(
         walk.contexts[1],
-        [
-            "0: user go",
-            "2 restored: user and now this",
-            "of 0..3: user S"
-        ]
+        ["0: user go", "2 restored: user and now this", "of 0..3: user S"]
     );
     let rules = walk.record.violations.iter();
     let rules: Vec<&str> = rules.map(|violation| violation.rule.as_str()).collect();
-    assert_eq!(
-        rules,
-        ["user_message_altered"],
-        "no result without its call"
-    );
+    assert_eq!(rules, ["user_message_altered"], "no result without its call");
 }

@@ -71,12 +71,7 @@ pub(crate) fn tool_use(id: &str, name: &str, argument: &str) -> ContentBlock {
         _ => ToolClass::Other,
     };
     let input = JsonText::of(&serde_json::json!({ "argument": argument }));
-    ContentBlock::ToolUse(Box::new(ToolUse {
-        id: id.into(),
-        name: name.into(),
-        class,
-        input,
-    }))
+    ContentBlock::ToolUse(Box::new(ToolUse { id: id.into(), name: name.into(), class, input }))
 }
 
 /// The tool answers.
@@ -119,10 +114,7 @@ pub(crate) fn reading_session(rounds: usize, chars: usize) -> Session {
     for round in 0..rounds {
         let id = format!("t{round}");
         messages.push(asks(&id, "Read", &format!("src/file_{round}.rs")));
-        messages.push(answers(
-            &id,
-            &format!("content {round} ").repeat(chars / 10 + 1)[..chars],
-        ));
+        messages.push(answers(&id, &format!("content {round} ").repeat(chars / 10 + 1)[..chars]));
     }
     messages.push(said("All of them are read."));
     session(messages)
@@ -159,10 +151,7 @@ pub(crate) fn run(prepared: &PreparedSession, name: &str, window: u64, models: &
 
 /// Names a cell.
 pub(crate) fn cell(strategy: &str) -> CellName {
-    CellName {
-        strategy: strategy.to_owned(),
-        repeat: 0,
-    }
+    CellName { strategy: strategy.to_owned(), repeat: 0 }
 }
 
 /// The scenario that this text describes, with files searched below `folder`.
@@ -184,10 +173,7 @@ impl Progress for Silent {
 #[track_caller]
 pub(crate) fn run_in(folder: &Path, plan: &Plan, threads: usize) -> (Outcome, Run) {
     let mut journal = Journal::open(folder, plan.manifest()).unwrap();
-    let workers = Workers {
-        threads,
-        stop: StopToken::default(),
-    };
+    let workers = Workers { threads, stop: StopToken::default() };
     let outcome = runner::run(plan, &mut journal, &workers, &Silent).unwrap();
     drop(journal);
     (outcome, Run::read(folder).unwrap())

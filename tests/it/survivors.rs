@@ -56,9 +56,7 @@ fn add(to: &mut Score, score: Score) {
 }
 
 fn percent(score: Score) -> String {
-    score
-        .mean()
-        .map_or("–".to_owned(), |mean| format!("{:.1}", mean * 100.0))
+    score.mean().map_or("–".to_owned(), |mean| format!("{:.1}", mean * 100.0))
 }
 
 fn table(heads: &[String], rows: &[(String, Vec<String>)]) -> String {
@@ -141,11 +139,7 @@ fn every_preset_is_measured_between_a_ceiling_a_floor_and_decoys_on_every_family
         assert!(row.fired == 0 || mean < 1.0 - 1e-9, "{name} lost nothing");
     }
     let names: Vec<&str> = ["full", "empty"].into_iter().chain(EVERY_PART).collect();
-    let mut heads = vec![
-        "fired".to_owned(),
-        "ended early".to_owned(),
-        "planted".to_owned(),
-    ];
+    let mut heads = vec!["fired".to_owned(), "ended early".to_owned(), "planted".to_owned()];
     heads.extend(kinds().map(|kind| kind.name().to_owned()));
     let by_kind: Vec<(String, Vec<String>)> = names
         .iter()

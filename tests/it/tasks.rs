@@ -6,9 +6,7 @@ use std::process::Command;
 /// Runs one class or test of `test_tasks.py`; says `skipped` where there is no Python that reads TOML.
 #[track_caller]
 fn check(name: &str) {
-    let reads_toml = Command::new("python3")
-        .args(["-c", "import tomllib"])
-        .output();
+    let reads_toml = Command::new("python3").args(["-c", "import tomllib"]).output();
     if !reads_toml.is_ok_and(|output| output.status.success()) {
         assert!(
             std::env::var_os("PROCTOR_SHARED_REQUIRED").is_none(),

@@ -78,17 +78,8 @@ fn shared_the_full_history_costs_what_peers_say_it_costs() {
         return;
     };
     let models: Models = support::models(Scripted::new());
-    let full = replay(
-        &long,
-        support::cell("full"),
-        Replayed::Full,
-        &models,
-        &NoClock,
-    );
-    assert_eq!(
-        sizes(&full),
-        (170, Some(Tokens(321_639)), Tokens(27_760_349))
-    );
+    let full = replay(&long, support::cell("full"), Replayed::Full, &models, &NoClock);
+    assert_eq!(sizes(&full), (170, Some(Tokens(321_639)), Tokens(27_760_349)));
 }
 
 #[test]
@@ -100,10 +91,7 @@ fn shared_masking_the_way_of_peers_costs_what_they_say_it_costs() {
                    clear_results.keep_first_observation=false,\
                    clear_results.placeholder='[observation masked]']";
     let masked = support::run(&long, masking, 1_000_000, &support::models(Scripted::new()));
-    assert_eq!(
-        sizes(&masked),
-        (170, Some(Tokens(76_182)), Tokens(3_660_587))
-    );
+    assert_eq!(sizes(&masked), (170, Some(Tokens(76_182)), Tokens(3_660_587)));
 }
 
 /// The published table is of 22 demonstrations, of which a part is here: the savings are those of

@@ -53,12 +53,7 @@ impl Listener {
                 std::thread::spawn(move || serve(stream, &kept));
             }
         });
-        Self {
-            address,
-            heads,
-            stop,
-            thread: Some(thread),
-        }
+        Self { address, heads, stop, thread: Some(thread) }
     }
 
     fn heads(&self) -> Vec<String> {
@@ -190,26 +185,13 @@ fn a_private_authority_is_trusted_where_it_is_named_and_nowhere_else() {
     run(&base_url, true, &[]);
     let heads = server.heads();
     assert!(!heads.is_empty());
-    assert!(
-        heads
-            .iter()
-            .all(|head| head.contains(&format!("Bearer {KEY}"))),
-        "{heads:?}"
-    );
+    assert!(heads.iter().all(|head| head.contains(&format!("Bearer {KEY}"))), "{heads:?}");
     let made = |authority: Option<Vec<u8>>| {
         let mut connection = Connection::to(&*base_url);
         connection.authority = authority;
-        let pace = PaceSetting {
-            retries: 0,
-            ..PaceSetting::default()
-        };
+        let pace = PaceSetting { retries: 0, ..PaceSetting::default() };
         let dialect = Dialect::new(Provider::OpenAi, "m");
-        Live::new(
-            dialect,
-            connection,
-            Engine::start().unwrap(),
-            Arc::new(Pacer::new(pace)),
-        )
+        Live::new(dialect, connection, Engine::start().unwrap(), Arc::new(Pacer::new(pace)))
     };
     let before = server.heads().len();
     let untrusted = made(None).unwrap().respond(&question("who is there?"));
@@ -219,19 +201,14 @@ fn a_private_authority_is_trusted_where_it_is_named_and_nowhere_else() {
     );
     assert_eq!(server.heads().len(), before, "nothing was said to it");
     let authority = fs::read(fixture("authority.pem")).unwrap();
-    let trusted = made(Some(authority))
-        .unwrap()
-        .respond(&question("who is there?"));
+    let trusted = made(Some(authority)).unwrap().respond(&question("who is there?"));
     assert_eq!(&*trusted.unwrap().text, "an answer");
-    let Err(refused) = made(Some(
-        b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n".to_vec(),
-    )) else {
+    let Err(refused) =
+        made(Some(b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n".to_vec()))
+    else {
         panic!("that is no certificate");
     };
-    assert!(
-        refused.to_string().contains("private authority"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("private authority"), "{refused}");
 }
 
 #[test]
@@ -256,11 +233,7 @@ fn a_proxy_leads_to_the_server_and_never_sees_the_key() {
 fn a_proxy_for_plain_addresses_is_asked_for_them_and_no_proxy_is_respected() {
     let server = Server::answering(|_| Reply::openai("an answer", 100, 5));
     let variable = ("HTTP_PROXY", server.base_url());
-    run(
-        "http://model.test/v1",
-        false,
-        std::slice::from_ref(&variable),
-    );
+    run("http://model.test/v1", false, std::slice::from_ref(&variable));
     let asked = server.requests();
     assert!(!asked.is_empty());
     for request in asked {

@@ -55,10 +55,7 @@ fn a_grid_shows_trigger_and_keep_count_on_one_screen() {
     assert!(screen.lines().count() <= 31, "{screen}");
     // A command is one line where it cannot be folded.
     let (shown, _) = screen.split_once("Next").unwrap();
-    assert!(
-        shown.lines().all(|line| line.chars().count() <= 80),
-        "{screen}"
-    );
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{screen}");
     insta::assert_snapshot!("sweep_grid", screen);
     // A preset without a trigger: how often it acts. What saves more and keeps too little is named.
     let screen = swept(folder.path(), "--strategy observation-masking", 0);
@@ -81,37 +78,16 @@ fn a_preset_is_written_where_a_setting_is_recommended_and_never_over_another_fil
     let said = swept(path, &format!("{masking} --apply"), 0);
     says(
         &said,
-        &[
-            "wrote `observation-masking-tuned.toml`",
-            "--strategy ./observation-masking-tuned.toml",
-        ],
+        &["wrote `observation-masking-tuned.toml`", "--strategy ./observation-masking-tuned.toml"],
     );
     let preset = fs::read_to_string(path.join("observation-masking-tuned.toml")).unwrap();
-    assert!(
-        preset.starts_with("# Recommended by a sweep of scenario `suite`"),
-        "{preset}"
-    );
+    assert!(preset.starts_with("# Recommended by a sweep of scenario `suite`"), "{preset}");
     assert!(preset.contains("from a sweep\""), "{preset}");
-    let run = [
-        "run",
-        "suite.toml",
-        "--strategy",
-        "./observation-masking-tuned.toml",
-    ];
+    let run = ["run", "suite.toml", "--strategy", "./observation-masking-tuned.toml"];
     let ran = proctor(path, &run);
-    assert!(
-        ran.status.success(),
-        "{}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let said = swept(path, &format!("{masking} --apply"), 110);
-    says(
-        &said,
-        &[
-            "`observation-masking-tuned.toml` is there already",
-            "`--force` writes over it",
-        ],
-    );
+    says(&said, &["`observation-masking-tuned.toml` is there already", "`--force` writes over it"]);
     swept(path, &format!("{masking} --apply --force"), 0);
     // Nothing is written where nothing is recommended.
     let said = swept(path, "--strategy codex --apply mine.toml", 4);
@@ -122,13 +98,7 @@ fn a_preset_is_written_where_a_setting_is_recommended_and_never_over_another_fil
 #[test]
 fn few_sessions_are_described_and_choose_nothing() {
     for (sessions, parts) in [
-        (
-            1,
-            [
-                "On this session: ",
-                "One session decides nothing: give a folder.",
-            ],
-        ),
+        (1, ["On this session: ", "One session decides nothing: give a folder."]),
         (
             5,
             [
@@ -142,10 +112,7 @@ fn few_sessions_are_described_and_choose_nothing() {
         says(&said, &parts);
         says(&said, &["Nothing is recommended; the default stays."]);
         let said = swept(folder.path(), "--strategy observation-masking --apply", 4);
-        says(
-            &said,
-            &["`observation-masking-tuned.toml` is not written: on th"],
-        );
+        says(&said, &["`observation-masking-tuned.toml` is not written: on th"]);
     }
 }
 
@@ -153,27 +120,14 @@ fn few_sessions_are_described_and_choose_nothing() {
 fn a_strategy_with_nothing_to_tune_and_one_that_never_fires_say_so() {
     let folder = bench(1);
     let said = swept(folder.path(), "--strategy none", 2);
-    says(
-        &said,
-        &[
-            "`none` has nothing to tune",
-            "-P stage.knob=1,3,10",
-            "[[tune]]",
-        ],
-    );
+    says(&said, &["`none` has nothing to tune", "-P stage.knob=1,3,10", "[[tune]]"]);
     let said = swept(folder.path(), "--strategy codex --window 500k", 0);
-    says(
-        &said,
-        &["Nothing fires, whatever the values", "`--window fit:0.6`"],
-    );
+    says(&said, &["Nothing fires, whatever the values", "`--window fit:0.6`"]);
     let preset = "[[stage]]\nkind = 'clear_results'\nkeep_last = 4\n[[tune]]\nknob = 'clear_results.keep_last'\nvalues = [2, 3]\n";
     fs::write(folder.path().join("mine.toml"), preset).unwrap();
     let said = swept(folder.path(), "--strategy mine.toml", 0);
     says(
         &said,
-        &[
-            "3 settings; chosen on 1 session, tried on 0",
-            "columns: clear_results.keep_last 2 3 4",
-        ],
+        &["3 settings; chosen on 1 session, tried on 0", "columns: clear_results.keep_last 2 3 4"],
     );
 }

@@ -71,10 +71,8 @@ fn shared_prompts_of_other_tools_break_the_rules_that_another_checker_found() {
             prompts += 1;
         }
         let rules = expected["rules"].as_object().unwrap();
-        let rules: BTreeMap<&str, u64> = rules
-            .iter()
-            .map(|(rule, count)| (rule.as_str(), count.as_u64().unwrap()))
-            .collect();
+        let rules: BTreeMap<&str, u64> =
+            rules.iter().map(|(rule, count)| (rule.as_str(), count.as_u64().unwrap())).collect();
         assert_eq!(found, rules, "{line}");
     }
     assert!(prompts > 600, "only {prompts} prompts were checked");
@@ -153,10 +151,6 @@ fn message(json: &Value) -> Message {
     }
     let calls = json["tool_calls"].as_array().into_iter().flatten();
     blocks.extend(calls.map(|call| tool_use(&call["id"])));
-    let role = if json["role"] == "assistant" {
-        Role::Assistant
-    } else {
-        Role::User
-    };
+    let role = if json["role"] == "assistant" { Role::Assistant } else { Role::User };
     Message::new(role, blocks)
 }

@@ -59,11 +59,7 @@ impl Walk {
         );
         let requests = requests.lock().unwrap().clone();
         let contexts = contexts.lock().unwrap().clone();
-        Self {
-            record: done.record,
-            requests,
-            contexts,
-        }
+        Self { record: done.record, requests, contexts }
     }
 }
 
@@ -87,9 +83,7 @@ pub(crate) fn line(entry: &Entry) -> String {
         Origin::Verbatim(at) => format!("{at}"),
         Origin::Edited { message, .. } => format!("{message} edited"),
         Origin::Derived(ranges) => {
-            let ranges = ranges
-                .iter()
-                .map(|range| format!("{}..{}", range.start, range.end));
+            let ranges = ranges.iter().map(|range| format!("{}..{}", range.start, range.end));
             format!("of {}", ranges.collect::<Vec<_>>().join(", "))
         }
         Origin::Restored(at) => format!("{at} restored"),

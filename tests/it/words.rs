@@ -19,14 +19,8 @@ const FUNCTION_WORDS: &[&str] = &[
 
 /// The three sides, each with its sources and tables.
 const SIDES: [(&str, &[&str]); 3] = [
-    (
-        "generator",
-        &["crates/proctor-synth/src", "crates/proctor-synth/families"],
-    ),
-    (
-        "offline model",
-        &["src/model/offline.rs", "src/model/offline"],
-    ),
+    ("generator", &["crates/proctor-synth/src", "crates/proctor-synth/families"]),
+    ("offline model", &["src/model/offline.rs", "src/model/offline"]),
     // Not the graders: their words stand around an answer that is exact without them.
     ("survival", &["src/probe/survival.rs", "src/probe/survival"]),
 ];
@@ -41,10 +35,7 @@ enum Token {
 
 /// Words, signs and strings of a source, without comments and without its tests.
 fn tokens(source: &str) -> Vec<Token> {
-    let source = source
-        .split("#[cfg(test)]\nmod tests {")
-        .next()
-        .unwrap_or("");
+    let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or("");
     let chars: Vec<char> = source.chars().collect();
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -169,10 +160,7 @@ fn collect(path: &Path, in_place: bool, out: &mut BTreeMap<String, String>) {
         }
         let name = path.display().to_string();
         out.extend(words.into_iter().map(|word| (word, name.clone())));
-    } else if path
-        .extension()
-        .is_some_and(|extension| extension == "toml")
-    {
+    } else if path.extension().is_some_and(|extension| extension == "toml") {
         let table: toml::Table = fs::read_to_string(path).unwrap().parse().unwrap();
         let mut words = Vec::new();
         listed(&toml::Value::Table(table), false, &mut words);
@@ -214,9 +202,7 @@ fn generator_offline_model_and_survival_share_no_words() {
                 if let Some(again) = others.get(word)
                     && !allowed.contains(word.as_str())
                 {
-                    shared.push(format!(
-                        "{one} and {other}: `{word}` in {place} and {again}"
-                    ));
+                    shared.push(format!("{one} and {other}: `{word}` in {place} and {again}"));
                 }
             }
         }
@@ -231,26 +217,10 @@ fn lists_are_found_however_they_are_written() {
         assert_eq!(constant_lists(&tokens), constant, "{source}");
         assert_eq!(lists_in_place(&tokens), in_place, "{source}");
     };
-    check(
-        r#"const A: &[&str] = &["X ", "y\"z"];"#,
-        &["x", "y\\\"z"],
-        &["x", "y\\\"z"],
-    );
-    check(
-        r#"const A: [(u8, &[&str]); 2] = [(1, &["a"]), (2, &["b"])];"#,
-        &["a", "b"],
-        &[],
-    );
-    check(
-        r#"const A: &str = "a"; let b = pick(&["c", "d"]);"#,
-        &[],
-        &["c", "d"],
-    );
+    check(r#"const A: &[&str] = &["X ", "y\"z"];"#, &["x", "y\\\"z"], &["x", "y\\\"z"]);
+    check(r#"const A: [(u8, &[&str]); 2] = [(1, &["a"]), (2, &["b"])];"#, &["a", "b"], &[]);
+    check(r#"const A: &str = "a"; let b = pick(&["c", "d"]);"#, &[], &["c", "d"]);
     check(r#"json!({"enum": ["a", "b"], "x": '"'})"#, &[], &[]);
     check("fn a<'a>() {} // [\"a\", \"b\"]\n", &[], &[]);
-    check(
-        "#[cfg(test)]\nmod tests { const A: &[&str] = &[\"a\"]; }",
-        &[],
-        &[],
-    );
+    check("#[cfg(test)]\nmod tests { const A: &[&str] = &[\"a\"]; }", &[], &[]);
 }

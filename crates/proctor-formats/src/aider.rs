@@ -96,8 +96,7 @@ impl Chat {
 
     fn ends_question(&mut self) {
         let asking = std::mem::take(&mut self.asking);
-        self.asked
-            .extend(Some(asking).filter(|asking| !asking.is_empty()));
+        self.asked.extend(Some(asking).filter(|asking| !asking.is_empty()));
     }
 
     fn end(mut self) -> Assembler {
@@ -105,8 +104,7 @@ impl Chat {
         self.ends_question();
         self.asks(usize::MAX);
         if !self.assembler.is_empty() {
-            self.assembler
-                .warn("the files and the system prompt of a chat are not recorded");
+            self.assembler.warn("the files and the system prompt of a chat are not recorded");
         }
         self.assembler
     }

@@ -159,18 +159,9 @@ mod tests {
     fn an_api_is_known_by_what_only_it_has() {
         let anthropic = Some(Api::Messages);
         let openai = Some(Api::ChatCompletions);
-        check(
-            r#"{"system":"s","messages":[{"role":"user","content":"a"}]}"#,
-            anthropic,
-        );
-        check(
-            r#"[{"role":"user","content":[{"type":"tool_result"}]}]"#,
-            anthropic,
-        );
-        check(
-            r#"{"tools":[{"name":"a","input_schema":{}}],"messages":[]}"#,
-            anthropic,
-        );
+        check(r#"{"system":"s","messages":[{"role":"user","content":"a"}]}"#, anthropic);
+        check(r#"[{"role":"user","content":[{"type":"tool_result"}]}]"#, anthropic);
+        check(r#"{"tools":[{"name":"a","input_schema":{}}],"messages":[]}"#, anthropic);
         check(
             r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"a"}],"usage":{"input_tokens":1}}"#,
             anthropic,
@@ -190,14 +181,8 @@ mod tests {
         check(r#"[{"role":"user","content":"a"}]"#, openai);
         check(r#"[{"role":"system","content":"a"}]"#, openai);
         check(r#"[[{"role":"user","content":"a"}],[]]"#, openai);
-        check(
-            "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"tool\"}",
-            openai,
-        );
-        check(
-            r#"{"messages":[{"role":"assistant","content":null}]}"#,
-            openai,
-        );
+        check("{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"tool\"}", openai);
+        check(r#"{"messages":[{"role":"assistant","content":null}]}"#, openai);
         let item = r#"{"type":"message","role":"user","content":[{"type":"output_text"}]}"#;
         check(item, Some(Api::Responses));
         for other in [
@@ -225,28 +210,17 @@ mod tests {
         let said = r#"[{"role":"user","content":"a \ud83d"},{"role":"assistant","content":[{"type":"tool_use"}]}]"#;
         check(said, anthropic);
         // A first text of any length, also where it ends in escapes and in characters of several bytes.
-        for long in [
-            "x".repeat(200_000),
-            r"é\n".repeat(50_000),
-            r"\u00e9".repeat(40_000),
-        ] {
-            check(
-                &format!(r#"{{"system":"{long}","model":"m","messages":{said}}}"#),
-                anthropic,
-            );
+        for long in ["x".repeat(200_000), r"é\n".repeat(50_000), r"\u00e9".repeat(40_000)] {
+            check(&format!(r#"{{"system":"{long}","model":"m","messages":{said}}}"#), anthropic);
             check(
                 &format!("{{\"note\":\"{long}\",\"messages\":{said}}}\n{{\"messages\":{said}}}"),
                 anthropic,
             );
         }
-        for deep in [
-            "[".repeat(90) + &"]".repeat(90),
-            "{\"a\":".repeat(100) + "1" + &"}".repeat(100),
-        ] {
-            check(
-                &format!(r#"{{"meta":{deep},"messages":{said}}}"#),
-                anthropic,
-            );
+        for deep in
+            ["[".repeat(90) + &"]".repeat(90), "{\"a\":".repeat(100) + "1" + &"}".repeat(100)]
+        {
+            check(&format!(r#"{{"meta":{deep},"messages":{said}}}"#), anthropic);
         }
     }
 

@@ -142,19 +142,14 @@ impl Assembler {
                 let largest = earlier.max(later);
                 let is_bill = part.is_last && later.prompt() > Tokens::ZERO;
                 let output = largest.output;
-                Some(if is_bill {
-                    Usage { output, ..later }
-                } else {
-                    largest
-                })
+                Some(if is_bill { Usage { output, ..later } } else { largest })
             }
             (earlier, later) => later.or(earlier),
         };
         draft.iterations = part.iterations.or(draft.iterations.take());
         draft.reasoning = draft.reasoning.max(part.reasoning);
         draft.tags.extend(part.tags);
-        self.placed
-            .extend(record.map(|record| (record.clone(), at)));
+        self.placed.extend(record.map(|record| (record.clone(), at)));
         let what = "a tool use was recorded twice; the second is left out";
         self.warn_all(0..repeated, what);
     }
@@ -208,8 +203,7 @@ impl Assembler {
         let records = std::mem::take(&mut self.pending_records);
         if !draft.blocks.is_empty() {
             let at = self.drafts.len();
-            self.placed
-                .extend(records.into_iter().map(|record| (record, at)));
+            self.placed.extend(records.into_iter().map(|record| (record, at)));
             for (place, block) in draft.blocks.iter().enumerate() {
                 if let ContentBlock::ToolResult(result) = block {
                     let id = result.tool_use_id.clone();
@@ -425,8 +419,7 @@ impl Draft {
     /// Drops the blocks at these places.
     fn drop_blocks(&mut self, places: &[usize]) {
         let mut place = 0..;
-        self.blocks
-            .retain(|_| place.next().is_some_and(|place| !places.contains(&place)));
+        self.blocks.retain(|_| place.next().is_some_and(|place| !places.contains(&place)));
         let injected = std::mem::take(&mut self.injected).into_iter();
         self.injected = injected.map(|place| place_without(places, place)).collect();
     }

@@ -26,10 +26,7 @@ const BATCH: &str = "batch_number turns/0/0/role";
 pub(super) const IMPORTER: Importer = Importer::of_file("beam", Detect::Item(SHAPES), import);
 
 /// The questions of the chat in a file.
-const QUESTIONS: &[&str] = &[
-    "probing_questions.json",
-    "probing_questions/probing_questions.json",
-];
+const QUESTIONS: &[&str] = &["probing_questions.json", "probing_questions/probing_questions.json"];
 
 /// A chat in a file of its own, with its questions if they are there; any other file as it is.
 fn with_questions(file: SourceFile) -> Result<SourceFile> {

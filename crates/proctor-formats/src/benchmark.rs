@@ -106,11 +106,7 @@ impl Chat {
     pub(super) fn ask(&mut self, words: Option<String>, is_refused: bool, question: Question) {
         let answer = question.answer.filter(|_| !is_refused);
         match words.filter(|_| is_refused || answer.is_some()) {
-            Some(words) => self.questions.push(Question {
-                words,
-                answer,
-                ..question
-            }),
+            Some(words) => self.questions.push(Question { words, answer, ..question }),
             None => self.left_out += 1,
         }
     }
@@ -210,10 +206,7 @@ fn recall(session: &Session, question: &str, answer: &str, message: usize) -> Op
         let is_near = |word: &&str| word.len() >= 4 && contains(&near, word).is_some();
         let words = question.split(|c: char| !c.is_alphanumeric());
         let key: Vec<&str> = words.filter(is_near).collect();
-        (!key.is_empty()).then(|| Fact::Recall {
-            key: key.join(" "),
-            value: value.to_owned(),
-        })
+        (!key.is_empty()).then(|| Fact::Recall { key: key.join(" "), value: value.to_owned() })
     })
 }
 

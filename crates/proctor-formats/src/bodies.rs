@@ -24,30 +24,22 @@ pub(super) fn unwrapped(text: &str, key: &str, api: Api, warn: Warn<'_>) -> Opti
     if !MARKS.iter().any(|mark| text.contains(mark)) {
         return None;
     }
-    let mut log = Log {
-        key,
-        api,
-        is_head: false,
-        warn,
-    };
+    let mut log = Log { key, api, is_head: false, warn };
     if !text.starts_with('[') {
         return log.unwrapped(text);
     }
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-    let items = items.into_iter().map(|item| {
-        log.unwrapped(item.get())
-            .unwrap_or_else(|| item.get().to_owned())
-    });
+    let items = items
+        .into_iter()
+        .map(|item| log.unwrapped(item.get()).unwrap_or_else(|| item.get().to_owned()));
     Some(format!("[{}]", items.collect::<Vec<_>>().join(",")))
 }
 
 /// A record of a head, unwrapped if it is a log. A body that was cut with the head is closed.
 pub(super) fn seen(record: &Value) -> Value {
     let text = record.to_string();
-    let events = [
-        ("chat.completion.chunk", Api::ChatCompletions),
-        ("response.created", Api::Responses),
-    ];
+    let events =
+        [("chat.completion.chunk", Api::ChatCompletions), ("response.created", Api::Responses)];
     let api = events.into_iter().find(|(event, _)| text.contains(event));
     let mut log = Log {
         key: "messages",

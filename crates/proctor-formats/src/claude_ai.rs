@@ -54,8 +54,7 @@ fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> 
     }
     assembler.skip_all(path.len()..all.len(), "message of another branch");
     let own = all.into_iter().enumerate();
-    own.filter_map(|(at, raw)| path.contains(&at).then_some(raw))
-        .collect()
+    own.filter_map(|(at, raw)| path.contains(&at).then_some(raw)).collect()
 }
 
 #[derive(Default)]
@@ -86,9 +85,7 @@ impl Reading {
                 said.extend(text.filter(|_| parts.is_empty()).map(ContentBlock::Text));
                 self.assembler.hear(None, said, time, [Tag::TypedUser]);
             }
-            sender => self
-                .assembler
-                .hear_unknown_role("message", sender, raw, time),
+            sender => self.assembler.hear_unknown_role("message", sender, raw, time),
         }
     }
 
@@ -151,8 +148,7 @@ impl Reading {
                 None => self.assembler.skip("attachment without its text"),
             }
         }
-        self.assembler
-            .skip_all(message.items("files"), "file that is only named");
+        self.assembler.skip_all(message.items("files"), "file that is only named");
         texts
     }
 }

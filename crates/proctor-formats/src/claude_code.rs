@@ -239,14 +239,8 @@ impl Recording {
             other => self.unknown(other, raw),
         };
         let Some(said) = said else { return };
-        let entry = Entry {
-            uuid: record.uuid,
-            parent,
-            chain,
-            session: record.session_id,
-            timestamp,
-            said,
-        };
+        let entry =
+            Entry { uuid: record.uuid, parent, chain, session: record.session_id, timestamp, said };
         if chain == 0 && entry.parent.is_none() && self.run.is_none() {
             self.warn_of_another(entry.session.as_deref());
         }
@@ -468,8 +462,7 @@ impl Recording {
     fn boundary(&mut self, record: &Record<'_>) -> CompactMetadata {
         let metadata = record.compact_metadata.map_or("{}", RawValue::get);
         serde_json::from_str(metadata).unwrap_or_else(|_| {
-            self.source
-                .warn("what a compaction says about itself cannot be read");
+            self.source.warn("what a compaction says about itself cannot be read");
             CompactMetadata::default()
         })
     }

@@ -44,10 +44,8 @@ fn detect(head: &Head) -> bool {
         let marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"];
         return ["\"role\"", "\"content\""].iter().all(has) && marks.iter().any(has);
     }
-    head.is(
-        "updated_at agent sessionId | messages/0/ts messages/0/metrics,messages/0/modelInfo | \
-         messages/1/ts messages/1/metrics,messages/1/modelInfo",
-    )
+    head.is("updated_at agent sessionId | messages/0/ts messages/0/metrics,messages/0/modelInfo | \
+         messages/1/ts messages/1/metrics,messages/1/modelInfo")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
@@ -58,11 +56,7 @@ fn folder_of(path: &Path) -> Option<Folder> {
     let is_history = path.file_name().is_some_and(|name| name == HISTORY);
     let beside = is_history.then(|| path.parent()).flatten()?;
     // A path of one part is in the current folder.
-    let beside = if beside.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        beside
-    };
+    let beside = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
     Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
 }
 
@@ -70,17 +64,9 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let Some(name) = conversation(folder) else {
         return Err(ImportError::Directory(folder.path().to_owned()));
     };
-    let shown = if folder.has(SHOWN) {
-        Shown::read(&folder.child(SHOWN))?
-    } else {
-        Shown::default()
-    };
-    task(
-        &files.read(&folder.child(name))?,
-        source,
-        folder.path().file_name(),
-        &shown,
-    )
+    let shown =
+        if folder.has(SHOWN) { Shown::read(&folder.child(SHOWN))? } else { Shown::default() };
+    task(&files.read(&folder.child(name))?, source, folder.path().file_name(), &shown)
 }
 
 /// The file in a folder that holds a conversation, if the folder is one task.
@@ -176,9 +162,7 @@ fn speaker_of(blocks: &[ContentBlock]) -> Option<Tag> {
         return Some(Tag::TypedUser);
     }
     let first = texts(blocks).next();
-    speaker(blocks, |_| {
-        first.is_some_and(|first| first.starts_with('['))
-    })
+    speaker(blocks, |_| first.is_some_and(|first| first.starts_with('[')))
 }
 
 /// The input includes what was read from the cache and written to it.

@@ -124,11 +124,7 @@ enum Step {
     Turn(Text),
     /// A compaction: its trigger, if its task shows it, and what it left, or the summary that follows
     /// the texts that were typed last; and the bill of its own response.
-    Compacted(
-        Option<&'static str>,
-        Result<CompactedTo, Arc<str>>,
-        Option<CallBill>,
-    ),
+    Compacted(Option<&'static str>, Result<CompactedTo, Arc<str>>, Option<CallBill>),
 }
 
 /// The bill of a call, and how many tokens of its output are reasoning.
@@ -358,10 +354,7 @@ impl Rollout {
             |step: &Step| matches!(step, Step::Bill(_, Some(known)) if **known == *response);
         let bill = self.steps.iter().rposition(is_its_bill)?;
         let is_said = |step: &&Step| {
-            matches!(
-                step,
-                Step::Item(Item::Model(_) | Item::Nothing, _) | Step::Reasons(_)
-            )
+            matches!(step, Step::Item(Item::Model(_) | Item::Nothing, _) | Step::Reasons(_))
         };
         let said = self.steps[..bill].iter().rev().take_while(is_said).count();
         let forgotten = self.steps.drain(bill - said..=bill).next_back();
@@ -483,8 +476,7 @@ impl Rollout {
             Item::Other(blocks) => {
                 self.is_open = false;
                 let tag = kept_context::tag_of(&blocks);
-                self.typed
-                    .extend((tag == Some(Tag::TypedUser)).then(|| blocks.clone()));
+                self.typed.extend((tag == Some(Tag::TypedUser)).then(|| blocks.clone()));
                 self.assembler.hear(None, blocks, time, tag);
             }
             Item::Product(blocks) => {
@@ -502,11 +494,9 @@ impl Rollout {
         let response = compacted.take_text("compaction_response_id");
         let bill = response.and_then(|response| self.forget_summary(&response));
         let left = match (history, summary) {
-            (Some(history), summary) => Ok(kept_context::replacement(
-                &history,
-                summary.as_deref(),
-                &mut self.assembler,
-            )),
+            (Some(history), summary) => {
+                Ok(kept_context::replacement(&history, summary.as_deref(), &mut self.assembler))
+            }
             (None, Some(summary)) => Err(summary),
             (None, None) => Ok(CompactedTo::Missing),
         };
@@ -523,8 +513,7 @@ impl Rollout {
             pieces.push(Recorded::summary(summary));
             CompactedTo::Replaced(pieces)
         });
-        self.assembler
-            .compacts(trigger.map(Arc::from), self.last_prompt.take(), after);
+        self.assembler.compacts(trigger.map(Arc::from), self.last_prompt.take(), after);
     }
 }
 

@@ -101,9 +101,7 @@ impl Thread {
             "agent_message" | "assistant_message" | "plan" => {
                 item.take_text("text").map(ContentBlock::Text)
             }
-            "reasoning" => item
-                .take_text("text")
-                .map(|text| ContentBlock::thinking(text, None)),
+            "reasoning" => item.take_text("text").map(|text| ContentBlock::thinking(text, None)),
             // The provider ran it itself.
             "web_search" => Some(content::kept(kind, raw)),
             _ => None,

@@ -54,21 +54,12 @@ pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
 impl Answer {
     /// The model's blocks at a time.
     pub(super) fn of(blocks: Blocks, timestamp: When) -> Self {
-        Self {
-            blocks,
-            timestamp,
-            ..Self::default()
-        }
+        Self { blocks, timestamp, ..Self::default() }
     }
 
     /// The same, with what is known of the call.
     pub(super) fn by(self, call: Text, model: Text, usage: Option<Usage>) -> Self {
-        Self {
-            call: call.map(ApiCallId),
-            model,
-            usage,
-            ..self
-        }
+        Self { call: call.map(ApiCallId), model, usage, ..self }
     }
 
     pub(super) fn tagged(self, tags: impl IntoIterator<Item = Tag>) -> Self {
@@ -114,11 +105,7 @@ impl Assembler {
 
     /// Adds what is said in the user's role: by the product, or else by a tool or a person.
     pub(super) fn hear_user(&mut self, blocks: Blocks, time: When, is_products: bool) {
-        let tag = if is_products {
-            Some(Tag::Meta)
-        } else {
-            speaker_of(&blocks)
-        };
+        let tag = if is_products { Some(Tag::Meta) } else { speaker_of(&blocks) };
         self.hear(None, blocks, time, tag);
     }
 
@@ -271,10 +258,7 @@ impl Assembler {
 /// The sessions, if there are any; the first one carries the facts of the file as a whole. A few records beside them
 /// that are not understood are no session.
 pub(super) fn some(mut sessions: Vec<Session>, mut file: Source, path: &Path) -> Imported {
-    let all = sessions
-        .iter()
-        .map(|one| one.messages().len())
-        .sum::<usize>();
+    let all = sessions.iter().map(|one| one.messages().len()).sum::<usize>();
     let unread = sessions.iter().filter(|one| is_unread(one));
     let unread = unread.map(|one| one.messages().len()).sum::<usize>();
     if unread * 2 < all {

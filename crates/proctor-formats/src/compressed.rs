@@ -23,10 +23,7 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     let mut file = BufReader::new(files::open(path)?);
     let start = file.fill_buf()?;
     Ok(if start.starts_with(ZSTD) {
-        Box::new(Unpacked(Frames {
-            file,
-            decoder: FrameDecoder::new(),
-        }))
+        Box::new(Unpacked(Frames { file, decoder: FrameDecoder::new() }))
     } else if start.starts_with(GZIP) {
         Box::new(Unpacked(MultiGzDecoder::new(file)))
     } else if start.starts_with(UTF_16_LE) {
@@ -203,15 +200,8 @@ mod tests {
         };
         let plain = load(&write("a.jsonl", SAID));
         let (first, rest) = SAID.split_at(500);
-        let skipped = [
-            &[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..],
-            &zstd(rest),
-        ]
-        .concat();
-        for (pack, name) in [
-            (zstd as fn(&[u8]) -> Vec<u8>, "a.jsonl.zst"),
-            (gzip, "a.jsonl.gz"),
-        ] {
+        let skipped = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3][..], &zstd(rest)].concat();
+        for (pack, name) in [(zstd as fn(&[u8]) -> Vec<u8>, "a.jsonl.zst"), (gzip, "a.jsonl.gz")] {
             let packed = pack(SAID);
             assert_eq!(load(&write(name, &packed)), plain);
             let two = [pack(first), pack(rest)].concat();
@@ -237,10 +227,7 @@ mod tests {
             let id = crate::load(&path).unwrap()[0].id().to_owned();
             assert_eq!(crate::native::id_in(&path), Some(id));
             let truth = write("b.truth.json", b"{");
-            assert!(
-                crate::load_with_truth(&path, None).is_err(),
-                "the truth beside it is read"
-            );
+            assert!(crate::load_with_truth(&path, None).is_err(), "the truth beside it is read");
             std::fs::remove_file(truth).unwrap();
         }
         let two = [zstd(first), skipped].concat();

@@ -46,20 +46,12 @@ impl<'a> Conversation<'a> {
 impl Shape {
     /// Conversations under `key`, whose messages have roles.
     pub(super) const fn of_messages(key: &'static str) -> Self {
-        Self {
-            key,
-            of_message: "role",
-            answer: None,
-            api: None,
-        }
+        Self { key, of_message: "role", answer: None, api: None }
     }
 
     /// The same, of logs of that API.
     pub(super) const fn of_api(self, api: Api) -> Self {
-        Self {
-            api: Some(api),
-            ..self
-        }
+        Self { api: Some(api), ..self }
     }
 
     fn has_answer(self, object: &Object<'_>) -> bool {
@@ -80,13 +72,7 @@ pub(super) fn sessions(
     source: &mut Source,
     read: impl FnMut(Conversation<'_>, &mut Assembler),
 ) -> Imported {
-    let mut log = Log {
-        shape,
-        file,
-        read,
-        join: Join::default(),
-        answers: BTreeMap::new(),
-    };
+    let mut log = Log { shape, file, read, join: Join::default(), answers: BTreeMap::new() };
     let mut loose: Vec<Box<RawValue>> = Vec::new();
     let mut problem = None;
     for value in in_order(file.values(source)?) {
@@ -232,11 +218,7 @@ fn conversation_id(object: &Object<'_>) -> Text {
 pub(super) fn name(sessions: &mut [Session], id: &str) {
     let is_only = sessions.len() == 1;
     for (at, session) in sessions.iter_mut().enumerate() {
-        session.parts_mut().id = if is_only {
-            id.to_owned()
-        } else {
-            format!("{id}-{}", at + 1)
-        };
+        session.parts_mut().id = if is_only { id.to_owned() } else { format!("{id}-{}", at + 1) };
     }
 }
 

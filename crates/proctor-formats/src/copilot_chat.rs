@@ -96,8 +96,7 @@ impl<'a> Reading<'a> {
             }
             let mut summary = metadata.inner("summary");
             let covered = summary.take_text("toolCallRoundId");
-            self.summaries
-                .extend(covered.zip(summary.take_text("text")));
+            self.summaries.extend(covered.zip(summary.take_text("text")));
             read.push((request, metadata));
         }
         for (request, metadata) in read {
@@ -136,8 +135,7 @@ impl<'a> Reading<'a> {
             self.round(raw, model.as_ref(), at == last);
         }
         let counters = ["promptTokens", "outputTokens"].map(|key| metadata.take(key));
-        self.assembler
-            .skip_all(counters.iter().flatten(), "usage of a whole request");
+        self.assembler.skip_all(counters.iter().flatten(), "usage of a whole request");
         for key in REQUEST.split(' ') {
             request.remove(key);
         }
@@ -183,19 +181,14 @@ impl<'a> Reading<'a> {
             self.compacts();
             let kept = self.assembler.flush();
             let calls = u8::from(!is_last);
-            self.due = Some(Due {
-                summary,
-                kept,
-                calls,
-            });
+            self.due = Some(Due { summary, kept, calls });
         }
     }
 
     /// Puts the summary that is due in the context.
     fn compacts(&mut self) {
         if let Some(due) = self.due.take() {
-            self.assembler
-                .summarizes(None, None, Some(due.summary), Some(due.kept));
+            self.assembler.summarizes(None, None, Some(due.summary), Some(due.kept));
         }
     }
 

@@ -277,8 +277,7 @@ impl Reading {
         self.take_effect();
         self.messages += 1;
         record.model = record.model.or_else(|| self.model.clone());
-        self.assembler
-            .assistant(Some(&name_of(self.messages)), record);
+        self.assembler.assistant(Some(&name_of(self.messages)), record);
     }
 
     /// A tool is carried out; mostly an answer asked for it.
@@ -338,8 +337,7 @@ impl Reading {
         let kept = done.kept.map(name_of);
         let kept = kept.and_then(|name| self.assembler.message_of(&name));
         self.assembler.summary_usage = done.usage;
-        self.assembler
-            .summarizes(done.trigger, done.pre_tokens, done.summary, kept);
+        self.assembler.summarizes(done.trigger, done.pre_tokens, done.summary, kept);
     }
 
     fn end(mut self) -> Assembler {

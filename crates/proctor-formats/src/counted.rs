@@ -64,11 +64,7 @@ pub(super) fn time(raw: &RawValue) -> When {
         Value::String(text) => Some(time_or_local(&text)?.0),
         Value::Number(number) => {
             let number = number.as_f64()?;
-            let scale = if number.abs() < SECONDS_BELOW {
-                1e3
-            } else {
-                1.0
-            };
+            let scale = if number.abs() < SECONDS_BELOW { 1e3 } else { 1.0 };
             let milliseconds = (number * scale).round();
             #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
             (milliseconds.abs() < 1e18).then_some(Timestamp(milliseconds as i64))

@@ -69,12 +69,7 @@ impl SourceFile {
         let length = bytes.len() as u64;
         let id = session_id(&compressed::stem(path), Sha256::new().chain_update(&bytes));
         bytes.drain(..bytes.len() - strip_bom(&bytes).len());
-        Ok(Self {
-            path: path.to_owned(),
-            bytes,
-            length,
-            id,
-        })
+        Ok(Self { path: path.to_owned(), bytes, length, id })
     }
 
     /// The text of a file that a product appended to while it ran: flaws are mended and counted.
@@ -387,8 +382,7 @@ pub(super) fn session_name(name: &str) -> String {
 /// How long a first line is that a product prints in front of a recording, and a redirected export holds.
 pub(super) fn notice(bytes: &[u8]) -> usize {
     let line = bytes.starts_with(NOTICE).then_some(bytes);
-    line.and_then(|bytes| memchr::memchr(b'\n', bytes))
-        .unwrap_or(0)
+    line.and_then(|bytes| memchr::memchr(b'\n', bytes)).unwrap_or(0)
 }
 
 /// The bytes without a byte-order mark.
@@ -421,11 +415,7 @@ mod tests {
     fn lines(bytes: &[u8], is_strict: bool, expected: Result<&[&str], &str>) {
         let read = || {
             let file = file(bytes);
-            let text = if is_strict {
-                file.strict_text()?
-            } else {
-                file.text()
-            };
+            let text = if is_strict { file.strict_text()? } else { file.text() };
             let mut got = Vec::new();
             text.each_line(&mut Source::default(), |line| {
                 got.push(shown(&line));
@@ -440,25 +430,13 @@ mod tests {
     fn lines_are_mended_where_they_can_be_and_placed_where_not() {
         let (recording, strict) = (false, true);
         lines(b"{}\n[]\n", strict, Ok(&["1:{}", "2:[]"]));
-        lines(
-            b"\xef\xbb\xbf{}\r\n\r\n \n[]",
-            strict,
-            Ok(&["1:{}", "4:[]"]),
-        );
+        lines(b"\xef\xbb\xbf{}\r\n\r\n \n[]", strict, Ok(&["1:{}", "4:[]"]));
         lines(b"", strict, Ok(&[]));
         lines(b"{}\n{\"a\":", recording, Ok(&["1:{}"]));
-        lines(
-            b"{}[] \n{\"a\":\n7",
-            recording,
-            Ok(&["1:{}", "1:[]", "3:7"]),
-        );
+        lines(b"{}[] \n{\"a\":\n7", recording, Ok(&["1:{}", "1:[]", "3:7"]));
         lines(b"{]\n7\n{\"a\":\n", recording, Err("line 1, column 2"));
         lines(b"{}\n{\"a\":", strict, Err("line 2: the file ends within"));
-        lines(
-            b"{}\n\"\xff\"\n",
-            recording,
-            Ok(&["1:{}", "2:\"\u{fffd}\""]),
-        );
+        lines(b"{}\n\"\xff\"\n", recording, Ok(&["1:{}", "2:\"\u{fffd}\""]));
         let place = Err("line 2: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
         lines(b"{}\n\"\xff\"\n", strict, place);
         let place = Err("line 1: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
@@ -482,10 +460,7 @@ mod tests {
             let mut source = Source::default();
             let read = text.values(&mut source);
             let read = read.map(|values| {
-                let cut = source
-                    .warnings
-                    .keys()
-                    .filter(|it| it.contains("cut and is left out"));
+                let cut = source.warnings.keys().filter(|it| it.contains("cut and is left out"));
                 let cut = cut.map(|_| "cut".to_owned());
                 values.iter().map(shown).chain(cut).collect()
             });

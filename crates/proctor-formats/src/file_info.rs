@@ -72,12 +72,7 @@ pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
     let first = times(near).next().or_else(|| times(&head).next());
     let near = &end[end.len().saturating_sub(NEAR)..];
     let last = times(near).last().or_else(|| times(end).last());
-    Ok(FileInfo {
-        format,
-        bytes,
-        first,
-        last,
-    })
+    Ok(FileInfo { format, bytes, first, last })
 }
 
 fn size_of(folder: &Folder) -> u64 {
@@ -132,10 +127,7 @@ mod tests {
             r#"0Z"}{"timestamp": "1970-01-01T00:00:01Z","ts":2000000000000,"a":{"timestamp":null}} {"created":3}"#,
             &[1_000, 2_000_000_000_000, 3_000],
         );
-        check(
-            r#"{"timestamp":"yesterday","ts":{},"timestamp":"1970-"#,
-            &[],
-        );
+        check(r#"{"timestamp":"yesterday","ts":{},"timestamp":"1970-"#, &[]);
         check(r#"the key "timestamp" is a word here"#, &[]);
     }
 }

@@ -21,10 +21,7 @@ impl Folder {
         let names = entries.iter().map(std::fs::DirEntry::file_name);
         let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
         names.sort_unstable();
-        Ok(Self {
-            path: path.to_owned(),
-            names,
-        })
+        Ok(Self { path: path.to_owned(), names })
     }
 
     /// The names in it, sorted.
@@ -66,10 +63,7 @@ pub struct SessionFiles {
 impl SessionFiles {
     /// No file is read yet.
     pub(super) fn new() -> Self {
-        Self {
-            hasher: Sha256::new(),
-            left: MAX_FILE,
-        }
+        Self { hasher: Sha256::new(), left: MAX_FILE }
     }
 
     /// Reads one file.

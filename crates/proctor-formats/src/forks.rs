@@ -126,12 +126,7 @@ impl SharedPrefix {
                 Some(context) => CompactedTo::Replaced(kept_context::joined(context)),
                 None => last.after.clone(),
             };
-            parts.compactions = vec![RecordedCompaction {
-                at,
-                after,
-                usage: None,
-                ..last.clone()
-            }];
+            parts.compactions = vec![RecordedCompaction { at, after, usage: None, ..last.clone() }];
         }
         parts.compactions.extend(rest);
         let what = format!("{self}: what it repeats counts there");

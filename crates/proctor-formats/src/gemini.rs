@@ -13,10 +13,8 @@
 use super::gemini_content as contents;
 use super::prelude::*;
 
-const SHAPE: Shape = Shape {
-    of_message: "parts",
-    ..Shape::of_messages("contents").of_api(Api::GenerateContent)
-};
+const SHAPE: Shape =
+    Shape { of_message: "parts", ..Shape::of_messages("contents").of_api(Api::GenerateContent) };
 
 pub(super) const IMPORTER: Importer = Importer::new("gemini", detect, import);
 

@@ -202,8 +202,7 @@ impl<'a> Chat<'a> {
             self.steps[place] = Step::Said(record);
             return self.assembler.skip("earlier form of a record");
         }
-        self.places
-            .extend(record.id.clone().map(|id| (id, self.steps.len())));
+        self.places.extend(record.id.clone().map(|id| (id, self.steps.len())));
         self.steps.push(Step::Said(record));
     }
 
@@ -291,9 +290,7 @@ impl<'a> Chat<'a> {
                 self.places.retain(|_, place| *place < at);
                 self.assembler.skip("rewind");
             }
-            None => self
-                .assembler
-                .warn("a rewind names a message that is not in the file"),
+            None => self.assembler.warn("a rewind names a message that is not in the file"),
         }
     }
 
@@ -320,11 +317,7 @@ impl<'a> Chat<'a> {
             self.snapshot = Snapshot::Of(self.assembler.compacts(None, None, after));
             return;
         }
-        self.snapshot = if has_snapshot {
-            Snapshot::First
-        } else {
-            Snapshot::No
-        };
+        self.snapshot = if has_snapshot { Snapshot::First } else { Snapshot::No };
         let tag = speaker_of(&blocks);
         self.hear(record.id.as_ref(), blocks, timestamp, tag);
     }
@@ -487,10 +480,8 @@ const SNAPSHOT: &str = "<state_snapshot>";
 const SNAPSHOT_END: &str = "</state_snapshot>";
 
 /// Acknowledgements that products of this family write as the model's answer to injected context.
-pub(super) const ACKS: &[&str] = &[
-    "Got it. Thanks for the additional context!",
-    "Got it. Thanks for the context!",
-];
+pub(super) const ACKS: &[&str] =
+    &["Got it. Thanks for the additional context!", "Got it. Thanks for the context!"];
 
 /// Whether the last message was a snapshot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -108,11 +108,7 @@ pub(super) fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
 /// Source: <https://ai.google.dev/api/generate-content#UsageMetadata>
 pub(super) fn usage_metadata(raw: &RawValue, source: &mut Source) -> Option<Usage> {
     let mut usage = usage(raw, CachedTokens::Within, source)?;
-    let at = [
-        "/thoughtsTokenCount",
-        "/toolUsePromptTokenCount",
-        "/totalTokenCount",
-    ];
+    let at = ["/thoughtsTokenCount", "/toolUsePromptTokenCount", "/totalTokenCount"];
     let [thoughts, tool, total] = counters(&value(raw), at, source);
     let within = usage.prompt().0.saturating_add(usage.output.0);
     usage.input_uncached += Tokens(tool);

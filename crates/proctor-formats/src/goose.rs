@@ -27,10 +27,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = Reading::default();
 
     let values = file.values(source)?;
-    let records = values
-        .iter()
-        .map(Line::parse)
-        .collect::<Result<Vec<&RawValue>>>()?;
+    let records = values.iter().map(Line::parse).collect::<Result<Vec<&RawValue>>>()?;
     for (at, raw) in once(records, source).into_iter().enumerate() {
         let mut object = Object::read(raw).unwrap_or_default();
         let mut keys = ["role", "created", "content"].iter();
@@ -206,12 +203,7 @@ fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlo
         assembler.warn("a tool request could not be read by the product");
         ("unreadable".into(), JsonText::from(raw))
     };
-    Some(ContentBlock::ToolUse(Box::new(ToolUse {
-        id,
-        class: class(&name),
-        name,
-        input,
-    })))
+    Some(ContentBlock::ToolUse(Box::new(ToolUse { id, class: class(&name), name, input })))
 }
 
 /// Extensions that come with the product; the tools of all others are those of MCP servers.

@@ -85,8 +85,7 @@ impl Head {
 
     /// Whether the first record, or the first item of a file that is one list, has one of these shapes.
     pub(super) fn item_is(&self, shapes: &str) -> bool {
-        self.first_item()
-            .is_some_and(|item| is_shaped(item, shapes))
+        self.first_item().is_some_and(|item| is_shaped(item, shapes))
     }
 
     /// The first record, or the first item of a file that is one list.
@@ -198,11 +197,7 @@ fn escapes(text: &str, mut at: usize) -> impl Iterator<Item = (usize, usize)> {
     std::iter::from_fn(move || {
         let rest = text.as_bytes().get(at..)?;
         let place = at + memchr::memchr(b'\\', rest)?;
-        let length = if text.as_bytes().get(place + 1) == Some(&b'u') {
-            6
-        } else {
-            2
-        };
+        let length = if text.as_bytes().get(place + 1) == Some(&b'u') { 6 } else { 2 };
         at = place + 2;
         Some((place, length))
     })

@@ -54,8 +54,7 @@ impl Reading {
         let before = blocks.len();
         let mut is_new = |id: &Arc<str>| self.uses.insert(id.clone());
         blocks.retain(|block| block.as_use().is_none_or(|tool_use| is_new(&tool_use.id)));
-        self.assembler
-            .skip_all(blocks.len()..before, "tool use written again");
+        self.assembler.skip_all(blocks.len()..before, "tool use written again");
         let usage = message.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
         // Most models are not billed, and written with zeros.
         let (call, model) = (format!("call-{}", self.calls), message.take_text("model"));

@@ -60,9 +60,7 @@ struct Log {
 impl Log {
     /// Reads a log in JSON, or one file of an archive. The facts of the log as a whole are counted in the source.
     fn read(&mut self, text: &SourceText, source: &mut Source) -> Result<()> {
-        text.values(source)?
-            .iter()
-            .try_for_each(|value| self.value(value, source))
+        text.values(source)?.iter().try_for_each(|value| self.value(value, source))
     }
 
     fn value(&mut self, value: &Line<'_>, source: &mut Source) -> Result<()> {

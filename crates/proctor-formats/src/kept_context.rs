@@ -98,12 +98,7 @@ pub(super) struct Shown {
 impl Shown {
     /// A record that says these blocks.
     pub(super) fn of(name: Text, role: Role, blocks: Blocks, tags: Vec<Tag>) -> Self {
-        Self {
-            name,
-            role,
-            blocks,
-            tags,
-        }
+        Self { name, role, blocks, tags }
     }
 }
 
@@ -114,8 +109,7 @@ pub(super) struct Records(BTreeMap<Arc<str>, Blocks>);
 impl Records {
     /// Takes note of a record of the history.
     pub(super) fn note(&mut self, name: Option<&Arc<str>>, blocks: &[ContentBlock]) {
-        self.0
-            .extend(name.map(|name| (name.clone(), blocks.to_vec())));
+        self.0.extend(name.map(|name| (name.clone(), blocks.to_vec())));
     }
 
     /// A context of records, as what stayed of the history before message `at` and what was
@@ -168,11 +162,7 @@ mod tests {
     fn shown(pieces: &[Recorded]) -> String {
         let piece = |piece: &Recorded| match piece {
             Recorded::Kept(range) => format!("{range:?}"),
-            Recorded::Edited {
-                message,
-                block,
-                text,
-            } => format!("{message}.{block}={text}"),
+            Recorded::Edited { message, block, text } => format!("{message}.{block}={text}"),
             Recorded::Written(_) => "+".to_owned(),
         };
         pieces.iter().map(piece).collect::<Vec<_>>().join(" ")
@@ -199,11 +189,7 @@ mod tests {
 
     #[test]
     fn blocks_are_replaced_wherever_their_message_still_stands() {
-        let old = |block| Recorded::Edited {
-            message: 2,
-            block,
-            text: "o".into(),
-        };
+        let old = |block| Recorded::Edited { message: 2, block, text: "o".into() };
         check(vec![Recorded::Kept(0..4)], &[], "0..4 4..6");
         check(
             vec![Recorded::Kept(0..4)],
@@ -228,9 +214,6 @@ mod tests {
             after: CompactedTo::Encrypted,
         };
         assert!(context(&[compaction], 2).is_none());
-        assert_eq!(
-            shown(&context(&[], 2).expect("nothing was compacted")),
-            "0..2"
-        );
+        assert_eq!(shown(&context(&[], 2).expect("nothing was compacted")), "0..2");
     }
 }

@@ -297,17 +297,14 @@ impl Agent {
     fn result(&mut self, id: Arc<str>, mut result: Object<'_>, key: &str, time: When) {
         let mut told = result.take_blocks(key, Speaker::Tool, &mut self.assembler);
         told.extend(result.take_words("note").map(ContentBlock::Text));
-        self.assembler
-            .hear_result(id, told, result.take_flag("isError"), time);
+        self.assembler.hear_result(id, told, result.take_flag("isError"), time);
     }
 
     fn compaction(&mut self, mut record: Object<'_>) {
         let summary = record.first_text(&["contextSummary", "summary"]);
         let summary = summary.or_else(|| {
             let said =
-                record
-                    .inner("summary")
-                    .take_blocks("content", Speaker::User, &mut self.assembler);
+                record.inner("summary").take_blocks("content", Speaker::User, &mut self.assembler);
             (!said.is_empty()).then(|| joined_texts(&said).into())
         });
         let kept: Option<usize> = record.take_as("keptUserMessageCount");

@@ -72,11 +72,7 @@ fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
             list = in_state(&object.ok_or_else(|| value.error("a message is a JSON object"))?);
         }
         match list {
-            Some(lists)
-                if lists
-                    .first()
-                    .is_some_and(|list| list.get().starts_with('[')) =>
-            {
+            Some(lists) if lists.first().is_some_and(|list| list.get().starts_with('[')) => {
                 for list in lists {
                     found.push(value.parse_part(list.get())?);
                 }
@@ -158,11 +154,7 @@ impl Reading {
         let mut additional = fields.inner("additional_kwargs");
         let is_summary = additional.take_text("lc_source").as_deref() == Some("summarization");
         let blocks = self.content(&mut fields, Speaker::User);
-        let tag = if is_summary {
-            Tag::CompactSummary
-        } else {
-            Tag::TypedUser
-        };
+        let tag = if is_summary { Tag::CompactSummary } else { Tag::TypedUser };
         if !is_summary || self.assembler.is_empty() {
             return self.assembler.hear(None, blocks, None, [tag]);
         }
@@ -172,9 +164,9 @@ impl Reading {
 
     fn ai(&mut self, mut fields: Object<'_>) {
         let calls = fields.items("tool_calls");
-        let mut uses = self.assembler.calls("tool_call", calls, |call, _| {
-            flat_call(call, ["id", "name", "args"])
-        });
+        let mut uses = self
+            .assembler
+            .calls("tool_call", calls, |call, _| flat_call(call, ["id", "name", "args"]));
         let ids = uses.iter().filter_map(ContentBlock::as_use);
         let ids: BTreeSet<Arc<str>> = ids.map(|call| call.id.clone()).collect();
         let mut additional = fields.inner("additional_kwargs");

@@ -75,21 +75,9 @@ mod tests {
             r#"Some("a") Some(1) Some("[ 2 ]")"#,
             0,
         );
-        check(
-            r#"{"name":7,"size":1,"rest":[ 2 ]}"#,
-            r#"None Some(1) Some("[ 2 ]")"#,
-            1,
-        );
-        check(
-            r#"{"name":7,"size":-1,"rest":{}}"#,
-            r#"None None Some("{}")"#,
-            2,
-        );
-        check(
-            r#"{"name":"a","size":0,"size":1}"#,
-            r#"Some("a") Some(1) None"#,
-            0,
-        );
+        check(r#"{"name":7,"size":1,"rest":[ 2 ]}"#, r#"None Some(1) Some("[ 2 ]")"#, 1);
+        check(r#"{"name":7,"size":-1,"rest":{}}"#, r#"None None Some("{}")"#, 2);
+        check(r#"{"name":"a","size":0,"size":1}"#, r#"Some("a") Some(1) None"#, 0);
         check("[]", "nothing", 0);
         check("7", "nothing", 0);
     }

@@ -223,29 +223,17 @@ impl Importer {
 
     /// A format that shapes show.
     const fn shaped(format: &'static str, detect: Detect, read: ReadText) -> Self {
-        Self {
-            format,
-            detect,
-            read: Reader::Text(read),
-            folder: None,
-        }
+        Self { format, detect, read: Reader::Text(read), folder: None }
     }
 
     /// A format whose files are not texts of one session, or ask about their sessions.
     const fn of_file(format: &'static str, detect: Detect, read: ReadFile) -> Self {
-        Self {
-            read: Reader::File(read),
-            ..Self::shaped(format, detect, |_, _| Ok(Vec::new()))
-        }
+        Self { read: Reader::File(read), ..Self::shaped(format, detect, |_, _| Ok(Vec::new())) }
     }
 
     /// The format, which also keeps sessions in folders.
     const fn with_folders(self, detect: DetectFolder, of_file: FolderOf, read: ReadFolder) -> Self {
-        let folder = Some(FolderFormat {
-            detect,
-            of_file,
-            read,
-        });
+        let folder = Some(FolderFormat { detect, of_file, read });
         Self { folder, ..self }
     }
 
@@ -388,9 +376,7 @@ fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) ->
     for session in recordings.iter().map(|recording| &recording.session) {
         answers += session.calls().len();
         let blocks = session.messages().iter().flat_map(|one| one.content());
-        let opaque = blocks
-            .clone()
-            .filter(|block| matches!(block, ContentBlock::Opaque(_)));
+        let opaque = blocks.clone().filter(|block| matches!(block, ContentBlock::Opaque(_)));
         kept += opaque.count() as u64;
         all += blocks.count() as u64;
         for (what, count) in &session.source().unknown {
@@ -431,10 +417,8 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
         return Err(unknown_format(path, &head));
     };
     if !is_named && by.format != native::IMPORTER.format && native::stem(path).is_some() {
-        let problem = format!(
-            "a session's first line must have `\"format\":\"{}\"`",
-            native::FORMAT
-        );
+        let problem =
+            format!("a session's first line must have `\"format\":\"{}\"`", native::FORMAT);
         return Err(ImportError::Shape(path.to_owned(), 1, 1, problem));
     }
     let folder = by.folder.as_ref().and_then(|folder| (folder.of_file)(path));
@@ -476,10 +460,7 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
         return Err(ImportError::Compressed(path.to_owned()));
     }
     // The names and texts in one look like lines that were damaged.
-    if head
-        .get(TAR_MAGIC_AT..)
-        .is_some_and(|rest| rest.starts_with(TAR_MAGIC))
-    {
+    if head.get(TAR_MAGIC_AT..).is_some_and(|rest| rest.starts_with(TAR_MAGIC)) {
         return Err(ImportError::Packed(path.to_owned()));
     }
     let again = io::Cursor::new(head.clone());
@@ -559,11 +540,8 @@ mod tests {
         let source = session.source();
         let counts = [&source.skipped, &source.unknown, &source.warnings];
         let counts: Vec<String> = counts.iter().flat_map(|it| it.keys().cloned()).collect();
-        let expected = [
-            "key `mood`",
-            "record that is no object",
-            "the last line was cut and is left out",
-        ];
+        let expected =
+            ["key `mood`", "record that is no object", "the last line was cut and is left out"];
         assert_eq!(counts, expected);
         let empty = DIARY.import(Path::new("June.jsonl"), &mut &b"{}"[..]);
         let error = empty.expect_err("nothing is said").to_string();

@@ -81,22 +81,12 @@ mod tests {
         for begin in ["", "{\"k\":\"", "\"\\\"", " \\\\"] {
             refused(&text(begin, long, "\"}"), long * 2, small, Some(&one));
         }
-        refused(
-            &text("{}\n\n\"", long, "\""),
-            long * 2,
-            small,
-            Some(&long_text(3, small)),
-        );
+        refused(&text("{}\n\n\"", long, "\""), long * 2, small, Some(&long_text(3, small)));
         refused(&text("\"", small, "\""), long, small, None);
         refused(&text("\"", small + 1, "\""), long, small, Some(&one));
         refused(&text("\"\\\"", small - 1, "\""), long, small, Some(&one));
         refused(&text("\"\\\\\"", small, "\""), long, small, None);
         refused(&b"\n".repeat(long), long, small, None);
-        refused(
-            &b"\n".repeat(long * 2),
-            long,
-            small,
-            Some("`a` holds more than 8388608 bytes"),
-        );
+        refused(&b"\n".repeat(long * 2), long, small, Some("`a` holds more than 8388608 bytes"));
     }
 }

@@ -18,11 +18,7 @@ const SHAPES: &str = "qa/0/question qa/0/evidence | conversation/speaker_a";
 pub(super) const IMPORTER: Importer = Importer::of_file("locomo", Detect::Item(SHAPES), import);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    recordings(
-        file,
-        "a sample is an object with `conversation`",
-        conversation,
-    )
+    recordings(file, "a sample is an object with `conversation`", conversation)
 }
 
 fn conversation(mut sample: Object<'_>) -> Option<Chat> {

@@ -25,10 +25,8 @@ fn detect(head: &Head) -> bool {
     };
     match head.first() {
         Some(Value::Array(messages)) => messages.iter().any(is_told),
-        _ => head.is(
-            "trajectory_format^mini-swe-agent | messages/0/extra | messages/1/extra | \
-             info/mini_version,info/model_stats,info/config !trajectory !history",
-        ),
+        _ => head.is("trajectory_format^mini-swe-agent | messages/0/extra | messages/1/extra | \
+             info/mini_version,info/model_stats,info/config !trajectory !history"),
     }
 }
 

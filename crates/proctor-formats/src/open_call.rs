@@ -36,8 +36,7 @@ impl OpenCall {
     /// Adds the result of a tool use.
     pub(super) fn answers(&mut self, id: Arc<str>, content: Blocks, is_error: bool) {
         self.open.remove(&id);
-        self.results
-            .push(ContentBlock::tool_result(id, content, is_error));
+        self.results.push(ContentBlock::tool_result(id, content, is_error));
     }
 
     /// Adds the call to the conversation.

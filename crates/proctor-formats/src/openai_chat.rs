@@ -49,13 +49,8 @@ pub(super) enum Dialect {
 
 /// Reads one conversation.
 pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: &mut Assembler) {
-    let reading = Reading {
-        assembler,
-        dialect,
-        is_told: false,
-        actions: Actions::default(),
-        responses: 0,
-    };
+    let reading =
+        Reading { assembler, dialect, is_told: false, actions: Actions::default(), responses: 0 };
     reading.read(conversation);
 }
 
@@ -90,10 +85,7 @@ impl Reading<'_> {
         let usage = response.is_none().then(|| around.take("usage")).flatten();
         let last = messages.len().saturating_sub(1);
         for (at, raw) in messages.into_iter().enumerate() {
-            let call = Call {
-                usage: usage.filter(|_| at == last),
-                ..Call::default()
-            };
+            let call = Call { usage: usage.filter(|_| at == last), ..Call::default() };
             self.message(raw, call);
         }
         if self.assembler.header.system.is_none() {
@@ -117,8 +109,7 @@ impl Reading<'_> {
         };
         let choices = response.take_list("choices").unwrap_or_default();
         let others = choices.iter().skip(1);
-        self.assembler
-            .warn_all(others, "a response has a second choice, which is left out");
+        self.assembler.warn_all(others, "a response has a second choice, which is left out");
         let first = choices.first().copied().and_then(Object::read);
         if let Some(message) = first.and_then(|mut first| first.take_object("message")) {
             return self.assistant(message, call);
@@ -220,8 +211,7 @@ impl Reading<'_> {
         let extra = self.extra(&mut object);
         if extra.usage.is_some() {
             // The product reports an unreadable answer as an error, and no prompt holds it.
-            self.assembler
-                .skip("answer that the product could not read");
+            self.assembler.skip("answer that the product could not read");
         }
         self.hear(object, extra.time, blocks, tags);
     }

@@ -14,12 +14,8 @@ use items::{Item, is_encrypted, item};
 
 pub(super) mod items;
 
-const SHAPE: Shape = Shape {
-    key: "input",
-    of_message: "type",
-    answer: Some("output"),
-    api: Some(Api::Responses),
-};
+const SHAPE: Shape =
+    Shape { key: "input", of_message: "type", answer: Some("output"), api: Some(Api::Responses) };
 
 pub(super) const IMPORTER: Importer = Importer::new("openai-responses", detect, import);
 
@@ -44,11 +40,7 @@ pub(super) struct Reading<'r> {
 impl<'r> Reading<'r> {
     /// Reads on after `calls` responses.
     pub(super) fn after(calls: u64, assembler: &'r mut Assembler) -> Self {
-        Self {
-            assembler,
-            calls,
-            is_open: false,
-        }
+        Self { assembler, calls, is_open: false }
     }
 
     /// Reads a request, with its response where there is one.

@@ -47,11 +47,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             continue;
         }
         let spaced = |byte| {
-            if matches!(byte, b'\n' | b'\r') {
-                b' '
-            } else {
-                byte
-            }
+            if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }
         };
         lines.extend(event.into_iter().map(spaced));
         lines.push(b'\n');

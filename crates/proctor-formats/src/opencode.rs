@@ -157,8 +157,7 @@ impl Reading {
         if self.names.insert(id.clone()) {
             return Some(id);
         }
-        self.assembler
-            .warn("an id stands for several messages; they are told apart by place");
+        self.assembler.warn("an id stands for several messages; they are told apart by place");
         None
     }
 
@@ -174,8 +173,7 @@ impl Reading {
                 Part::Injected(block) => blocks.push(block),
                 Part::Compaction(asked) => self.asked = Some((id.clone(), asked)),
                 Part::Tool(tool) => {
-                    self.assembler
-                        .warn("a tool was called in a message of the user's");
+                    self.assembler.warn("a tool was called in a message of the user's");
                     blocks.push(content::kept(&format!("tool {}", tool.name), raw));
                 }
                 Part::StepFinish(_) | Part::Nothing => {}
@@ -216,8 +214,7 @@ impl Reading {
                     done(self, std::mem::take(&mut step), usage);
                 }
                 Part::Compaction(_) => {
-                    self.assembler
-                        .warn("a compaction was asked for by the model");
+                    self.assembler.warn("a compaction was asked for by the model");
                 }
                 Part::Nothing => {}
             }
@@ -256,8 +253,7 @@ impl Reading {
             id = format!("{given}-{number}").into();
         }
         if id != given {
-            self.assembler
-                .warn("an id stands for several tool uses; they are told apart by place");
+            self.assembler.warn("an id stands for several tool uses; they are told apart by place");
         }
         id
     }
@@ -294,21 +290,17 @@ impl Reading {
         if let Some(tail) = asked.tail {
             match self.assembler.message_of(&tail).filter(|value| *value < at) {
                 Some(first) => pieces.push(Recorded::Kept(first..at)),
-                None => self
-                    .assembler
-                    .warn("a compaction kept a message that is not in the file"),
+                None => self.assembler.warn("a compaction kept a message that is not in the file"),
             }
         }
-        self.assembler
-            .compacts(asked.trigger, self.last_size, CompactedTo::Replaced(pieces));
+        self.assembler.compacts(asked.trigger, self.last_size, CompactedTo::Replaced(pieces));
     }
 
     /// Clears the results of these tool uses.
     fn clear(&mut self, cleared: BTreeMap<Timestamp, Vec<Arc<str>>>) {
         let tool_uses = cleared.into_values().flatten();
         let results = tool_uses.map(|tool_use| (tool_use, CLEARED.into()));
-        self.assembler
-            .replaces_results("prune", self.last_size, results);
+        self.assembler.replaces_results("prune", self.last_size, results);
     }
 
     fn finish(mut self, id: String, path: &Path) -> Result<Option<Session>> {

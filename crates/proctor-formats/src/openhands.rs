@@ -83,9 +83,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     for path in &paths {
         texts.extend(files.value(path, source)?);
     }
-    let events = texts
-        .iter()
-        .filter_map(|text| serde_json::from_str(text).ok());
+    let events = texts.iter().filter_map(|text| serde_json::from_str(text).ok());
     let events: Vec<&RawValue> = events.collect();
     reading.events(&events);
     reading.ends();
@@ -256,10 +254,7 @@ impl Reading {
         let kind = keys.take_text("kind");
         let (own, numbered): (Text, String) = match kind {
             Some(_) => (keys.take_text("id"), format!("event {number}")),
-            None => (
-                keys.take("id").map(|id| id.get().into()),
-                number.to_string(),
-            ),
+            None => (keys.take("id").map(|id| id.get().into()), number.to_string()),
         };
         let event = Event {
             name: own.unwrap_or_else(|| numbered.into()),
@@ -275,8 +270,7 @@ impl Reading {
 
     fn ends(&mut self) {
         if self.has_local_times {
-            self.assembler
-                .warn("times are without a zone and were taken for UTC");
+            self.assembler.warn("times are without a zone and were taken for UTC");
         }
         let what = "a call of a response was never made and is left out";
         self.assembler.warn_all(&self.pairs.unmade, what);
@@ -422,11 +416,9 @@ fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
     let named = leaf.and_then(|leaf| names.clone().position(|name| name == Some(leaf)));
     let last = named.or_else(|| nodes.iter().rposition(|node| !is_beside(node)));
     // An event of an earlier release follows the one before it; so does one whose parent is missing.
-    Some(branch_of(names, last, |at| {
-        match nodes[at].parent_id.as_deref() {
-            Some(ROOT) => Parent::None,
-            named => Parent::Named(named),
-        }
+    Some(branch_of(names, last, |at| match nodes[at].parent_id.as_deref() {
+        Some(ROOT) => Parent::None,
+        named => Parent::Named(named),
     }))
 }
 
@@ -444,10 +436,8 @@ mod tests {
                 None => format!(r#"{{"id":"{event}","parent_id":null}}"#),
             })
             .collect();
-        let raws: Vec<&RawValue> = texts
-            .iter()
-            .map(|text| serde_json::from_str(text).unwrap())
-            .collect();
+        let raws: Vec<&RawValue> =
+            texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
         let expected = expected.map(|places| places.iter().copied().collect());
         assert_eq!(branch(&raws, leaf), expected, "{events:?}");
     }

@@ -127,11 +127,7 @@ pub fn read(path: &Path) -> Result<Vec<Outcome>, OutcomeError> {
 pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeError> {
     let mut trials: BTreeMap<(String, Option<String>, u32), Vec<Outcome>> = BTreeMap::new();
     for outcome in outcomes {
-        let key = (
-            outcome.task.clone(),
-            outcome.strategy.clone(),
-            outcome.trial,
-        );
+        let key = (outcome.task.clone(), outcome.strategy.clone(), outcome.trial);
         trials.entry(key).or_default().push(outcome);
     }
     let mut merged = Vec::new();
@@ -207,9 +203,7 @@ fn files(folder: &Path, is_picked: fn(&str, usize) -> bool) -> Result<Vec<PathBu
 
 /// Whether a harness gives such a name to its results, so deep in the folder.
 fn is_result(name: &str, depth: usize) -> bool {
-    let ending = Path::new(name)
-        .extension()
-        .and_then(|ending| ending.to_str());
+    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
     match (name, ending) {
         ("result.json" | "report.json" | "outcomes.jsonl", _) | (_, Some("eval")) => true,
         (_, Some("json")) => depth == 0,
@@ -286,9 +280,7 @@ type Agreed = (Option<Result<f64, String>>, Option<String>);
 
 /// The only score of a trial that has several by name.
 fn only(values: &[(String, &RawValue)], place: &str) -> Result<Agreed, Problem> {
-    let scores = values
-        .iter()
-        .map(|(name, value)| (name, value, number(value)));
+    let scores = values.iter().map(|(name, value)| (name, value, number(value)));
     let mut unread = None;
     let mut found: Option<(&String, f64)> = None;
     for (name, value, score) in scores {

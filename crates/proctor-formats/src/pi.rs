@@ -33,10 +33,7 @@ pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for raw in file.raw_lines(source)? {
         let entry: Option<Entry<'_>> = lenient::record(raw, source);
-        entries.extend(entry.map(|entry| Entry {
-            whole: Some(raw),
-            ..entry
-        }));
+        entries.extend(entry.map(|entry| Entry { whole: Some(raw), ..entry }));
     }
 
     let branch = branch(&entries);
@@ -245,8 +242,7 @@ impl Reading {
     /// The name of an entry, which says these blocks.
     fn name(&mut self, at: usize, blocks: &[ContentBlock]) -> Arc<str> {
         let name: Arc<str> = format!("entry {at}").into();
-        self.said
-            .extend((!blocks.is_empty()).then(|| (at, name.clone())));
+        self.said.extend((!blocks.is_empty()).then(|| (at, name.clone())));
         name
     }
 
@@ -273,8 +269,7 @@ impl Reading {
         let said = first.and_then(|first| self.said.get(behind(first)));
         let kept = said.and_then(|(_, name)| self.assembler.message_of(name));
         if first.is_some() && kept.is_none() {
-            self.assembler
-                .warn("a compaction kept an entry that is not in the file");
+            self.assembler.warn("a compaction kept an entry that is not in the file");
         }
         let (before, has_summary) = (entry.tokens_before.map(Tokens), entry.summary.is_some());
         let compaction = self.assembler.summarizes(None, before, entry.summary, kept);

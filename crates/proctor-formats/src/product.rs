@@ -9,11 +9,7 @@ pub(super) fn is_one_of(words: &str, word: &str) -> bool {
 
 /// The role of the model, or that of the user.
 pub(super) fn role_of(is_model: bool) -> Role {
-    if is_model {
-        Role::Assistant
-    } else {
-        Role::User
-    }
+    if is_model { Role::Assistant } else { Role::User }
 }
 
 /// The sessions of a file with several conversations.
@@ -96,9 +92,9 @@ pub(super) fn branch_of<N: Ord>(
     }
     let above = |at: usize| match parent(at) {
         Parent::None => None,
-        Parent::Named(name) => name
-            .and_then(|name| places.get(&name).copied())
-            .or_else(|| at.checked_sub(1)),
+        Parent::Named(name) => {
+            name.and_then(|name| places.get(&name).copied()).or_else(|| at.checked_sub(1))
+        }
     };
     let mut path = BTreeSet::new();
     climb(last, above, &mut path);

@@ -14,10 +14,7 @@ use proctor_sessions::wire::request::{BodyReader, Request, Turn, Unread};
 const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];
 
 /// Reads the requests and answers of three APIs.
-pub const READER: BodyReader = BodyReader {
-    request: read,
-    answer,
-};
+pub const READER: BodyReader = BodyReader { request: read, answer };
 
 /// Reads the body of a request.
 pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
@@ -135,11 +132,8 @@ fn message(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>,
     let items = [&*before].into_iter().chain(items.iter().copied());
     read_by(api, Object::default(), items.collect(), &mut assembler);
     let session = assembler.finish("request".to_owned(), Path::new("request"));
-    let SessionParts {
-        mut messages,
-        compactions,
-        ..
-    } = session.ok().flatten().ok_or(Unread::OddItem)?.into_parts();
+    let SessionParts { mut messages, compactions, .. } =
+        session.ok().flatten().ok_or(Unread::OddItem)?.into_parts();
     if messages.len() == 1 && compactions.is_empty() {
         return Ok((side == Side::Model).then(|| Message::text(Role::Assistant, "")));
     }
@@ -149,11 +143,7 @@ fn message(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>,
     // The call that a result answers is in an earlier turn.
     message.tags.set(Tag::Orphan, false);
     message.details.api_call = None;
-    if is_models == (side == Side::Model) {
-        Ok(Some(message))
-    } else {
-        Err(Unread::OddItem)
-    }
+    if is_models == (side == Side::Model) { Ok(Some(message)) } else { Err(Unread::OddItem) }
 }
 
 fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &mut Assembler) {

@@ -51,8 +51,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     }
     if requests.iter().all(|(time, _)| time.is_some()) {
         requests.sort_by(|(one, _), (two, _)| {
-            one.partial_cmp(two)
-                .unwrap_or(one.is_some().cmp(&two.is_some()))
+            one.partial_cmp(two).unwrap_or(one.is_some().cmp(&two.is_some()))
         });
     }
     let log: String = requests.into_iter().map(|(_, text)| text).collect();

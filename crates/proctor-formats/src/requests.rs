@@ -119,13 +119,7 @@ impl Request {
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
         let looks: Vec<Look> = asked.iter().map(|message| Look::of(message)).collect();
-        Self {
-            sent: looks.iter().map(|look| look.shape).collect(),
-            looks,
-            agent,
-            answer,
-            one,
-        }
+        Self { sent: looks.iter().map(|look| look.shape).collect(), looks, agent, answer, one }
     }
 
     /// The messages of the request.
@@ -387,10 +381,7 @@ impl Join {
             let silent = self.threads[at].is_silent();
             return Some((at, if silent { Kind::Anew } else { Kind::Again }));
         }
-        if let Some((at, _)) = own
-            .clone()
-            .find(|(_, thread)| thread.was_not_answered(request))
-        {
+        if let Some((at, _)) = own.clone().find(|(_, thread)| thread.was_not_answered(request)) {
             return Some((at, Kind::Anew));
         }
         let early = near.iter().filter_map(|at| {
@@ -401,11 +392,7 @@ impl Join {
             let is_proved = is_proved || common > 0 && thread.place(&looks[0]).is_none();
             let is_aside = is_proved && !request.acts() && !rest.iter().any(Look::has_calls);
             let is_like = (is_left || is_aside) && thread.agent.is_like(&request.agent);
-            let kind = if is_like {
-                Kind::Early(common)
-            } else {
-                Kind::Aside
-            };
+            let kind = if is_like { Kind::Early(common) } else { Kind::Aside };
             let is_any = if is_like { is_left } else { is_aside };
             is_any.then_some((common, kind, *at))
         });

@@ -151,8 +151,7 @@ impl Agent {
         self.is_answered = !heading.is_task(body) && !body.contains(USE.0);
         self.tasks += u64::from(heading.is_task(body));
         if self.tasks > 1 && heading.is_task(body) {
-            self.assembler
-                .warn("sub-agents worked at the same time; they are read as one session");
+            self.assembler.warn("sub-agents worked at the same time; they are read as one session");
         }
         if heading.is_user || heading.is_task(body) {
             self.call.ends(&mut self.assembler);
@@ -193,14 +192,11 @@ impl Agent {
     }
 
     fn tool(&mut self, block: &str) {
-        let of_line = block
-            .strip_prefix(LINE.0)
-            .and_then(|rest| rest.split_once(LINE.1));
+        let of_line = block.strip_prefix(LINE.0).and_then(|rest| rest.split_once(LINE.1));
         let (tag, shown) = of_line.or(block.split_once('>')).unwrap_or((block, ""));
         let named = tag.split_once("data-tool-name=\"");
-        let name = named
-            .and_then(|(_, rest)| rest.split('"').next())
-            .or(of_line.map(|(name, _)| name));
+        let name =
+            named.and_then(|(_, rest)| rest.split('"').next()).or(of_line.map(|(name, _)| name));
         let shown = without_tags(shown, USE.1);
         let mut marked = RESULTS.iter().filter_map(|(mark, is_error)| {
             let (before, result) = shown.split_once(mark)?;
@@ -224,8 +220,7 @@ impl Agent {
         self.uses += 1;
         let id: Arc<str> = format!("call-{}", self.uses).into();
         let input = JsonText::string(arguments.trim());
-        self.assembler
-            .warn("the arguments of a tool use are as a person saw them");
+        self.assembler.warn("the arguments of a tool use are as a person saw them");
         if result.is_none() {
             let what = "the result of a tool use is not recorded; it is read as empty";
             self.assembler.warn(what);
@@ -233,8 +228,7 @@ impl Agent {
         let block = ContentBlock::tool_use(id.clone(), name.unwrap_or("unnamed").into(), input);
         self.call.says(block, &mut self.assembler);
         let result = result.map(|text| ContentBlock::Text(text.into()));
-        self.call
-            .answers(id, result.into_iter().collect(), is_error);
+        self.call.answers(id, result.into_iter().collect(), is_error);
     }
 }
 

@@ -137,7 +137,6 @@ impl Reading {
             return self.assembler.skip("result of the user's");
         }
         let content = message.take_blocks("content", Speaker::Tool, &mut self.assembler);
-        self.assembler
-            .hear_result(id, content, message.take_flag("error"), timestamp);
+        self.assembler.hear_result(id, content, message.take_flag("error"), timestamp);
     }
 }

@@ -25,11 +25,7 @@ pub(super) struct Call<T> {
 impl<T> Call<T> {
     /// A call that began at that time.
     pub(super) fn of(conversation: Text, start: When, record: T) -> Self {
-        Self {
-            conversation,
-            start: start.map(|time| i128::from(time.0) * 1_000_000),
-            record,
-        }
+        Self { conversation, start: start.map(|time| i128::from(time.0) * 1_000_000), record }
     }
 }
 

@@ -34,11 +34,7 @@ impl Recording {
 
 impl From<Session> for Recording {
     fn from(session: Session) -> Self {
-        Self {
-            session,
-            truth: None,
-            left_out: 0,
-        }
+        Self { session, truth: None, left_out: 0 }
     }
 }
 
@@ -76,10 +72,7 @@ pub(super) fn warn_of_another(path: &Path, recordings: &mut [Recording]) {
         return;
     }
     let ids: Vec<String> = ids.take(SHOWN_IDS).map(|id| format!("`{id}`")).collect();
-    let problem = format!(
-        "facts in `{name}` are of no session here: there is {}",
-        ids.join(", ")
-    );
+    let problem = format!("facts in `{name}` are of no session here: there is {}", ids.join(", "));
     if let Some(first) = recordings.first_mut() {
         first.session.parts_mut().source.warn(&problem);
     }
@@ -105,11 +98,7 @@ fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
         ));
     }
     if truth.session != session.id() {
-        return Some(format!(
-            "it is about session `{}`, not `{}`",
-            truth.session,
-            session.id()
-        ));
+        return Some(format!("it is about session `{}`, not `{}`", truth.session, session.id()));
     }
     let mut ids = BTreeSet::new();
     if let Some(again) = truth.facts.iter().find(|fact| !ids.insert(&fact.id)) {
@@ -120,10 +109,5 @@ fn problem(truth: &GroundTruth, session: &Session) -> Option<String> {
         let mut named = fact.messages().into_iter();
         !fact.evidence.is_sorted() || named.any(|message| message >= messages)
     });
-    outside.map(|fact| {
-        format!(
-            "fact `{}` names messages out of order or after the last",
-            fact.id
-        )
-    })
+    outside.map(|fact| format!("fact `{}` names messages out of order or after the last", fact.id))
 }

@@ -41,10 +41,7 @@ pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source)
     let last = iterations(value).iter().rfind(|value| is_message(value));
     let last = last.map(|last| counted(last, cached, source));
     let last = last.filter(|last| last.prompt() <= whole.prompt());
-    last.map_or(whole, |last| Usage {
-        output: whole.output.max(last.output),
-        ..last
-    })
+    last.map_or(whole, |last| Usage { output: whole.output.max(last.output), ..last })
 }
 
 /// The iterations of a call that has several.
@@ -131,10 +128,8 @@ fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
             prompt
         }),
     };
-    let mut usage = Usage {
-        cache_write_1h: Tokens(hours),
-        ..billed(uncached, written - hours, read, output)
-    };
+    let mut usage =
+        Usage { cache_write_1h: Tokens(hours), ..billed(uncached, written - hours, read, output) };
     if Tokens(total) == usage.total() + Tokens(thought) {
         usage.output += Tokens(thought);
     }
@@ -164,9 +159,7 @@ fn counter(value: &Value, places: &[impl AsRef<str>], source: &mut Source) -> Op
 
 /// A count, as it was or as tables and databases write it: a number with a fraction of zero, or digits.
 pub(super) fn count_in(value: &Value) -> Option<u64> {
-    let written = value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned);
+    let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     written.strip_suffix(".0").unwrap_or(&written).parse().ok()
 }
 
@@ -212,13 +205,7 @@ mod tests {
         let whole = billed(9_007_199_254_740_993, 0, 0, 7);
         check(json!(9_007_199_254_740_993_u64), json!(7.0), whole, 0);
         check(json!("9007199254740993"), json!("7.0"), whole, 0);
-        for none in [
-            json!(-7.0),
-            json!(7.5),
-            json!("seven"),
-            json!(true),
-            json!([7]),
-        ] {
+        for none in [json!(-7.0), json!(7.5), json!("seven"), json!(true), json!([7])] {
             check(json!(3e2), none, billed(300, 0, 0, 0), 1);
         }
     }
@@ -246,35 +233,11 @@ mod tests {
         let advised = inner("advisor_message", Some("other"), billed(80, 0, 0, 9));
         let earlier = inner("message", None, billed(3, 0, 100, 0));
         for (iterations, read, prompt, requests, warning) in [
-            (
-                vec![&first, &last],
-                203,
-                (10, 103, 13),
-                vec![&earlier],
-                None,
-            ),
-            (
-                vec![&first, &advice, &last],
-                203,
-                (10, 103, 13),
-                vec![&earlier, &advised],
-                None,
-            ),
-            (
-                vec![&first, &last],
-                204,
-                (10, 103, 13),
-                vec![&earlier],
-                Some(wrong),
-            ),
+            (vec![&first, &last], 203, (10, 103, 13), vec![&earlier], None),
+            (vec![&first, &advice, &last], 203, (10, 103, 13), vec![&earlier, &advised], None),
+            (vec![&first, &last], 204, (10, 103, 13), vec![&earlier], Some(wrong)),
             // A prompt above that of the whole is none, and what it is beside is the call's own.
-            (
-                vec![&advice, &first, &huge],
-                203,
-                (13, 203, 13),
-                vec![&advised],
-                Some(wrong),
-            ),
+            (vec![&advice, &first, &huge], 203, (13, 203, 13), vec![&advised], Some(wrong)),
         ] {
             let mut usage = one("whole", 13, read, 13);
             usage["iterations"] = serde_json::json!(iterations);

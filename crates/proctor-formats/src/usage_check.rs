@@ -56,10 +56,7 @@ mod tests {
     #[track_caller]
     fn check(output: u64, text: &str, expected: bool) {
         let mut message = Message::text(Role::Assistant, text);
-        message.details.usage = Some(Usage {
-            output: Tokens(output),
-            ..Usage::default()
-        });
+        message.details.usage = Some(Usage { output: Tokens(output), ..Usage::default() });
         assert_eq!(is_partial(&message), expected, "{output}: {text}");
         message.details.usage = None;
         assert!(!is_partial(&message));

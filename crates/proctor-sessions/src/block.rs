@@ -29,21 +29,12 @@ pub enum ContentBlock {
 impl ContentBlock {
     /// A call of the tool `name`, of the [class](class_of) that its name has.
     pub fn tool_use(id: Arc<str>, name: Arc<str>, input: JsonText) -> Self {
-        Self::ToolUse(Box::new(ToolUse {
-            id,
-            class: class_of(&name),
-            name,
-            input,
-        }))
+        Self::ToolUse(Box::new(ToolUse { id, class: class_of(&name), name, input }))
     }
 
     /// The answer to the tool use of that id.
     pub fn tool_result(tool_use_id: Arc<str>, content: Vec<Self>, is_error: bool) -> Self {
-        Self::ToolResult(Box::new(ToolResult {
-            tool_use_id,
-            content,
-            is_error,
-        }))
+        Self::ToolResult(Box::new(ToolResult { tool_use_id, content, is_error }))
     }
 
     /// What the model thought, with its signature where the provider signs it.
@@ -140,10 +131,9 @@ impl ContentBlock {
         let kind = match self {
             Self::Text(_) => BlockKind::Text,
             Self::Thinking(_) => BlockKind::Thinking,
-            Self::ToolUse(tool_use) => BlockKind::ToolUse {
-                name: &tool_use.name,
-                input: tool_use.input.as_str(),
-            },
+            Self::ToolUse(tool_use) => {
+                BlockKind::ToolUse { name: &tool_use.name, input: tool_use.input.as_str() }
+            }
             Self::ToolResult(_) => BlockKind::ToolResult,
             Self::Image(_) => BlockKind::Image,
             Self::Opaque(opaque) if &*opaque.kind == "document" => BlockKind::Document,
@@ -258,11 +248,7 @@ impl JsonText {
 impl From<&serde_json::value::RawValue> for JsonText {
     fn from(raw: &serde_json::value::RawValue) -> Self {
         let text = raw.get();
-        if text.contains('\n') {
-            Self(without_layout(text).into())
-        } else {
-            Self(text.into())
-        }
+        if text.contains('\n') { Self(without_layout(text).into()) } else { Self(text.into()) }
     }
 }
 

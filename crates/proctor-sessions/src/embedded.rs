@@ -15,16 +15,8 @@ use crate::wire::json_bytes::{Mark, marks};
 const LEAST_BYTES: usize = 400;
 
 /// How files begin whose data is no text: PDF, PNG, GIF, JPEG, RIFF (WebP, WAV), ZIP (Office), MP3, Ogg.
-const BEGINNINGS: [&[u8]; 8] = [
-    b"%PDF-",
-    b"\x89PNG",
-    b"GIF8",
-    b"\xff\xd8\xff",
-    b"RIFF",
-    b"PK\x03\x04",
-    b"ID3",
-    b"OggS",
-];
+const BEGINNINGS: [&[u8]; 8] =
+    [b"%PDF-", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"RIFF", b"PK\x03\x04", b"ID3", b"OggS"];
 
 /// Compressed parts of a PDF are searched for pages up to so many times the file's size.
 const MOST_INFLATED: u64 = 20;
@@ -50,10 +42,7 @@ pub(super) fn pictures(json: &str) -> Vec<Picture> {
         let bytes = (data.end - data.start) as u64;
         let data = &json[data];
         let file = picture::decoded(addressed(data).unwrap_or(data), usize::MAX);
-        let first = Picture {
-            pixels: picture::pixels(&file),
-            bytes,
-        };
+        let first = Picture { pixels: picture::pixels(&file), bytes };
         let more = pages(&file).saturating_sub(1);
         std::iter::once(first).chain(std::iter::repeat_n(Picture::default(), more))
     });
@@ -119,23 +108,13 @@ mod tests {
 
     /// In base64, without the rest at its end.
     fn base64(bytes: &[u8]) -> String {
-        let letters: Vec<char> = ('A'..='Z')
-            .chain('a'..='z')
-            .chain('0'..='9')
-            .chain(['+', '/'])
-            .collect();
+        let letters: Vec<char> =
+            ('A'..='Z').chain('a'..='z').chain('0'..='9').chain(['+', '/']).collect();
         let of = |three: &[u8]| {
-            let bits = three
-                .iter()
-                .fold(0, |bits, byte| bits << 8 | usize::from(*byte));
+            let bits = three.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte));
             [18, 12, 6, 0].map(|by| letters[bits >> by & 63])
         };
-        bytes
-            .as_chunks::<3>()
-            .0
-            .iter()
-            .flat_map(|three| of(three))
-            .collect()
+        bytes.as_chunks::<3>().0.iter().flat_map(|three| of(three)).collect()
     }
 
     #[test]
@@ -155,10 +134,7 @@ mod tests {
         assert_eq!(without_data(&json).as_deref(), Some(expected));
         let pixels: Vec<_> = pictures(&json).iter().map(|it| it.pixels).collect();
         assert_eq!(pixels, [None, None, crate::tokens::Pixels::new(256, 512)]);
-        let encrypted = format!(
-            r#"{{"type":"redacted_thinking","data":"{}"}}"#,
-            "x".repeat(600)
-        );
+        let encrypted = format!(r#"{{"type":"redacted_thinking","data":"{}"}}"#, "x".repeat(600));
         assert_eq!(without_data(&encrypted), None);
         assert_eq!(pictures(&encrypted), []);
     }

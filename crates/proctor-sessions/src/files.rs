@@ -95,11 +95,7 @@ fn unfinished(path: &Path, readers: Readers) -> io::Result<tempfile::NamedTempFi
     #[cfg(not(unix))]
     let _ = readers;
     let folder = path.parent().unwrap_or(path);
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     builder.tempfile_in(folder)
 }
 

@@ -67,9 +67,7 @@ impl PlantedFact {
         let mut named = self.evidence.clone();
         named.extend(self.until);
         match &self.fact {
-            Fact::Artifact {
-                files, optional, ..
-            } => {
+            Fact::Artifact { files, optional, .. } => {
                 named.extend(files.iter().chain(optional).map(|file| file.message));
             }
             Fact::Update { values, .. }
@@ -356,11 +354,7 @@ pub struct Revision {
 impl Revision {
     /// A value that can be asked for, and the message that says it.
     pub fn new(value: impl Into<String>, message: usize) -> Self {
-        Self {
-            value: value.into(),
-            message,
-            unasked: false,
-        }
+        Self { value: value.into(), message, unasked: false }
     }
 }
 

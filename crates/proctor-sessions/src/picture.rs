@@ -30,10 +30,7 @@ struct Keys<'a> {
 /// A source of type `image-size` declares `width`, `height` and `bytes`, and holds no data.
 pub(super) fn of(image: &Image) -> Picture {
     let source = image.source.as_str();
-    let whole = Picture {
-        pixels: None,
-        bytes: source.len() as u64,
-    };
+    let whole = Picture { pixels: None, bytes: source.len() as u64 };
     let Ok(keys) = serde_json::from_str::<Keys<'_>>(source) else {
         return whole;
     };
@@ -51,10 +48,7 @@ pub(super) fn of(image: &Image) -> Picture {
         Some((_, data)) if sent.starts_with("data:") => data,
         _ => &sent,
     };
-    Picture {
-        pixels: pixels(&decoded(data, HEAD)),
-        bytes: sent.len() as u64,
-    }
+    Picture { pixels: pixels(&decoded(data, HEAD)), bytes: sent.len() as u64 }
 }
 
 /// The first bytes of base64 data, at most so many, up to what is none.
@@ -123,19 +117,14 @@ fn jpeg(head: &[u8]) -> Option<Pixels> {
         };
         let is_frame = matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc);
         if is_frame {
-            return Pixels::new(
-                big(head.get(at + 7..at + 9)?),
-                big(head.get(at + 5..at + 7)?),
-            );
+            return Pixels::new(big(head.get(at + 7..at + 9)?), big(head.get(at + 5..at + 7)?));
         }
         at += 2 + usize::try_from(big(head.get(at + 2..at + 4)?)).ok()?.max(2);
     }
 }
 
 fn big(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }
 
 fn little(bytes: &[u8]) -> u32 {
@@ -150,9 +139,7 @@ mod tests {
 
     /// The picture of a source.
     fn picture(source: &str) -> Picture {
-        of(&Image {
-            source: JsonText::parse(source).unwrap(),
-        })
+        of(&Image { source: JsonText::parse(source).unwrap() })
     }
 
     #[test]
@@ -186,16 +173,8 @@ mod tests {
         let pixels = Pixels::new(1_280, 800);
         let bytes = 250_000;
         assert_eq!(picture(declared), Picture { pixels, bytes });
-        for source in [
-            r#""a.png""#,
-            "{}",
-            r#"{"data":7}"#,
-            r#"{"type":"image-size","width":-1}"#,
-        ] {
-            let expected = Picture {
-                pixels: None,
-                bytes: source.len() as u64,
-            };
+        for source in [r#""a.png""#, "{}", r#"{"data":7}"#, r#"{"type":"image-size","width":-1}"#] {
+            let expected = Picture { pixels: None, bytes: source.len() as u64 };
             assert_eq!(picture(source), expected, "{source}");
         }
         let address = picture(r#"{"type":"url","url":"https://example.org/a.png"}"#);

@@ -68,9 +68,7 @@ impl Class {
 const MARK: &str = "redacted-";
 
 /// Lengths that replacements have: about that of the secret, and not exactly.
-const LENGTHS: &[usize] = &[
-    16, 24, 32, 40, 48, 64, 96, 128, 192, 256, 512, 1_024, 2_048, 4_096,
-];
+const LENGTHS: &[usize] = &[16, 24, 32, 40, 48, 64, 96, 128, 192, 256, 512, 1_024, 2_048, 4_096];
 
 /// Replaces secrets, and remembers which got which name.
 #[derive(Debug, Default)]

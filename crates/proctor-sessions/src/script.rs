@@ -135,10 +135,7 @@ mod tests {
         assert_eq!(words("端"), ["端"]);
         assert_eq!(words(""), [""; 0]);
         assert_eq!(words("サーバー"), ["サー", "ーバ", "バー"]);
-        assert_eq!(
-            pairs("서버는").map(|(at, _)| at).collect::<Vec<_>>(),
-            [0, 3]
-        );
+        assert_eq!(pairs("서버는").map(|(at, _)| at).collect::<Vec<_>>(), [0, 3]);
     }
 
     #[test]
@@ -155,12 +152,9 @@ mod tests {
 
     #[test]
     fn two_unspaced_characters_count_as_a_word() {
-        for (text, words) in [
-            ("yes, commit - it", 4),
-            ("提交。", 1),
-            ("把端口改成 8080 吧", 4),
-            ("", 0),
-        ] {
+        for (text, words) in
+            [("yes, commit - it", 4), ("提交。", 1), ("把端口改成 8080 吧", 4), ("", 0)]
+        {
             assert_eq!(word_count(text), words, "{text}");
         }
     }
@@ -192,13 +186,9 @@ mod tests {
 
     #[test]
     fn a_run_ends_where_another_script_or_punctuation_begins() {
-        for (text, end) in [
-            ("端口48213", 6),
-            ("サーバー・x", 12),
-            ("포트는 5", 9),
-            ("，端", 0),
-            ("abc", 0),
-        ] {
+        for (text, end) in
+            [("端口48213", 6), ("サーバー・x", 12), ("포트는 5", 9), ("，端", 0), ("abc", 0)]
+        {
             assert_eq!(run_end(text, 0), end, "{text}");
         }
     }

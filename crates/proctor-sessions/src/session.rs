@@ -226,10 +226,7 @@ impl Message {
                 _ => {}
             }
         }
-        Some(Self {
-            details: self.details.clone(),
-            ..self.with_content(content)
-        })
+        Some(Self { details: self.details.clone(), ..self.with_content(content) })
     }
 
     /// The same message with the text of one block replaced.
@@ -424,10 +421,7 @@ impl Session {
 
     /// The same session, resumed at another place.
     pub fn resume(self, resumed: ResumePoint) -> Result<Self, SessionError> {
-        Self::new(SessionParts {
-            resumed: Some(resumed),
-            ..self.parts
-        })
+        Self::new(SessionParts { resumed: Some(resumed), ..self.parts })
     }
 
     /// Every text a model reads: system prompt, tool definitions, messages. With repetitions.

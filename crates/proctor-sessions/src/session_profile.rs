@@ -99,9 +99,7 @@ impl Profiler {
     pub fn add(&mut self, session: &Session, counts: &CountedTexts) {
         let messages = session.messages();
         // Where a product says what was typed, nothing else was.
-        let is_told = messages
-            .iter()
-            .any(|message| message.has_tag(Tag::TypedUser));
+        let is_told = messages.iter().any(|message| message.has_tag(Tag::TypedUser));
         let injected = [Tag::Synthetic, Tag::Meta, Tag::CompactSummary];
         let mut seen = BTreeSet::new();
         for message in messages {
@@ -130,13 +128,11 @@ impl Profiler {
             message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic)
         });
         self.profile.calls += responses.clone().count() as u64;
-        let times: Vec<i64> = responses
-            .filter_map(|message| Some(message.details.timestamp?.0))
-            .collect();
+        let times: Vec<i64> =
+            responses.filter_map(|message| Some(message.details.timestamp?.0)).collect();
         for pair in times.windows(2) {
             // A clock that was set back is not a gap.
-            self.gaps
-                .extend(u64::try_from(pair[1].saturating_sub(pair[0])).ok());
+            self.gaps.extend(u64::try_from(pair[1].saturating_sub(pair[0])).ok());
         }
         self.profile.sessions += 1;
     }
@@ -166,14 +162,8 @@ impl Profiler {
 
 /// The file that a tool use reads, as it names it.
 fn read_by(tool: &ToolUse) -> Option<String> {
-    const KEYS: [&str; 6] = [
-        "file_path",
-        "filePath",
-        "path",
-        "absolute_path",
-        "target_file",
-        "notebook_path",
-    ];
+    const KEYS: [&str; 6] =
+        ["file_path", "filePath", "path", "absolute_path", "target_file", "notebook_path"];
     if tool.class != ToolClass::Read {
         return None;
     }
@@ -225,12 +215,9 @@ mod tests {
             });
             add(Message::new(Role::User, results.collect()), now);
         }
-        let session = Session::new(SessionParts {
-            id: "a".to_owned(),
-            messages,
-            ..SessionParts::default()
-        })
-        .expect("a session");
+        let session =
+            Session::new(SessionParts { id: "a".to_owned(), messages, ..SessionParts::default() })
+                .expect("a session");
         let mut profiler = Profiler::default();
         profiler.add(&session, &CountedTexts::new(Arc::new(CharsPer4)));
         let profile = profiler.profile();
@@ -245,11 +232,7 @@ mod tests {
         assert_eq!(spread.zip(profile.gaps_over_5_minutes), gaps, "{said:?}");
         if let Some(bytes) = profile.result_bytes {
             assert_eq!((bytes.p10, bytes.max), (10, 10));
-            assert!(
-                profile
-                    .observation_share
-                    .is_some_and(|it| it > 0.0 && it < 1.0)
-            );
+            assert!(profile.observation_share.is_some_and(|it| it > 0.0 && it < 1.0));
         }
     }
 
@@ -267,9 +250,7 @@ mod tests {
     fn a_spread_names_values_that_are_there() {
         let spread = Spread::of((1..=200).rev().collect()).expect("values");
         assert_eq!(
-            [
-                spread.p10, spread.p50, spread.p90, spread.p95, spread.p99, spread.max
-            ],
+            [spread.p10, spread.p50, spread.p90, spread.p95, spread.p99, spread.max],
             [20, 100, 180, 190, 198, 200]
         );
         assert_eq!(Spread::of(Vec::new()), None);

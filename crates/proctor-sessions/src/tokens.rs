@@ -113,23 +113,14 @@ pub enum Schemas {
 
 /// The counters a scenario can name, with one line each for `--help` and the docs.
 pub const COUNTERS: &[(&str, &str)] = &[
-    (
-        "o200k",
-        "exact byte-pair encoding of OpenAI's o200k vocabulary",
-    ),
-    (
-        "cl100k",
-        "exact byte-pair encoding of OpenAI's cl100k vocabulary",
-    ),
+    ("o200k", "exact byte-pair encoding of OpenAI's o200k vocabulary"),
+    ("cl100k", "exact byte-pair encoding of OpenAI's cl100k vocabulary"),
     (
         "cl100k-content",
         "cl100k of system text, text, tool names, compact arguments and results, and of nothing else",
     ),
     ("chars/4", "characters divided by four, rounded up per text"),
-    (
-        "chars/3",
-        "characters divided by three, rounded up per text",
-    ),
+    ("chars/3", "characters divided by three, rounded up per text"),
     ("bytes/4", "bytes divided by four, rounded up per text"),
     (
         "padded",
@@ -174,11 +165,7 @@ pub struct Size {
 impl Size {
     /// Tokens that no text shows and the bill does.
     pub fn hidden(tokens: Tokens) -> Self {
-        Self {
-            tokens,
-            billed: tokens,
-            ..Self::default()
-        }
+        Self { tokens, billed: tokens, ..Self::default() }
     }
 
     /// The same text, of which a bill shows this factor.
@@ -296,17 +283,8 @@ impl CountedTexts {
         let tokens = self.counter.count_block(block, &count, self.images(block));
         let own = own.get().unwrap_or_else(|| self.size(block.text));
         // Beyond its text a block has images only.
-        let billed = if block.images.is_empty() {
-            Tokens::ZERO
-        } else {
-            tokens - own.tokens
-        };
-        Size {
-            tokens,
-            scaled: tokens - billed,
-            billed,
-            ..own
-        }
+        let billed = if block.images.is_empty() { Tokens::ZERO } else { tokens - own.tokens };
+        Size { tokens, scaled: tokens - billed, billed, ..own }
     }
 
     /// The tokens of the images in a block.
@@ -320,11 +298,7 @@ impl CountedTexts {
         let size = self.size(definition);
         match self.counter.schemas() {
             Schemas::Counted => size,
-            Schemas::LeftOut => Size {
-                tokens: Tokens::ZERO,
-                scaled: Tokens::ZERO,
-                ..size
-            },
+            Schemas::LeftOut => Size { tokens: Tokens::ZERO, scaled: Tokens::ZERO, ..size },
         }
     }
 
@@ -378,22 +352,14 @@ mod tests {
 
     #[test]
     fn preloading_changes_no_count() {
-        let texts: Vec<Arc<str>> = ["alpha", "beta", "alpha", "", "ünïcödé"]
-            .map(Arc::from)
-            .to_vec();
+        let texts: Vec<Arc<str>> =
+            ["alpha", "beta", "alpha", "", "ünïcödé"].map(Arc::from).to_vec();
         let warm = CountedTexts::new(Arc::new(O200k));
         warm.preload(&texts);
         let cold = CountedTexts::new(Arc::new(O200k));
         for text in &texts {
             assert_eq!(warm.size(text), cold.size(text));
         }
-        assert_eq!(
-            cold.size(&texts[4]),
-            Size {
-                chars: 7,
-                bytes: 11,
-                ..cold.size(&texts[4])
-            }
-        );
+        assert_eq!(cold.size(&texts[4]), Size { chars: 7, bytes: 11, ..cold.size(&texts[4]) });
     }
 }

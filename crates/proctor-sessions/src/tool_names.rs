@@ -23,9 +23,7 @@ pub fn class_of(name: &str) -> ToolClass {
         return ToolClass::Mcp;
     }
     let plain = lower.replace(['_', '-', '.', ' '], "");
-    let known = NAMES
-        .iter()
-        .find(|(_, names)| names.split_whitespace().any(|name| name == plain));
+    let known = NAMES.iter().find(|(_, names)| names.split_whitespace().any(|name| name == plain));
     known.map_or(ToolClass::Other, |(class, _)| *class)
 }
 
@@ -62,10 +60,7 @@ mod tests {
 
     #[test]
     fn the_table_holds_each_name_once_and_in_plain_spelling() {
-        let mut all: Vec<&str> = NAMES
-            .values()
-            .flat_map(|it| it.split_whitespace())
-            .collect();
+        let mut all: Vec<&str> = NAMES.values().flat_map(|it| it.split_whitespace()).collect();
         let plain = |name: &&str| name.bytes().all(|b| b.is_ascii_lowercase());
         assert!(all.iter().all(plain));
         let count = all.len();

@@ -23,11 +23,7 @@ pub fn many(count: usize, one: &str, more: &str) -> String {
 
 /// The whole part of a number. It is 0 below 0 and for NaN, and the largest whole number for
 /// anything above it.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
 pub fn whole(number: f64) -> u64 {
     number as u64
 }
@@ -78,11 +74,7 @@ impl Tokens {
     /// `fraction` is clamped to `0.0..=1.0`; a fraction that is not a number counts as zero.
     #[must_use]
     pub fn fraction(self, fraction: f64) -> Self {
-        let fraction = if fraction.is_nan() {
-            0.0
-        } else {
-            fraction.clamp(0.0, 1.0)
-        };
+        let fraction = if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) };
         Self(whole(self.0 as f64 * fraction))
     }
 }
@@ -274,11 +266,7 @@ pub struct Usage {
 impl Usage {
     /// A call that used no cache.
     pub fn uncached(input: Tokens, output: Tokens) -> Self {
-        Self {
-            input_uncached: input,
-            output,
-            ..Self::default()
-        }
+        Self { input_uncached: input, output, ..Self::default() }
     }
 
     /// Tokens of the prompt: everything but the output.
@@ -289,10 +277,7 @@ impl Usage {
     /// The part of the prompt that was read from the cache.
     #[must_use]
     pub fn read(&self) -> Self {
-        Self {
-            cache_read: self.cache_read,
-            ..Self::default()
-        }
+        Self { cache_read: self.cache_read, ..Self::default() }
     }
 
     /// The part of the prompt that was written to the cache.
@@ -463,12 +448,7 @@ mod tests {
         };
         assert_eq!(usage.prompt(), Tokens(4_321));
         assert_eq!(usage.total(), Tokens(54_321));
-        assert_eq!(
-            usage
-                .max(Usage::uncached(Tokens(9), Tokens(1)))
-                .input_uncached,
-            Tokens(9)
-        );
+        assert_eq!(usage.max(Usage::uncached(Tokens(9), Tokens(1))).input_uncached, Tokens(9));
     }
 
     #[test]
@@ -500,13 +480,7 @@ mod tests {
 
     #[test]
     fn ids_are_safe_as_file_names() {
-        for good in [
-            "a",
-            "0-x",
-            "observation-masking",
-            "tail@20000",
-            "session.4f3a21",
-        ] {
+        for good in ["a", "0-x", "observation-masking", "tail@20000", "session.4f3a21"] {
             assert!(is_valid_id(good), "{good}");
         }
         for bad in ["", ".", "..", "-a", "A", "a/b", "a b", "ä", &"a".repeat(81)] {

@@ -72,12 +72,7 @@ pub enum RuleSet {
 
 impl RuleSet {
     /// All of them, in the order of the page.
-    pub const ALL: [Self; 4] = [
-        Self::Anthropic,
-        Self::OpenAi,
-        Self::OpenAiResponses,
-        Self::Gemini,
-    ];
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAi, Self::OpenAiResponses, Self::Gemini];
 
     /// The name used in scenarios.
     pub fn name(self) -> &'static str {
@@ -135,10 +130,7 @@ pub fn anthropic_block(block: &ContentBlock) -> String {
         ContentBlock::ToolUse(tool) => {
             let (id, name) = (string(&tool.id), string(&tool.name));
             let input = tool.input.as_str().to_owned();
-            typed(
-                "tool_use",
-                vec![("id", id), ("name", name), ("input", input)],
-            )
+            typed("tool_use", vec![("id", id), ("name", name), ("input", input)])
         }
         ContentBlock::ToolResult(result) => {
             let content = match &result.content[..] {

@@ -152,10 +152,7 @@ impl<'a> Code<'a> {
 
     fn add_imports(&mut self) {
         for Import { noun, role, symbol } in &self.file.imports {
-            self.add(
-                "import",
-                &[("noun", noun), ("role", role), ("symbol", symbol)],
-            );
+            self.add("import", &[("noun", noun), ("role", role), ("symbol", symbol)]);
         }
     }
 

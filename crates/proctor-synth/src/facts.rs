@@ -210,24 +210,14 @@ impl Facts {
     ) -> Self {
         let mut planner = Planner::new(family, recipe, rounds);
         planner.plan();
-        let Planner {
-            ways,
-            chapters,
-            facts,
-            mut events,
-            ..
-        } = planner;
+        let Planner { ways, chapters, facts, mut events, .. } = planner;
         events.sort_by_key(|event| (event.due, event.fact));
         Self {
             random: random.clone(),
             requests: Random::new(recipe.seed, "requests"),
             phrases: &family.phrases,
             ways,
-            at_once: if family.said_by < 1_000 {
-                AT_ONCE_EARLY
-            } else {
-                AT_ONCE
-            },
+            at_once: if family.said_by < 1_000 { AT_ONCE_EARLY } else { AT_ONCE },
             chapters,
             planted: facts,
             events,
@@ -266,13 +256,10 @@ impl Facts {
     /// A request as it is typed in the message of that index: with a reference of its own, which
     /// distinguishes the last one from all others and cannot be guessed.
     pub(crate) fn request(&mut self, text: String, message: usize) -> String {
-        let last = self
-            .planted
-            .iter_mut()
-            .find_map(|fact| match &mut fact.fact {
-                Fact::LastRequest { requests } => Some((requests, &mut fact.evidence)),
-                _ => None,
-            });
+        let last = self.planted.iter_mut().find_map(|fact| match &mut fact.fact {
+            Fact::LastRequest { requests } => Some((requests, &mut fact.evidence)),
+            _ => None,
+        });
         let Some((requests, evidence)) = last else {
             return text;
         };
@@ -330,9 +317,9 @@ impl Facts {
             _ => usize::MAX,
         };
         let mut facts = BTreeSet::new();
-        let due = self.events.extract_if(.., |event| {
-            facts.len() < most && late(event) && facts.insert(event.fact)
-        });
+        let due = self
+            .events
+            .extract_if(.., |event| facts.len() < most && late(event) && facts.insert(event.fact));
         let due: Vec<Event> = due.collect();
         let (mut round, mut is_work) = (Round::default(), false);
         for event in due {
@@ -351,9 +338,7 @@ impl Facts {
                     round.paragraphs.push(workspace.topic().fill(listing, &[]));
                     round.actions.extend(self.next_step(event.fact, message));
                 }
-                shown => round
-                    .actions
-                    .push(workspace.show(shown, &event.content, moment)),
+                shown => round.actions.push(workspace.show(shown, &event.content, moment)),
             }
             self.note(event, message);
         }
@@ -381,10 +366,7 @@ impl Facts {
             json!({"task": item, "status": status})
         });
         let todos: Vec<Value> = todos.collect();
-        let output = format!(
-            "The list of `{plan}` was replaced: {open} of {} left.",
-            todos.len()
-        );
+        let output = format!("The list of `{plan}` was replaced: {open} of {} left.", todos.len());
         let input = json!({"plan": plan, "todos": todos});
         Some(Action::new("TodoWrite", input, output))
     }
@@ -410,11 +392,7 @@ impl Facts {
             (Fact::OpenHandle { handles, .. }, Content::Part(_, name)) => {
                 match handles.iter_mut().find(|known| known.name == name) {
                     Some(known) => known.ended = Some(message),
-                    None => handles.push(Handle {
-                        name,
-                        started: message,
-                        ended: None,
-                    }),
+                    None => handles.push(Handle { name, started: message, ended: None }),
                 }
             }
             _ => {}

@@ -151,9 +151,7 @@ pub static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let read = texts.into_iter().flat_map(toml::from_str);
     let mut families: Vec<Family> = read.collect();
     for at in 0..families.len() {
-        let base = families
-            .iter()
-            .find(|it| Some(it.name) == families[at].like);
+        let base = families.iter().find(|it| Some(it.name) == families[at].like);
         if let Some(phrases) = base.map(|base| base.phrases.clone()) {
             families[at].phrases = phrases;
         }

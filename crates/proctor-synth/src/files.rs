@@ -56,12 +56,7 @@ impl Files {
         let pairs = |noun| CodeLanguage::all().map(move |language| (noun, language));
         let mut pairs: Vec<_> = bank("nouns").iter().copied().flat_map(pairs).collect();
         random.shuffle(&mut pairs);
-        let mut files = Self {
-            all: Vec::new(),
-            modules: Vec::new(),
-            module: 0,
-            random,
-        };
+        let mut files = Self { all: Vec::new(), modules: Vec::new(), module: 0, random };
         for (noun, language) in pairs {
             if files.all.len() >= count {
                 break;
@@ -172,9 +167,7 @@ impl Files {
         let lines = &mut self.all[at].lines;
         // A comment comes before a line that is not inside a multi-line construct only if that line
         // is blank; falling back to the end of the file is always right.
-        let slot = (start..lines.len())
-            .find(|i| lines[*i].is_empty())
-            .unwrap_or(lines.len());
+        let slot = (start..lines.len()).find(|i| lines[*i].is_empty()).unwrap_or(lines.len());
         let comments = comments.iter();
         let comments = comments.map(|text| language.fill("comment", &[("text", text)]));
         lines.splice(slot..slot, comments);
@@ -290,12 +283,7 @@ mod tests {
         assert!(text.contains(&new));
         assert!(files.diff(0).len() > 4);
         let hit = files.search(0, &symbol, 0, 10_000).remove(0);
-        let line: usize = hit
-            .split(':')
-            .nth(1)
-            .expect("a line")
-            .parse()
-            .expect("a number");
+        let line: usize = hit.split(':').nth(1).expect("a line").parse().expect("a number");
         assert!(files.lines(0)[line - 1].contains(&symbol));
     }
 

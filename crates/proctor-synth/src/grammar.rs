@@ -178,9 +178,7 @@ fn slot<'a>(slots: &Slots<'a>, name: &str) -> Option<&'a str> {
 /// Replaces each `{slot}` of a template by its value, without any draw.
 pub(crate) fn fill(template: &str, slots: &Slots<'_>) -> String {
     render(template, &mut |expression| {
-        filtered(expression, |name| {
-            slot(slots, name).unwrap_or(name).to_owned()
-        })
+        filtered(expression, |name| slot(slots, name).unwrap_or(name).to_owned())
     })
 }
 
@@ -246,10 +244,7 @@ mod tests {
     #[test]
     fn a_draw_is_written_wherever_it_is_named_and_a_drawn_template_is_filled_there() {
         let random = Random::new(1, "test");
-        let mut scope = Scope {
-            slots: &[("noun", "{pie}")],
-            drawn: Vec::new(),
-        };
+        let mut scope = Scope { slots: &[("noun", "{pie}")], drawn: Vec::new() };
         let template = "{n=7..7}{text=python.comment}{text=python.comment}{n} {n} {noun}";
         let said = random.expand(template, &mut scope);
         assert_eq!(said, "7 7 {pie}");
@@ -258,15 +253,8 @@ mod tests {
     /// A rule that no file defines would be written as nothing.
     #[test]
     fn every_file_is_read() {
-        for rule in [
-            "nouns",
-            "docs",
-            "rust.bind",
-            "log_entry",
-            "desk.items",
-            "talk.first",
-            "said",
-        ] {
+        for rule in ["nouns", "docs", "rust.bind", "log_entry", "desk.items", "talk.first", "said"]
+        {
             assert!(!bank(rule).is_empty(), "{rule}");
         }
         assert_eq!(bank("statements").len(), 100);

@@ -87,11 +87,7 @@ struct Page {
 impl Page {
     /// A page with a first line: as it is, and its English length.
     fn new(language: Language, text: String, length: usize) -> Self {
-        Self {
-            language,
-            text,
-            length,
-        }
+        Self { language, text, length }
     }
 
     fn add(&mut self, before: &str, template: &str, slots: &[(&str, &str)]) {

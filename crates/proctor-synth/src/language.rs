@@ -33,9 +33,7 @@ static CHINESE: Table = LazyLock::new(|| read(include_str!("language/zh.tsv")));
 fn read(table: &str) -> HashMap<String, String> {
     let lines = table.lines().filter_map(|line| line.split_once('\t'));
     let whole = |text: &str| text.replace("\\n", "\n");
-    lines
-        .map(|(english, translation)| (whole(english), whole(translation)))
-        .collect()
+    lines.map(|(english, translation)| (whole(english), whole(translation))).collect()
 }
 
 impl Language {
@@ -96,9 +94,7 @@ mod tests {
 
     fn slots(template: &str) -> BTreeSet<&str> {
         let parts = template.split('{').skip(1);
-        parts
-            .filter_map(|part| Some(part.split_once('}')?.0))
-            .collect()
+        parts.filter_map(|part| Some(part.split_once('}')?.0)).collect()
     }
 
     #[test]

@@ -159,17 +159,10 @@ pub struct Generated {
 /// Makes the session a recipe asks for.
 pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, SyntheticError> {
     let Some(family) = FAMILIES.iter().find(|family| family.name == recipe.family) else {
-        return Err(SyntheticError::UnknownFamily {
-            family: recipe.family.clone(),
-        });
+        return Err(SyntheticError::UnknownFamily { family: recipe.family.clone() });
     };
-    if matches!(
-        recipe.length,
-        Length::Rounds(0) | Length::Tokens(Tokens::ZERO)
-    ) {
-        return Err(SyntheticError::NoLength {
-            family: recipe.family.clone(),
-        });
+    if matches!(recipe.length, Length::Rounds(0) | Length::Tokens(Tokens::ZERO)) {
+        return Err(SyntheticError::NoLength { family: recipe.family.clone() });
     }
     for (name, _, range, value) in &CONTROLS {
         if let Some(value) = value(recipe)
@@ -179,11 +172,7 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
                 (least, &u32::MAX) => format!("at least {least}"),
                 (least, most) => format!("from {least} to {most}"),
             };
-            return Err(SyntheticError::OutOfRange {
-                name,
-                value,
-                limits,
-            });
+            return Err(SyntheticError::OutOfRange { name, value, limits });
         }
     }
     if !family.languages.contains(&recipe.language) {
@@ -193,10 +182,8 @@ pub fn generate(recipe: &Recipe, counts: &CountedTexts) -> Result<Generated, Syn
             written: families_in(recipe.language),
         });
     }
-    writer::generate(family, recipe, counts).map_err(|source| SyntheticError::Session {
-        family: recipe.family.clone(),
-        source,
-    })
+    writer::generate(family, recipe, counts)
+        .map_err(|source| SyntheticError::Session { family: recipe.family.clone(), source })
 }
 
 /// The shares of observations that can be asked for, in percent.
@@ -224,30 +211,19 @@ pub fn families_in(language: Language) -> String {
 
 /// A number of a recipe that changes a session of the family: its name, the letter that names it in
 /// the id of a session, its limits, and the number, unless the family's own is kept.
-type Control = (
-    &'static str,
-    char,
-    RangeInclusive<u32>,
-    fn(&Recipe) -> Option<u32>,
-);
+type Control = (&'static str, char, RangeInclusive<u32>, fn(&Recipe) -> Option<u32>);
 
 const CONTROLS: [Control; 6] = [
     ("fact_percent", 'f', 0..=MOST_FACTS, |recipe| {
         Some(recipe.fact_percent).filter(|percent| *percent != 100)
     }),
-    ("observation_percent", 'o', OBSERVATIONS, |recipe| {
-        recipe.observation_percent
-    }),
+    ("observation_percent", 'o', OBSERVATIONS, |recipe| recipe.observation_percent),
     ("result_percent", 'z', RESULTS, |recipe| {
         Some(recipe.result_percent).filter(|percent| *percent != 100)
     }),
-    ("distractors", 'd', 0..=MOST_DISTRACTORS, |recipe| {
-        recipe.distractors
-    }),
+    ("distractors", 'd', 0..=MOST_DISTRACTORS, |recipe| recipe.distractors),
     ("phrasings", 'p', 1..=u32::MAX, |recipe| recipe.phrasings),
-    ("for_window", 'w', LEAST_WINDOW..=u32::MAX, |recipe| {
-        recipe.window
-    }),
+    ("for_window", 'w', LEAST_WINDOW..=u32::MAX, |recipe| recipe.window),
 ];
 
 /// The id of the session a recipe makes: `code-review-s7-r40`, or, where numbers and the language are

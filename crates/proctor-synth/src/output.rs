@@ -14,11 +14,7 @@ pub(crate) struct Place {
 
 impl Place {
     fn slots(&self) -> [(&str, &str); 3] {
-        [
-            ("noun", self.noun),
-            ("path", &self.path),
-            ("symbol", &self.symbol),
-        ]
+        [("noun", self.noun), ("path", &self.path), ("symbol", &self.symbol)]
     }
 
     /// A template of a rule about the place.
@@ -55,10 +51,7 @@ impl Output {
 
 impl From<Vec<String>> for Output {
     fn from(lines: Vec<String>) -> Self {
-        Self {
-            lines,
-            ..Self::default()
-        }
+        Self { lines, ..Self::default() }
     }
 }
 
@@ -122,11 +115,7 @@ pub(crate) fn test_run(random: &Random, places: &[Place], now: i64, bytes: usize
         let is_due = output.size >= bytes - reserve;
         let fails = failures.len() < failing && (random.percent(12) || is_due);
         let percent = (output.size * 100 / bytes.max(1)).min(100).to_string();
-        let slots = [
-            ("name", name.as_str()),
-            ("mark", &mark(fails)),
-            ("percent", &percent),
-        ];
+        let slots = [("name", name.as_str()), ("mark", &mark(fails)), ("percent", &percent)];
         output.push(&language.say(random, "test_line", &slots));
         if fails {
             failures.push((name, at));
@@ -197,10 +186,7 @@ pub(crate) fn json(random: &Random, place: &Place, bytes: usize) -> Output {
     output.names.requests = requests;
     let records = output.lines.join("\n");
     let json = format!("[\n{}\n]", records.trim_end_matches(','));
-    Output {
-        lines: json.lines().map(str::to_owned).collect(),
-        ..output
-    }
+    Output { lines: json.lines().map(str::to_owned).collect(), ..output }
 }
 
 /// A one-line history.

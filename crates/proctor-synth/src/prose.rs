@@ -94,11 +94,7 @@ impl Topic {
     }
 
     fn earlier<'a>(&'a self, otherwise: &'a str) -> &'a str {
-        if self.earlier.is_empty() {
-            otherwise
-        } else {
-            &self.earlier
-        }
+        if self.earlier.is_empty() { otherwise } else { &self.earlier }
     }
 }
 

@@ -34,10 +34,7 @@ impl Random {
         for (slot, byte) in key[8..].iter_mut().zip(purpose.bytes()) {
             *slot = byte;
         }
-        Self {
-            draws: Rc::new(RefCell::new(ChaCha8Rng::from_seed(key))),
-            usual_percent: 100,
-        }
+        Self { draws: Rc::new(RefCell::new(ChaCha8Rng::from_seed(key))), usual_percent: 100 }
     }
 
     /// The same stream, in which [`Random::size`] scales what is usual.
@@ -205,22 +202,14 @@ mod tests {
         let random = Random::new(7, "test");
         let drawn: Vec<u64> = (0..4).map(|_| random.below(1_000)).collect();
         assert_eq!(drawn, DRAWN);
-        assert_ne!(
-            Random::new(7, "other").hex(16),
-            Random::new(7, "test").hex(16)
-        );
+        assert_ne!(Random::new(7, "other").hex(16), Random::new(7, "test").hex(16));
     }
 
     const DRAWN: [u64; 4] = [319, 251, 398, 765];
 
     #[test]
     fn quantiles_stay_within_the_table_and_meet_its_median() {
-        let table = [
-            (0, 200),
-            (50_000, 2_600),
-            (99_900, 50_000),
-            (100_000, 500_000),
-        ];
+        let table = [(0, 200), (50_000, 2_600), (99_900, 50_000), (100_000, 500_000)];
         let random = Random::new(1, "quantiles");
         let mut drawn: Vec<u64> = (0..20_000).map(|_| random.quantile(&table)).collect();
         drawn.sort_unstable();

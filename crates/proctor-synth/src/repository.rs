@@ -77,15 +77,12 @@ impl Repository {
     fn remembered<T: Clone>(&self, items: &[T]) -> Option<T> {
         let recent = items.len().saturating_sub(8);
         let from = if self.random.percent(66) { recent } else { 0 };
-        items
-            .get(from + self.random.index(items.len() - from))
-            .cloned()
+        items.get(from + self.random.index(items.len() - from)).cloned()
     }
 
     /// The same in `share` of 100 draws.
     fn sometimes<T: Clone>(&self, items: &[T], share: u64) -> Option<T> {
-        self.remembered(items)
-            .filter(|_| self.random.percent(share))
+        self.remembered(items).filter(|_| self.random.percent(share))
     }
 
     fn path(&self, at: usize) -> String {
@@ -171,11 +168,7 @@ impl Repository {
         for _ in 0..count {
             let fresh = if again { None } else { self.next_unread() };
             let is_changed = self.random.percent(45) && !self.changed.is_empty();
-            let known = self.remembered(if is_changed {
-                &self.changed
-            } else {
-                &self.visited
-            });
+            let known = self.remembered(if is_changed { &self.changed } else { &self.visited });
             let Some(at) = fresh.or(known) else {
                 break;
             };
@@ -206,11 +199,7 @@ impl Repository {
     }
 
     fn search(&mut self, size: usize) -> Action {
-        let other = if self.random.percent(60) {
-            None
-        } else {
-            self.remembered(&self.visited)
-        };
+        let other = if self.random.percent(60) { None } else { self.remembered(&self.visited) };
         let at = other.unwrap_or(self.focus);
         let symbol = self.files.place(at, &self.random).symbol;
         let around = (size / 300).min(20);
@@ -243,10 +232,7 @@ impl Repository {
         let text = self.random.say(&format!("shell.{command}"), slots);
         let (command, about) = text.split_once('\n').unwrap_or_default();
         let input = json!({"command": command, "description": about});
-        Action {
-            failed: output.failed,
-            ..Action::new("Bash", input, output.lines.join("\n"))
-        }
+        Action { failed: output.failed, ..Action::new("Bash", input, output.lines.join("\n")) }
     }
 
     /// The same, and the agent remembers the names in it.
@@ -304,12 +290,7 @@ impl Repository {
                 break;
             };
             let path = self.path(at);
-            let Some(Hunk {
-                at: first,
-                old,
-                new,
-            }) = self.files.change(at, &self.random)
-            else {
+            let Some(Hunk { at: first, old, new }) = self.files.change(at, &self.random) else {
                 continue;
             };
             let (from, end) = (first.saturating_sub(12), first + new.len() + 12);
@@ -378,11 +359,7 @@ impl Repository {
         let place = self.place();
         let output = output::history(&self.random, &place, size.min(9_000));
         let count = output.lines.len().to_string();
-        self.shell(
-            "history",
-            &[("count", &count), ("path", &place.path)],
-            &output,
-        )
+        self.shell("history", &[("count", &count), ("path", &place.path)], &output)
     }
 
     fn fetch(&mut self, size: usize) -> Action {
@@ -453,11 +430,7 @@ impl Workspace for Repository {
             text = format!("{}\n\n{text}", prose::explanation(&topic, &code));
         }
         let thinks = moment.talk.thinks(&self.random, 70);
-        Round {
-            thought: thinks.then(|| prose::thought(&topic)),
-            paragraphs: vec![text],
-            actions,
-        }
+        Round { thought: thinks.then(|| prose::thought(&topic)), paragraphs: vec![text], actions }
     }
 
     fn show(&mut self, channel: Channel, content: &Content, moment: Moment) -> Action {

@@ -17,9 +17,7 @@ pub(super) fn resumption(session: &Session) -> Option<ResumePoint> {
     let messages = session.messages();
     let most = (messages.len() * LOADED_PERCENT).div_ceil(100);
     let typed = |at: &usize| messages[*at].has_tag(Tag::TypedUser);
-    let at = (most..messages.len())
-        .find(typed)
-        .or_else(|| (1..most).rev().find(typed))?;
+    let at = (most..messages.len()).find(typed).or_else(|| (1..most).rev().find(typed))?;
     let mut notes = String::from("# What was asked\n");
     for message in messages[..at].iter().filter(|m| m.has_tag(Tag::TypedUser)) {
         let text = message.content().iter().find_map(ContentBlock::as_text);
@@ -29,8 +27,5 @@ pub(super) fn resumption(session: &Session) -> Option<ResumePoint> {
         notes.push_str(&line);
         notes.push('\n');
     }
-    Some(ResumePoint {
-        at,
-        notes: Some(Arc::from(notes)),
-    })
+    Some(ResumePoint { at, notes: Some(Arc::from(notes)) })
 }

@@ -22,11 +22,7 @@ impl Screen {
     pub(super) fn new(seed: u64) -> Self {
         let random = Random::new(seed, "screenshots-screen");
         let (width, height) = random.pick(&SCREENS);
-        Self {
-            width,
-            height,
-            random,
-        }
+        Self { width, height, random }
     }
 
     /// The screenshot that follows a use of a tool; none where nothing on the screen changes.
@@ -45,8 +41,6 @@ impl Screen {
             "height": self.height,
             "bytes": bytes,
         });
-        Some(ContentBlock::Image(Image {
-            source: JsonText::of(&source),
-        }))
+        Some(ContentBlock::Image(Image { source: JsonText::of(&source) }))
     }
 }

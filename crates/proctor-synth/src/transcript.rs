@@ -67,11 +67,7 @@ impl<'a> Transcript<'a> {
             Work::Phases(_) => (&SIZES.phases, false),
         };
         let head_tokens = Some(recipe.head_tokens).filter(|tokens| *tokens > Tokens::ZERO);
-        let missing = |tokens| Missing {
-            system_prompt: true,
-            tools: true,
-            tokens: Some(tokens),
-        };
+        let missing = |tokens| Missing { system_prompt: true, tools: true, tokens: Some(tokens) };
         let random = Random::new(recipe.seed, &recipe.family);
         let mut transcript = Self {
             counts,
@@ -148,15 +144,8 @@ impl<'a> Transcript<'a> {
             }
             Length::Tokens(target) => {
                 let (tokens, target) = (self.tokens().0, target.0);
-                let room = if facts.is_all_shown() {
-                    0
-                } else {
-                    (target / 10).min(LAST_ROOM)
-                };
-                (
-                    tokens >= target + room && facts.is_all_said(),
-                    tokens >= target + room,
-                )
+                let room = if facts.is_all_shown() { 0 } else { (target / 10).min(LAST_ROOM) };
+                (tokens >= target + room && facts.is_all_said(), tokens >= target + room)
             }
         }
     }
@@ -164,10 +153,7 @@ impl<'a> Transcript<'a> {
     /// The most bytes a result may have now: about a sixth of the session, so that one huge log is
     /// not all there is to a short one; and not much more than what is left to write.
     pub(crate) fn largest_result(&self) -> usize {
-        let room = self
-            .recipe
-            .window
-            .map_or(u64::MAX, |window| u64::from(window) / 4);
+        let room = self.recipe.window.map_or(u64::MAX, |window| u64::from(window) / 4);
         whole(match self.recipe.length {
             Length::Rounds(rounds) => (u64::from(rounds) * 1_000).max(8_000).min(room),
             Length::Tokens(target) => (target.0 / 2).min(self.left(target)).min(room).max(900),
@@ -284,11 +270,7 @@ impl<'a> Transcript<'a> {
             let shot = self.screen.as_mut().and_then(|screen| screen.shot(class));
             let text = ContentBlock::Text(action.output.into());
             let content = std::iter::once(text).chain(shot).collect();
-            answers.push(ContentBlock::tool_result(
-                id.clone(),
-                content,
-                action.failed,
-            ));
+            answers.push(ContentBlock::tool_result(id.clone(), content, action.failed));
             ids.push(id);
         }
         self.respond(blocks);

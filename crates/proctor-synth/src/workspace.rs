@@ -100,12 +100,7 @@ pub(crate) struct Action {
 
 impl Action {
     pub(crate) fn new(tool: &'static str, input: Value, output: String) -> Self {
-        Self {
-            tool,
-            input,
-            output,
-            failed: false,
-        }
+        Self { tool, input, output, failed: false }
     }
 }
 

@@ -67,10 +67,7 @@ impl<'a> Writer<'a> {
         };
         let tools = tools::schemas(family.workspace, is_in_phases);
         let mut out = Transcript::new(family, recipe, counts, recipe.language.say(system), tools);
-        let (every, files) = (
-            out.pace.compact_every,
-            40 + rounds * out.pace.files_percent / 100,
-        );
+        let (every, files) = (out.pace.compact_every, 40 + rounds * out.pace.files_percent / 100);
         let mut phases = PhaseState::default();
         let compact_at;
         let workspace;
@@ -143,11 +140,7 @@ impl<'a> Writer<'a> {
 
     /// The agent speaks and uses one tool.
     fn say_and_act(&mut self, said: String, action: Action) -> Vec<Arc<str>> {
-        self.act(Round {
-            thought: None,
-            paragraphs: vec![said],
-            actions: vec![action],
-        })
+        self.act(Round { thought: None, paragraphs: vec![said], actions: vec![action] })
     }
 
     /// Whether the agent has its conversation summarised now; the next time comes later.
@@ -179,11 +172,7 @@ fn artifacts(files: &FileLog, ways: Ways) -> Vec<PlantedFact> {
         let (files, optional) = (files.files(verb), files.optional(verb));
         let mut evidence: Vec<usize> = files.iter().map(|file| file.message).collect();
         evidence.dedup();
-        let fact = Fact::Artifact {
-            verb,
-            files,
-            optional,
-        };
+        let fact = Fact::Artifact { verb, files, optional };
         PlantedFact {
             id: id.to_owned(),
             evidence,

@@ -75,9 +75,7 @@ pub(super) fn keep(plays: &Plays<'_>, _: &Known) -> Judged {
             }
             let mut words = message.content().iter().filter_map(ContentBlock::as_text);
             let lost = words.find(|words| !text.contains(&***words))?;
-            Some(format!(
-                "`{id}` is there without the words beside it, `{lost}`"
-            ))
+            Some(format!("`{id}` is there without the words beside it, `{lost}`"))
         })?;
         Some(format!("call {}: result {lost}", prompt.call))
     });
@@ -101,9 +99,7 @@ pub(super) fn cuts(plays: &Plays<'_>, _: &Known) -> Judged {
 /// Finds a result of which a long part was left, and about as much is left now.
 fn cut_twice(before: &BTreeMap<&str, String>, now: &BTreeMap<&str, String>) -> Option<String> {
     now.iter().find_map(|(id, text)| {
-        let was = before
-            .get(id)
-            .filter(|was| *was != text && was.len() > BEGIN)?;
+        let was = before.get(id).filter(|was| *was != text && was.len() > BEGIN)?;
         let (was, left) = (was.len(), text.len());
         (left * LOSES > was)
             .then(|| format!("`{id}`, which was cut to {was} bytes, is cut again, to {left}"))
@@ -119,13 +115,8 @@ fn dangling(
     let whole = prompt.results().map(|result| &*result.tool_use_id);
     let whole: BTreeSet<&str> = whole.filter(|id| !edited.contains_key(id)).collect();
     edited.iter().find_map(|(id, text)| {
-        let mut others = originals
-            .0
-            .keys()
-            .filter(|other| *other != id && !whole.contains(*other));
+        let mut others = originals.0.keys().filter(|other| *other != id && !whole.contains(*other));
         let gone = others.find(|other| text.contains(**other))?;
-        Some(format!(
-            "`{id}` points to `{gone}`, which is not there as it was"
-        ))
+        Some(format!("`{id}` points to `{gone}`, which is not there as it was"))
     })
 }

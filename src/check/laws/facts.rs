@@ -168,10 +168,7 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
         let (at, mark) = unseen?;
         let message = at.map(|at| format!("message {at}"));
         let what = message.as_deref().unwrap_or("a text of the strategy");
-        Some(format!(
-            "call {}: {what}, `{mark}`, is gone, and no model was sent it",
-            now.call
-        ))
+        Some(format!("call {}: {what}, `{mark}`, is gone, and no model was sent it", now.call))
     });
     Judged::by(had_chance, found)
 }
@@ -195,10 +192,7 @@ pub(super) fn done(plays: &Plays<'_>, _: &Known) -> Judged {
         let is_open = text.rfind(&open) > text.rfind(&closed)
             && written.iter().any(|text| text.contains(&open));
         is_open.then(|| {
-            format!(
-                "call {}: `{DONE}`, which is finished, is open in the prompt",
-                prompt.call
-            )
+            format!("call {}: `{DONE}`, which is finished, is open in the prompt", prompt.call)
         })
     });
     Judged::by(had_chance, found)
@@ -244,12 +238,8 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
                 let mut others = written[..at].iter();
                 others.any(|other| one.len() > FEWEST_WORDS && are_alike(one, other))
             });
-            is_twice.then(|| {
-                format!(
-                    "call {}: two texts of the strategy say the same",
-                    prompt.call
-                )
-            })
+            is_twice
+                .then(|| format!("call {}: two texts of the strategy say the same", prompt.call))
         })
     };
     Judged::by(had_chance, found.or_else(alike))
@@ -389,9 +379,7 @@ fn other_session(played: &Played) -> Option<String> {
     sent.chain(written).find_map(|(call, text)| {
         let mut found = numbers(&text).into_iter();
         let foreign = found.find(|number| !own.contains(number))?;
-        Some(format!(
-            "call {call}: a text of another session is there, `{OPENING}{foreign}`"
-        ))
+        Some(format!("call {call}: a text of another session is there, `{OPENING}{foreign}`"))
     })
 }
 
@@ -414,9 +402,7 @@ impl Source {
 
     /// The lines that are long enough to say something, and that nobody else said.
     fn lines<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'t str> {
-        let lines = text
-            .lines()
-            .filter(|line| line.split_whitespace().count() >= FEWEST_WORDS);
+        let lines = text.lines().filter(|line| line.split_whitespace().count() >= FEWEST_WORDS);
         lines.filter(|line| !self.lines.contains(line.trim()))
     }
 

@@ -73,17 +73,15 @@ fn are_same(one: &Message, other: &Message) -> bool {
     let mut blocks = one.content().iter().zip(other.content()).zip(texts);
     one.role() == other.role()
         && one.content().len() == other.content().len()
-        && blocks.all(
-            |((one, other), (text, same))| match (one.as_use(), other.as_use()) {
-                (Some(tool), Some(same)) => tool.id == same.id,
-                (None, None) => {
-                    let [id, other] =
-                        [one, other].map(|block| block.as_result().map(|it| &it.tool_use_id));
-                    id == other && text == same
-                }
-                _ => false,
-            },
-        )
+        && blocks.all(|((one, other), (text, same))| match (one.as_use(), other.as_use()) {
+            (Some(tool), Some(same)) => tool.id == same.id,
+            (None, None) => {
+                let [id, other] =
+                    [one, other].map(|block| block.as_result().map(|it| &it.tool_use_id));
+                id == other && text == same
+            }
+            _ => false,
+        })
 }
 
 /// The first entry in which a prompt differs from the one before it; `None` where it only goes on.
@@ -115,11 +113,7 @@ fn violation(record: &CellRecord, is_meant: impl Fn(&str) -> bool) -> Option<&Vi
 }
 
 fn is_of_thinking(rule: &str) -> bool {
-    let of_thinking = [
-        Rule::ThinkingEdited,
-        Rule::ThinkingDropped,
-        Rule::ThinkingLast,
-    ];
+    let of_thinking = [Rule::ThinkingEdited, Rule::ThinkingDropped, Rule::ThinkingLast];
     of_thinking.iter().any(|known| known.name() == rule)
 }
 
@@ -154,11 +148,7 @@ fn unpaired(asked: &Asked) -> Option<String> {
     let results = messages.flat_map(|message| message.tool_results());
     let results: BTreeSet<&str> = results.map(|(_, result)| &*result.tool_use_id).collect();
     let id = uses.symmetric_difference(&results).next()?;
-    let (there, missing) = if uses.contains(id) {
-        ("call", "result")
-    } else {
-        ("result", "call")
-    };
+    let (there, missing) = if uses.contains(id) { ("call", "result") } else { ("result", "call") };
     Some(format!(
         "call {}: a request to a model has the {there} `{id}` without its {missing}",
         asked.call
@@ -224,10 +214,7 @@ pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
             !entries.any(|entry| entry.message.content().contains(block))
         });
         missing.next()?;
-        Some(format!(
-            "call {}: the picture of `{text}` is not in the prompt",
-            prompt.call
-        ))
+        Some(format!("call {}: the picture of `{text}` is not in the prompt", prompt.call))
     });
     Judged::by(played.has_fired(), found)
 }
@@ -283,10 +270,7 @@ pub(super) fn ends(plays: &Plays<'_>, _: &Known) -> Judged {
             && own.is_some_and(|message| message.role() == Role::User)
     });
     let found = found.map(|prompt| {
-        format!(
-            "call {}: the prompt ends with a message of the assistant",
-            prompt.call
-        )
+        format!("call {}: the prompt ends with a message of the assistant", prompt.call)
     });
     Judged::by(played.has_fired(), found)
 }
@@ -347,10 +331,7 @@ pub(super) fn undone(plays: &Plays<'_>, _: &Known) -> Judged {
             })
             .collect();
         (back.len() >= COME_BACK).then(|| {
-            format!(
-                "call {}: messages {back:?}, which were compacted, are put back",
-                now.call
-            )
+            format!("call {}: messages {back:?}, which were compacted, are put back", now.call)
         })
     });
     Judged::by(played.has_fired(), found)
@@ -394,10 +375,7 @@ pub(super) fn never_larger(plays: &Plays<'_>, _: &Known) -> Judged {
     let mut events = played.record.compactions.iter();
     let grown = events.find(|event| event.after > event.before && !asked.contains(&event.call));
     let found = grown.map(|event| {
-        format!(
-            "call {}: from {} to {} tokens",
-            event.call, event.before, event.after
-        )
+        format!("call {}: from {} to {} tokens", event.call, event.before, event.after)
     });
     Judged::by(played.has_fired(), found)
 }

@@ -119,12 +119,8 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
     let mut calls: Vec<usize> = played.asked.iter().map(|asked| asked.call).collect();
     calls.dedup();
     let often = calls.windows(2).find(|pair| pair[1] - pair[0] < CALLS);
-    let often = often.map(|pair| {
-        format!(
-            "calls {} and {}: a model is asked in both",
-            pair[0], pair[1]
-        )
-    });
+    let often =
+        often.map(|pair| format!("calls {} and {}: a model is asked in both", pair[0], pair[1]));
     let frees_nothing = || {
         calls.iter().find_map(|call| {
             let events = played.record.compactions.iter();

@@ -107,27 +107,18 @@ impl Script {
             let thought = format!(
                 "Thought {round}: the next part is needed, and what it exports has to be compared with the ledger."
             );
-            said.push(ContentBlock::thinking(
-                thought,
-                Some(format!("sig-{round}-0f3a").into()),
-            ));
+            said.push(ContentBlock::thinking(thought, Some(format!("sig-{round}-0f3a").into())));
             let json = json!({ "type": "redacted_thinking", "data": format!("red-{round}-7c1e") });
             said.push(ContentBlock::Opaque(Box::new(Opaque {
                 kind: "redacted_thinking".into(),
                 json: JsonText::of(&json),
             })));
         }
-        said.push(ContentBlock::Text(
-            format!("Step {round}: I go on with part {round}.").into(),
-        ));
+        said.push(ContentBlock::Text(format!("Step {round}: I go on with part {round}.").into()));
         let mut results = Vec::new();
         for (at, (name, input, says)) in uses.iter().enumerate() {
             let id: Arc<str> = format!("call-{round}-{at}").into();
-            said.push(ContentBlock::tool_use(
-                id.clone(),
-                (*name).into(),
-                JsonText::of(input),
-            ));
+            said.push(ContentBlock::tool_use(id.clone(), (*name).into(), JsonText::of(input)));
             let text = match *name {
                 _ if at > 0 => (*says).to_owned(),
                 "TodoWrite" => (*says).to_owned(),
@@ -135,11 +126,7 @@ impl Script {
                 _ => self.part(part, says, self.filler),
             };
             let text = vec![ContentBlock::Text(text.into())];
-            results.push(ContentBlock::tool_result(
-                id,
-                text,
-                says.starts_with(FAILED),
-            ));
+            results.push(ContentBlock::tool_result(id, text, says.starts_with(FAILED)));
         }
         self.messages.push(Message::new(Role::Assistant, said));
         self.messages.push(Message::new(Role::User, results));
@@ -166,21 +153,13 @@ impl Script {
         let content = self.part(self.rounds, says, self.filler);
         let input = json!({ "file_path": format!("src/ledger/new_{}.rs", self.rounds), "content": content });
         self.calls(&[
-            (
-                "TodoWrite",
-                json!({ "todos": [] }),
-                "- the plan is as it was",
-            ),
+            ("TodoWrite", json!({ "todos": [] }), "- the plan is as it was"),
             ("Write", input, says),
         ]);
     }
 
     pub(super) fn plan(&mut self, done: &str) {
-        let status = if done == "[x]" {
-            "completed"
-        } else {
-            "pending"
-        };
+        let status = if done == "[x]" { "completed" } else { "pending" };
         let todos = json!({ "todos": [
             { "content": DONE, "status": status },
             { "content": OPEN, "status": "pending" },
@@ -201,18 +180,8 @@ impl Script {
     ) -> Option<Scene> {
         let kind = format!("{subject:?}").to_lowercase();
         let name = format!("{kind}-{}k", window.0 / 1_000);
-        let begin = Begin {
-            loaded: self.loaded,
-            system: self.system.map(Into::into),
-        };
+        let begin = Begin { loaded: self.loaded, system: self.system.map(Into::into) };
         let session = session_of(&name, self.messages, begin)?;
-        Some(Scene {
-            name,
-            session,
-            window,
-            facts,
-            subject,
-            first_answer: 0,
-        })
+        Some(Scene { name, session, window, facts, subject, first_answer: 0 })
     }
 }

@@ -178,20 +178,13 @@ impl Size {
             let most = counts.find(|count| sum(&costs, &order[..*count]) <= within);
             let most = most.unwrap_or(0);
             // The first of the order may be the dearest of all.
-            let sessions = if most < enough {
-                by_cost
-            } else {
-                order[..most].to_vec()
-            };
+            let sessions = if most < enough { by_cost } else { order[..most].to_vec() };
             let planted = plan.planted_if(&selection);
             let planted: Vec<usize> = sessions.iter().map(|at| planted[*at]).collect();
             let difference = Detectable::of(&planted).map_or(f64::MAX, |seen| seen.difference);
             let smallest = best.as_ref().map(|(smallest, _)| smallest * WORTH);
             if smallest.is_none_or(|smallest| difference < smallest) {
-                let size = Self {
-                    selection,
-                    sessions,
-                };
+                let size = Self { selection, sessions };
                 best = Some((difference, size));
             }
         }
@@ -219,12 +212,7 @@ fn sum(costs: &[u64], sessions: &[usize]) -> u64 {
 fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
     let sessions = cells.chunk_by(|one, next| one.record.session == next.record.session);
     let costs: BTreeMap<&str, Option<u64>> = sessions
-        .map(|own| {
-            (
-                &*own[0].record.session,
-                limit.of(&forecast::spend_of(plan, own)),
-            )
-        })
+        .map(|own| (&*own[0].record.session, limit.of(&forecast::spend_of(plan, own))))
         .collect();
     let entries = plan.manifest().sessions.iter();
     let costs = entries.map(|entry| costs.get(&*entry.id).copied().flatten());
@@ -234,9 +222,7 @@ fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
 /// The selections that are tried: all points, every second, the last alone; and ever fewer items.
 fn selections(own: &Selection) -> Vec<Selection> {
     let last = own.points.len().saturating_sub(1);
-    let fewer = ITEMS
-        .into_iter()
-        .filter(|items| own.items.is_none_or(|most| *items < most));
+    let fewer = ITEMS.into_iter().filter(|items| own.items.is_none_or(|most| *items < most));
     let items: Vec<Option<usize>> = std::iter::once(own.items).chain(fewer.map(Some)).collect();
     let mut found: Vec<Selection> = Vec::new();
     for step in [1, 2, last.max(1) + 1] {
@@ -311,10 +297,7 @@ mod tests {
             all.sort_unstable();
             assert_eq!(all, (0..sessions).collect::<Vec<_>>());
             // Both halves are in the first two.
-            assert!(
-                order[..2].iter().any(|at| *at >= sessions / 2),
-                "{sessions}"
-            );
+            assert!(order[..2].iter().any(|at| *at >= sessions / 2), "{sessions}");
         }
     }
 
@@ -323,17 +306,10 @@ mod tests {
         let all = selections(&Selection::default());
         assert_eq!(all.len(), 3 * (1 + ITEMS.len()));
         assert_eq!(all[0], Selection::default());
-        let points: Vec<&[u8]> = all
-            .iter()
-            .step_by(1 + ITEMS.len())
-            .map(|one| &*one.points)
-            .collect();
+        let points: Vec<&[u8]> =
+            all.iter().step_by(1 + ITEMS.len()).map(|one| &*one.points).collect();
         assert_eq!(points, [&[25, 50, 75, 100][..], &[50, 100], &[100]]);
-        let own = Selection {
-            points: vec![100],
-            items: Some(20),
-            ..Selection::default()
-        };
+        let own = Selection { points: vec![100], items: Some(20), ..Selection::default() };
         let items: Vec<_> = selections(&own).iter().map(|one| one.items).collect();
         assert_eq!(items, [Some(20), Some(16)]);
     }

@@ -54,12 +54,7 @@ impl<'a> Diff<'a> {
                 Some(span) if span.to + 1 == at && span.left == left && span.right == right => {
                     span.to = at;
                 }
-                _ => spans.push(Span {
-                    from: at,
-                    to: at,
-                    left,
-                    right,
-                }),
+                _ => spans.push(Span { from: at, to: at, left, right }),
             }
         }
         spans

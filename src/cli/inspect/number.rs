@@ -29,10 +29,7 @@ pub(super) fn explain_run(
     let report = Report::of(&run.manifest, &run.cells);
     let known = explained(&report);
     let Some(metric) = metric else {
-        let problem = format!(
-            "`{}` is the folder of a run, and not a session",
-            folder.display()
-        );
+        let problem = format!("`{}` is the folder of a run, and not a session", folder.display());
         let hint = format!(
             "`--metric NAME` explains a number of it, with `--cell SESSION/STRATEGY` that of one cell; NAME is one of {}",
             known.join(", ")

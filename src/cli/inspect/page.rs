@@ -90,10 +90,7 @@ impl Page<'_> {
                 "first": number * AT_ONCE,
                 "entries": self.entries(part, 0).collect::<Value>(),
             });
-            show_text(
-                facts,
-                &with_macros(include_str!("../text/inspect_entries.txt")),
-            )?;
+            show_text(facts, &with_macros(include_str!("../text/inspect_entries.txt")))?;
         }
         let facts = json!({
             "before": self.snapshot.before,
@@ -113,10 +110,7 @@ impl Page<'_> {
         facts["count"] = json!(self.snapshot.entries.len());
         facts["before"] = json!(self.snapshot.before);
         facts["fates"] = json!(fates);
-        show_cut(
-            facts,
-            &with_macros(include_str!("../text/inspect_screen.txt")),
-        )
+        show_cut(facts, &with_macros(include_str!("../text/inspect_screen.txt")))
     }
 
     /// The places of so many entries: summaries and what else a strategy changed, up to half, and the newest others.
@@ -178,11 +172,8 @@ impl Page<'_> {
         let filled = self.halves(self.snapshot.prompt, width) / 2;
         let cells = (0..width).map(|at| if at < filled { '█' } else { '·' });
         let mut bar: Vec<char> = cells.collect();
-        for (line, sign) in [
-            (lines.warning, 'w'),
-            (lines.auto_compact, 'a'),
-            (lines.blocking, 'b'),
-        ] {
+        for (line, sign) in [(lines.warning, 'w'), (lines.auto_compact, 'a'), (lines.blocking, 'b')]
+        {
             if let Some(at) = bar.get_mut(self.halves(line, width) / 2) {
                 *at = sign;
             }
@@ -299,21 +290,14 @@ fn kind(block: &ContentBlock) -> &'static str {
 
 /// Consecutive indices, the last included: `4`, or `4-7`.
 pub(super) fn range(from: usize, to: usize) -> String {
-    if from == to {
-        from.to_string()
-    } else {
-        format!("{from}-{to}")
-    }
+    if from == to { from.to_string() } else { format!("{from}-{to}") }
 }
 
 fn origin(entry: &Entry) -> String {
     match &entry.origin {
         Origin::Verbatim(at) => format!("message {at}"),
         Origin::Edited { message, blocks } => {
-            format!(
-                "message {message} with block {} edited",
-                listed(blocks.iter())
-            )
+            format!("message {message} with block {} edited", listed(blocks.iter()))
         }
         Origin::Derived(ranges) => {
             let ranges = ranges.iter();

@@ -67,10 +67,7 @@ pub(super) fn usage(
     let system = session.system().into_iter();
     let system = system.map(|text| counts.size(text)).sum();
     let fixed = [(Category::System, system), (Category::Tools, tools)];
-    let billed = [
-        (Category::Head, snapshot.scale.head),
-        (Category::Thinking, thinking),
-    ];
+    let billed = [(Category::Head, snapshot.scale.head), (Category::Thinking, thinking)];
     // Each category is rounded once, by itself.
     let scaled = fixed.into_iter().chain(sizes);
     let scaled = scaled.map(|(category, size)| (category, snapshot.scale.text(size)));

@@ -64,8 +64,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let mut requests = known_requests();
     requests.extend(graded.iter().map(|one| one.request(JudgeTask::Wide)));
     let counter = counter(&run.manifest.counter).unwrap_or_else(|| Arc::new(CharsPer4));
-    args.judges
-        .confirm(&connected, &[(&requests, 1)], &*counter)?;
+    args.judges.confirm(&connected, &[(&requests, 1)], &*counter)?;
     // The lock of the run's folder: no other process writes to it meanwhile.
     let mut journal = Journal::open(&args.run, &run.manifest)?;
     let threads = ThreadPoolBuilder::new().num_threads(usize::from(args.jobs));
@@ -118,10 +117,7 @@ fn calibrations(files: &[PathBuf], judges: &str) -> Result<Vec<JudgeCalibration>
             if read.judge == judges || judges.split(" + ").any(|judge| judge == read.judge) {
                 return Ok(read);
             }
-            Err(format!(
-                "it is of judge `{}`, and asked is {judges}",
-                read.judge
-            ))
+            Err(format!("it is of judge `{}`, and asked is {judges}", read.judge))
         });
         calibrations.push(own.or_else(|problem| {
             let problem = format!("cannot use calibration `{}`: {problem}", path.display());
@@ -285,9 +281,7 @@ fn say_of(judge: &str, task: Option<JudgeTask>, given: &[GivenVerdict]) {
     let mut given: Vec<_> = given.iter().filter(|one| one.judge == judge).collect();
     let is_narrow = task == Some(JudgeTask::Narrow);
     let known = given.extract_if(.., |one| one.sentinel.is_some());
-    let known: Vec<_> = known
-        .filter(|one| one.narrow.is_some() == is_narrow)
-        .collect();
+    let known: Vec<_> = known.filter(|one| one.narrow.is_some() == is_narrow).collect();
     let (met, all) = (known.iter().filter(|one| is_met(one)).count(), known.len());
     let answers = given.len();
     given.retain(|one| matches!(one.verdict, Verdict::Unscored { .. }));

@@ -106,10 +106,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     } else if rows.iter().any(|row| !row.verdicts.is_empty()) {
         "as in the file".to_owned()
     } else {
-        let problem = format!(
-            "`{}` holds no verdict, and no judge is named",
-            labels.display()
-        );
+        let problem = format!("`{}` holds no verdict, and no judge is named", labels.display());
         let hint = "name one with `--judge`, or add a column `verdict`";
         return stop_with(Exit::Usage, problem, hint);
     };
@@ -207,17 +204,15 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
             return vec![(1, Err(problem))];
         }
     }
-    let records = (2..)
-        .zip(reader.records())
-        .map(|(at, record)| match record {
-            Err(error) => (at, Err(error.to_string())),
-            Ok(record) => {
-                let line = record.position().and_then(|at| line_of(text, at.byte()));
-                let fields = headers.iter().map(str::trim).map(str::to_owned);
-                let fields = fields.zip(record.iter().map(Value::from)).collect();
-                (line.unwrap_or(at), Ok(Value::Object(fields)))
-            }
-        });
+    let records = (2..).zip(reader.records()).map(|(at, record)| match record {
+        Err(error) => (at, Err(error.to_string())),
+        Ok(record) => {
+            let line = record.position().and_then(|at| line_of(text, at.byte()));
+            let fields = headers.iter().map(str::trim).map(str::to_owned);
+            let fields = fields.zip(record.iter().map(Value::from)).collect();
+            (line.unwrap_or(at), Ok(Value::Object(fields)))
+        }
+    });
     records.collect()
 }
 
@@ -240,10 +235,7 @@ fn row(value: Value) -> Result<Row, String> {
         form: written.form.filter(|form| !form.trim().is_empty()),
         older: texts("older", written.older)?,
         others: texts("others", written.others)?,
-        ..Brief::new(
-            &sheet::read(written.question),
-            &sheet::read(written.reference),
-        )
+        ..Brief::new(&sheet::read(written.question), &sheet::read(written.reference))
     };
     let verdict = label("verdict", &written.verdict, &brief)?;
     Ok(Row {
@@ -304,10 +296,7 @@ impl Row {
 
     /// Label and verdict, where it has both.
     fn labelled(&self) -> Option<LabelledAnswer> {
-        Some(LabelledAnswer {
-            human: self.label?,
-            judge: self.verdict()?,
-        })
+        Some(LabelledAnswer { human: self.label?, judge: self.verdict()? })
     }
 }
 
@@ -346,9 +335,7 @@ impl Agreement {
                 groups.entry(name.clone()).or_default().push(one);
             }
         }
-        let verdicts = rows
-            .iter()
-            .map(|row| row.verdicts.iter().copied().flatten());
+        let verdicts = rows.iter().map(|row| row.verdicts.iter().copied().flatten());
         let verdicts: Vec<Vec<bool>> = verdicts.map(Iterator::collect).collect();
         let without = rows.iter().filter(|row| row.label.is_none());
         let without: Vec<bool> = without.filter_map(Row::verdict).collect();

@@ -121,10 +121,8 @@ fn noise(folder: &Path) -> Result<Section> {
     if let Some(noise) = Report::noise(&run.manifest, &run.cells) {
         return Ok(noise);
     }
-    let problem = format!(
-        "the run in `{}` repeated nothing, or scored no item every time",
-        folder.display()
-    );
+    let problem =
+        format!("the run in `{}` repeated nothing, or scored no item every time", folder.display());
     let hint = "`--set repeats=2`, `--set models.answers=2` or `--set models.judgements=2` makes one that did";
     stop_with(Exit::NothingSelected, problem, hint)
 }

@@ -13,14 +13,8 @@ use crate::record::journal::{CELLS, Run};
 const NAMED: usize = 3;
 
 /// The axes on which a run is compared with the one before.
-const AXES: [Axis; 6] = [
-    Axis::Completion,
-    Axis::Refused,
-    Axis::Bill,
-    Axis::Answers,
-    Axis::Facts,
-    Axis::Actions,
-];
+const AXES: [Axis; 6] =
+    [Axis::Completion, Axis::Refused, Axis::Bill, Axis::Answers, Axis::Facts, Axis::Actions];
 
 /// An earlier run of a scenario of the same name.
 pub(super) struct EarlierRun {
@@ -35,10 +29,7 @@ impl EarlierRun {
         let own = is_replaced.then(|| folder.to_owned());
         let found = own.or_else(|| newest(folder, scenario))?;
         let run = Run::read(&found).ok()?;
-        Some(Self {
-            when: when(&found),
-            results: ComparedRun::of(&run.manifest, &run.cells),
-        })
+        Some(Self { when: when(&found), results: ComparedRun::of(&run.manifest, &run.cells) })
     }
 
     /// The difference to a run of the same sessions, in one line; `None` without a strategy and session in common.

@@ -118,10 +118,7 @@ fn derive_all(args: &Args) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     if let Some(file) = output.filter(|path| has_ending(path, "json")) {
-        let problem = format!(
-            "there are several sessions, and `{}` is one file",
-            file.display()
-        );
+        let problem = format!("there are several sessions, and `{}` is one file", file.display());
         let hint = "name a folder: each session gets a file in it";
         return stop_with(Exit::Usage, problem, hint);
     }
@@ -215,10 +212,7 @@ fn derive_one(
         kinds.join(", ")
     );
     if dropped > 0 {
-        write!(
-            said,
-            "; {dropped} more are not answered by the full history"
-        )?;
+        write!(said, "; {dropped} more are not answered by the full history")?;
     }
     say(&said);
     Ok(())

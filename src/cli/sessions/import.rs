@@ -28,10 +28,7 @@ mod list;
 mod tally;
 
 /// Arguments of `proctor sessions import`.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Recordings (files, or folders that are one), and folders of them
@@ -287,10 +284,7 @@ impl ImportRun<'_> {
         }
         let files = [path, target.as_path()].map(|file| file.canonicalize().ok());
         if files[0].is_some() && files[0] == files[1] {
-            let problem = format!(
-                "`{}` is the input, and would be overwritten",
-                path.display()
-            );
+            let problem = format!("`{}` is the input, and would be overwritten", path.display());
             return stop_with(Exit::Usage, problem, "name another folder with `-o`");
         }
         refuse_existing(&target, self.args.force)?;

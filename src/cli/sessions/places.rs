@@ -12,9 +12,7 @@ static PAGE: &str = include_str!("../../../docs/reference/formats.md");
 
 /// Products, and the paths at which their sessions may be.
 fn table() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-    let section = PAGE
-        .split("\n## ")
-        .find(|section| section.starts_with("Where "));
+    let section = PAGE.split("\n## ").find(|section| section.starts_with("Where "));
     section.into_iter().flat_map(str::lines).filter_map(|row| {
         let (product, cells) = row.strip_prefix("| ")?.split_once(" | `")?;
         let (_, cells) = cells.split_once("` | ")?;

@@ -30,24 +30,14 @@ impl<'a> Chosen<'a> {
 pub(super) fn chosen<'a>(sweep: &'a Sweep, points: &'a [Point]) -> Vec<Chosen<'a>> {
     let choices = sweep.choices.iter().map(|choice| {
         let values = choice.values.as_ref();
-        let setting = points
-            .iter()
-            .find(|point| Some(&typed(&point.values)) == values);
+        let setting = points.iter().find(|point| Some(&typed(&point.values)) == values);
         let mut defaults = points.iter().filter(|point| point.is_default);
         let default = defaults.find(|point| typed(&point.values) == choice.window);
-        Chosen {
-            choice: Some(choice),
-            setting,
-            default: default.unwrap_or(&points[0]),
-        }
+        Chosen { choice: Some(choice), setting, default: default.unwrap_or(&points[0]) }
     });
     let mut all: Vec<Chosen<'_>> = choices.collect();
     if all.is_empty() {
-        all.push(Chosen {
-            choice: None,
-            setting: None,
-            default: &points[0],
-        });
+        all.push(Chosen { choice: None, setting: None, default: &points[0] });
     }
     all
 }
@@ -71,16 +61,13 @@ pub(super) fn apply(
             continue;
         };
         let Some((choice, setting)) = one.recommended() else {
-            let why = one
-                .choice
-                .and_then(|choice| verdict(sweep, choice).into_iter().next());
+            let why = one.choice.and_then(|choice| verdict(sweep, choice).into_iter().next());
             let why = why.as_deref().unwrap_or("one setting alone was tried");
             return Err(not_written(&format!("`{}`", path.display()), why));
         };
         let path = in_window(&path, all.len(), &choice.window);
         let comments = comments(sweep, choice, (scenario, seed));
-        args.apply
-            .write(&path, &comments, &preset(choice, setting))?;
+        args.apply.write(&path, &comments, &preset(choice, setting))?;
         written.push(path);
     }
     Ok(written)
@@ -92,10 +79,10 @@ pub(super) fn in_window(path: &Path, of: usize, window: &[(String, String)]) -> 
         return path.to_owned();
     }
     let knobs = window.iter().map(|(knob, value)| format!("{knob}-{value}"));
-    let suffix = knobs.collect::<Vec<_>>().join("-").replace(
-        |letter: char| !letter.is_ascii_alphanumeric() && !"._-".contains(letter),
-        "-",
-    );
+    let suffix = knobs
+        .collect::<Vec<_>>()
+        .join("-")
+        .replace(|letter: char| !letter.is_ascii_alphanumeric() && !"._-".contains(letter), "-");
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{stem}-{suffix}.toml"))
 }

@@ -61,10 +61,7 @@ fn read(typed: &str) -> Result<Tune> {
     if path.is_empty() || values.len() > MOST_POINTS {
         return wrong(typed, "no values, or more than 10,000");
     }
-    Ok(Tune {
-        knob: path.trim().to_owned(),
-        values,
-    })
+    Ok(Tune { knob: path.trim().to_owned(), values })
 }
 
 fn wrong<T>(typed: &str, problem: &str) -> Result<T> {
@@ -231,16 +228,10 @@ mod tests {
 
     #[test]
     fn a_grid_that_nobody_could_hold_is_drawn_from_or_refused() {
-        let wide = [
-            read("a.b=1..9000:1").unwrap(),
-            read("c.d=1..9000:1").unwrap(),
-        ];
+        let wide = [read("a.b=1..9000:1").unwrap(), read("c.d=1..9000:1").unwrap()];
         assert_eq!(chosen(&wide, Some(2), 1).unwrap().len(), 2);
         let refused = chosen(&wide, None, 1).unwrap_err().to_string();
-        assert_eq!(
-            refused,
-            "the grid has 81000000 settings, and at most 10000 are tried"
-        );
+        assert_eq!(refused, "the grid has 81000000 settings, and at most 10000 are tried");
         let endless = vec![wide[0].clone(); 8];
         assert!(chosen(&endless, Some(2), 1).is_err());
     }

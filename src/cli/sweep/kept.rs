@@ -30,10 +30,7 @@ impl KeptMetric {
             Some(_) if missing.is_empty() => None,
             Some(_) => Some(format!("not measured: {missing}")),
         };
-        Self {
-            axis: found.unwrap_or(Measured::Facts),
-            reason,
-        }
+        Self { axis: found.unwrap_or(Measured::Facts), reason }
     }
 }
 

@@ -58,8 +58,7 @@ impl Rows {
         let is_dearer = |id: &String| {
             let [own, nothing] = [&case.row.sample, &self.nothing]
                 .map(|sample| self.total(sample, |other| other == id));
-            own.zip(nothing)
-                .is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
+            own.zip(nothing).is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
         };
         let is_few = self.clusters < FEWEST_SESSIONS && !sessions.is_empty();
         is_few && self.fits_everywhere() && sessions.keys().all(is_dearer)
@@ -73,11 +72,7 @@ impl Rows {
         let saved = saved.map(|(saved, nothing)| saved / nothing);
         let saved = case.bill().map(AxisFinding::difference).or(saved);
         let times = saved.map_or(f64::NAN, |saved| 1.0 - saved);
-        let place = if case.is_in_tokens() {
-            " in input tokens".to_owned()
-        } else {
-            self.priced()
-        };
+        let place = if case.is_in_tokens() { " in input tokens".to_owned() } else { self.priced() };
         let all = case.nothing.is_some() || self.fits_everywhere();
         let of = if all { "doing nothing" } else { "full history" };
         let dearer = if times < 1.1 {

@@ -92,14 +92,8 @@ impl Three {
     /// where no number would.
     fn sessions_to_hold(&self, sessions: usize) -> Option<Vec<usize>> {
         let open = self.quality().filter(|found| !found.state.is_not_worse());
-        open.map(|found| {
-            Some(of_all(
-                found,
-                found.sessions_to_hold(found.margin)?,
-                sessions,
-            ))
-        })
-        .collect()
+        open.map(|found| Some(of_all(found, found.sessions_to_hold(found.margin)?, sessions)))
+            .collect()
     }
 }
 
@@ -196,8 +190,7 @@ impl Case<'_> {
         let bill = self.bill().filter(|bill| bill.state == State::Better);
         let three = self.nothing.iter().filter(|_| bill.is_some());
         let lost = three.flat_map(Three::quality);
-        lost.filter(|one| one.state == State::Worse && one.difference() < -one.margin)
-            .collect()
+        lost.filter(|one| one.state == State::Worse && one.difference() < -one.margin).collect()
     }
 
     /// Whether there are such.

@@ -37,10 +37,7 @@ impl Rows {
             let better = findings.filter(|found| found.difference() > 0.0);
             let differing = better.map(AxisFinding::differing).min().unwrap_or(0);
             // How many more would show it depends on their size too: another number would contradict that one.
-            let (judged, p) = (
-                many(strategies, "strategy is", "strategies are"),
-                case.adjusted_p,
-            );
+            let (judged, p) = (many(strategies, "strategy is", "strategies are"), case.adjusted_p);
             return if differing < least_differing(strategies) {
                 format!("{judged} judged, and only {differing} sessions differ")
             } else {

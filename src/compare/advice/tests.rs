@@ -17,9 +17,7 @@ pub(super) fn bill_of(at: usize) -> f64 {
 /// A strategy whose bill is this share of that of doing nothing, and which keeps this share of the facts, give or
 /// take a little from session to session.
 fn sample(name: &str, sessions: usize, bill: f64, kept: f64) -> Sample {
-    let bills: Vec<f64> = (0..sessions)
-        .map(|at| bill_of(at) * (bill + wave(at, 0.01)))
-        .collect();
+    let bills: Vec<f64> = (0..sessions).map(|at| bill_of(at) * (bill + wave(at, 0.01))).collect();
     let facts: Vec<f64> = (0..sessions).map(|at| kept + wave(at + 1, 0.005)).collect();
     billed(name, &bills, &facts)
 }
@@ -32,12 +30,7 @@ fn wave(at: usize, size: f64) -> f64 {
 pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> Row {
     Row {
         sample: sample(name, sessions, own.0, own.1),
-        control: Some(sample(
-            &format!("tail@{name}"),
-            sessions,
-            control.0,
-            control.1,
-        )),
+        control: Some(sample(&format!("tail@{name}"), sessions, control.0, control.1)),
         fired: sessions,
         largest_elsewhere: None,
         broken: None,
@@ -49,11 +42,8 @@ pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f
 }
 
 pub(super) fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
-    let nothing = billed(
-        "none",
-        &(0..sessions).map(bill_of).collect::<Vec<_>>(),
-        &vec![1.0; sessions],
-    );
+    let nothing =
+        billed("none", &(0..sessions).map(bill_of).collect::<Vec<_>>(), &vec![1.0; sessions]);
     let all = nothing.sessions.keys().cloned();
     Rows {
         population: crate::units::many(sessions, "session", "sessions"),
@@ -74,11 +64,7 @@ pub(super) fn check(world: &Rows, answer: Answer, says: &[&str]) -> Verdict {
         assert!(first.contains(part), "`{part}` is not in `{first}`");
     }
     // What is said never holds a number that is none.
-    assert!(
-        !verdict.sentences.concat().contains("NaN"),
-        "{:?}",
-        verdict.sentences
-    );
+    assert!(!verdict.sentences.concat().contains("NaN"), "{:?}", verdict.sentences);
     verdict
 }
 
@@ -99,26 +85,18 @@ fn where_all_cost_more_than_doing_nothing_what_is_there_is_kept() {
     );
     // It keeps more than its control: the trade is named; and both are avoided, over the margin.
     assert!(
-        said.said[0]
-            .text
-            .contains("A trade: mask keeps more than tail@mask (facts +10 "),
+        said.said[0].text.contains("A trade: mask keeps more than tail@mask (facts +10 "),
         "{:?}",
         said.said
     );
     let avoided: Vec<&str> = said.avoid.iter().map(|it| &*it.strategy).collect();
     assert_eq!(avoided, ["dear", "mask"]);
     assert!(
-        said.avoid[0]
-            .why
-            .starts_with("1.5 times the bill of doing nothing"),
+        said.avoid[0].why.starts_with("1.5 times the bill of doing nothing"),
         "{:?}",
         said.avoid
     );
-    assert!(
-        said.avoid[1].why.starts_with("1.1 times the bill"),
-        "{:?}",
-        said.avoid
-    );
+    assert!(said.avoid[1].why.starts_with("1.1 times the bill"), "{:?}", said.avoid);
 }
 
 #[test]
@@ -143,11 +121,7 @@ fn a_cheaper_one_that_keeps_the_facts_is_used() {
 fn an_outline_is_recommended_with_the_word_alone() {
     let outline = |name: &str, fidelity| {
         let mut row = row(name, SESSIONS, (0.9, 0.99), (0.85, 0.8));
-        row.sample.worth = Some(Worth {
-            fidelity,
-            product: "Codex".to_owned(),
-            missing: None,
-        });
+        row.sample.worth = Some(Worth { fidelity, product: "Codex".to_owned(), missing: None });
         row
     };
     let rows = [Fidelity::Outline, Fidelity::Close];
@@ -161,10 +135,7 @@ fn an_outline_is_recommended_with_the_word_alone() {
         ],
     );
     let mut lossy = outline("codex", Fidelity::Outline);
-    lossy.sample = Sample {
-        worth: lossy.sample.worth,
-        ..sample("codex", SESSIONS, 0.9, 0.92)
-    };
+    lossy.sample = Sample { worth: lossy.sample.worth, ..sample("codex", SESSIONS, 0.9, 0.92) };
     check(
         &world(SESSIONS, true, vec![lossy.clone()]),
         Answer::Trade,
@@ -173,10 +144,7 @@ fn an_outline_is_recommended_with_the_word_alone() {
     let none = sample("none", SESSIONS, 1.0, 0.8);
     let found = judge::judge(&none, &lossy.sample, &Rule::of_population(1));
     let text = of_pair(&found).text;
-    assert!(
-        text.starts_with("Use codex (an outline of Codex): better on "),
-        "{text}"
-    );
+    assert!(text.starts_with("Use codex (an outline of Codex): better on "), "{text}");
     for few in [1, 3] {
         let mut row = row("codex", few, (0.9, 0.99), (0.85, 0.8));
         row.sample.worth.clone_from(&lossy.sample.worth);
@@ -206,25 +174,14 @@ fn a_cheaper_one_with_a_loss_over_the_margin_is_a_trade_at_its_bound() {
     let both = world(SESSIONS, true, vec![tail, lossy]);
     check(&both, Answer::Trade, &["codex is a trade", "take it"]);
     // What it says is true: with these margins it is used.
-    let mut accepted = world(
-        SESSIONS,
-        true,
-        vec![row("codex", SESSIONS, (0.9, 0.92), (0.85, 0.7))],
-    );
+    let mut accepted =
+        world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.92), (0.85, 0.7))]);
     for axis in ["facts", "actions"] {
         accepted.rule.margins.set(axis, 0.09).unwrap();
     }
-    check(
-        &accepted,
-        Answer::Use,
-        &["and gives up no more than the margins accept (facts −8 ["],
-    );
+    check(&accepted, Answer::Use, &["and gives up no more than the margins accept (facts −8 ["]);
     assert!(
-        said.contenders[0]
-            .obstacle
-            .as_ref()
-            .unwrap()
-            .contains("keeps less than doing nothing")
+        said.contenders[0].obstacle.as_ref().unwrap().contains("keeps less than doing nothing")
     );
 }
 
@@ -243,15 +200,8 @@ fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
         ],
     );
     // A tail by name has no control, and is dominated by nothing here.
-    let tail = Row {
-        control: None,
-        ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6))
-    };
-    check(
-        &world(SESSIONS, false, vec![tail]),
-        Answer::Use,
-        &["Use tail@20000"],
-    );
+    let tail = Row { control: None, ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6)) };
+    check(&world(SESSIONS, false, vec![tail]), Answer::Use, &["Use tail@20000"]);
 }
 
 #[test]
@@ -260,17 +210,12 @@ fn a_win_by_one_session_is_none_and_the_session_is_named() {
     for (id, session) in &mut lucky.sample.sessions {
         let factor = if id == "s03" { 0.2 } else { 1.01 };
         let bill = session.metrics["dollars"][0];
-        session
-            .metrics
-            .insert("dollars".to_owned(), vec![bill * factor]);
+        session.metrics.insert("dollars".to_owned(), vec![bill * factor]);
     }
     check(
         &world(SESSIONS, true, vec![lucky]),
         Answer::Keep,
-        &[
-            "Keep what you have. Nothing here is shown to beat its",
-            "without s03 it saves nothing",
-        ],
+        &["Keep what you have. Nothing here is shown to beat its", "without s03 it saves nothing"],
     );
 }
 
@@ -293,38 +238,20 @@ fn what_is_broken_and_cheapest_is_never_used() {
         ..row("cheap", SESSIONS, (0.2, 1.0), (0.2, 0.9))
     };
     let said = check(
-        &world(
-            SESSIONS,
-            true,
-            vec![
-                broken.clone(),
-                row("dear", SESSIONS, (1.2, 0.9), (1.1, 0.9)),
-            ],
-        ),
+        &world(SESSIONS, true, vec![broken.clone(), row("dear", SESSIONS, (1.2, 0.9), (1.1, 0.9))]),
         Answer::Keep,
         &["dear"],
     );
-    assert!(
-        said.avoid
-            .iter()
-            .any(|it| it.is_broken && it.strategy == "cheap")
-    );
-    let refused = Row {
-        is_too_large: false,
-        ..broken.clone()
-    };
-    for (row, answer, advice) in [
-        (broken, Answer::AllBroken, true),
-        (refused, Answer::AllFaulty, false),
-    ] {
+    assert!(said.avoid.iter().any(|it| it.is_broken && it.strategy == "cheap"));
+    let refused = Row { is_too_large: false, ..broken.clone() };
+    for (row, answer, advice) in
+        [(broken, Answer::AllBroken, true), (refused, Answer::AllFaulty, false)]
+    {
         let judged = world(SESSIONS, true, vec![row]);
         check(&judged, answer, &["Everything breaks"]);
         assert_eq!(answer.sentence().contains("`--window TOKENS`"), advice);
     }
-    let idle = Row {
-        fired: 0,
-        ..row("idle", SESSIONS, (1.0, 1.0), (1.0, 1.0))
-    };
+    let idle = Row { fired: 0, ..row("idle", SESSIONS, (1.0, 1.0), (1.0, 1.0)) };
     check(
         &world(SESSIONS, true, vec![idle]),
         Answer::NothingFires,
@@ -356,11 +283,7 @@ fn six_sessions_show_one_winner_and_nine_one_of_seven_and_twelve_one_of_57() {
     );
     check(&among(7, 9), Answer::Use, &["Use winner"]);
     check(&among(57, 12), Answer::Use, &["Use winner"]);
-    check(
-        &among(57, 11),
-        Answer::Ahead,
-        &["About 1 more session like"],
-    );
+    check(&among(57, 11), Answer::Ahead, &["About 1 more session like"]);
 }
 
 #[test]
@@ -391,24 +314,13 @@ fn a_program_that_is_a_plain_tail_is_told_so() {
     );
     assert_eq!(said.said[1].code, Some(Code::PlainTail));
     let winner = row("codex", SESSIONS, (0.8, 0.99), (0.8, 0.8));
-    let said = check(
-        &world(SESSIONS, true, vec![program, winner]),
-        Answer::Use,
-        &["Use codex"],
-    );
-    assert!(
-        said.said[1]
-            .text
-            .starts_with("Your program mine is a plain tail")
-    );
+    let said = check(&world(SESSIONS, true, vec![program, winner]), Answer::Use, &["Use codex"]);
+    assert!(said.said[1].text.starts_with("Your program mine is a plain tail"));
 }
 
 #[test]
 fn who_wrote_the_summaries_is_what_happened_and_rules_are_not_compared() {
-    let rules = ModelEntry {
-        name: "select".to_owned(),
-        kind: ModelKind::Deterministic,
-    };
+    let rules = ModelEntry { name: "select".to_owned(), kind: ModelKind::Deterministic };
     let mut written = row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8));
     written.sample.writer = Some(rules);
     check(
@@ -418,11 +330,7 @@ fn who_wrote_the_summaries_is_what_happened_and_rules_are_not_compared() {
     );
     // Never asked, it is verbatim, and used.
     check(
-        &world(
-            SESSIONS,
-            true,
-            vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))],
-        ),
+        &world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))]),
         Answer::Use,
         &[],
     );
@@ -438,20 +346,12 @@ fn compare_says_of_a_world_what_run_says() {
         let gated = gate(&found, [&left, &right], &Rules::default(), 1);
         // A gate passes what is used or the same, and fails what is worse in anything.
         let fails = matches!(line.code, Some(Code::Trade | Code::Keep));
-        assert_eq!(
-            gated.verdict == Gated::Regressed,
-            fails,
-            "{}: {gated:?}",
-            line.text
-        );
+        assert_eq!(gated.verdict == Gated::Regressed, fails, "{}: {gated:?}", line.text);
         (line.code, line.text)
     };
     let (code, text) = of((0.9, 0.99), (1.0, 1.0));
     assert_eq!(code, Some(Code::Use), "{text}");
-    assert!(
-        text.starts_with("Use codex: better on bill −10 % ["),
-        "{text}"
-    );
+    assert!(text.starts_with("Use codex: better on bill −10 % ["), "{text}");
     let (code, text) = of((0.9, 0.92), (1.0, 1.0));
     assert_eq!(code, Some(Code::Trade), "{text}");
     let (code, text) = of((1.14, 1.0), (1.0, 1.0));

@@ -177,11 +177,8 @@ impl Rows {
         let priced = self.clusters_with(|id, session| {
             self.is_meant(id) && session.metrics.contains_key(judge::DOLLARS)
         });
-        let whole = if self.is_recorded() {
-            "that run to the end"
-        } else {
-            "that fit their window"
-        };
+        let whole =
+            if self.is_recorded() { "that run to the end" } else { "that fit their window" };
         let which = match priced {
             0 => return String::new(),
             priced if priced == all => return String::new(),
@@ -343,10 +340,9 @@ impl Rows {
                 self.loses(case),
                 case.obstacle
             ),
-            None => format!(
-                "Nothing here is shown to beat its {cost}: as to {name}, {}",
-                case.obstacle
-            ),
+            None => {
+                format!("Nothing here is shown to beat its {cost}: as to {name}, {}", case.obstacle)
+            }
         };
         let paid = cases.iter().find_map(|case| self.paid_for(case));
         let paid = paid.unwrap_or_default();

@@ -24,19 +24,13 @@ fn sample() -> Sample {
         ..SessionSample::default()
     };
     Sample {
-        sessions: (0..20)
-            .map(|at| (format!("s{at:02}"), session(at)))
-            .collect(),
+        sessions: (0..20).map(|at| (format!("s{at:02}"), session(at))).collect(),
         ..Sample::default()
     }
 }
 
 fn rule(target: Target, chance: Chance) -> Rule {
-    Rule {
-        target,
-        chance,
-        ..Rule::of_population(1)
-    }
+    Rule { target, chance, ..Rule::of_population(1) }
 }
 
 fn gated(alter: impl Fn(&mut Sample), chance: Chance, rules: &Rules) -> (Findings, GateResult) {
@@ -65,10 +59,7 @@ fn one_session_of_twenty_that_newly_dies_breaks_the_gate_though_no_mean_is_sure(
     assert_eq!(broken.deaths[0].at.as_deref(), Some("call 31"));
     // By chance once: the report says so, and nothing is as good as before.
     let (_, unsure) = gated(dies, Chance::Everywhere, &Rules::default());
-    assert_eq!(
-        (unsure.deaths.len(), unsure.unconfirmed_deaths.len()),
-        (0, 1)
-    );
+    assert_eq!((unsure.deaths.len(), unsure.unconfirmed_deaths.len()), (0, 1));
     assert_eq!(unsure.verdict, Verdict::Inconclusive);
     let (_, same) = gated(|_| {}, Chance::Everywhere, &Rules::default());
     assert_eq!(same.verdict, Verdict::NonInferior);
@@ -99,19 +90,13 @@ fn what_is_always_scored_does_not_hide_the_answers_that_are_missing() {
     let (comparison, gated) = gated(silent, Chance::Answers, &Rules::default());
     assert!((comparison.coverage.share() - 0.96).abs() < 1e-12);
     let says = gated.coverage.unwrap();
-    assert!(
-        says.starts_with("answers: scored 192 of the baseline's 200 items"),
-        "{says}"
-    );
+    assert!(says.starts_with("answers: scored 192 of the baseline's 200 items"), "{says}");
     assert_eq!(gated.verdict, Verdict::Regressed);
 }
 
 /// The verdict on one metric without a rule for coverage.
 fn said(alter: impl Fn(&mut Sample), axis: Axis) -> (Verdict, String) {
-    let rules = Rules {
-        coverage: 0.0,
-        ..Rules::default()
-    };
+    let rules = Rules { coverage: 0.0, ..Rules::default() };
     let (_, gated) = gated(alter, Chance::Nowhere, &rules);
     let mut axes = gated.axes.into_iter();
     let found = axes.find(|found| found.axis == axis).unwrap();
@@ -127,10 +112,7 @@ fn what_is_missing_is_never_as_good_as_before() {
         sample.sessions.remove("s07");
     };
     let (verdict, reason) = said(gone, Axis::Completion);
-    assert_eq!(
-        (verdict, &*reason),
-        (Inconclusive, "1 sessions are missing")
-    );
+    assert_eq!((verdict, &*reason), (Inconclusive, "1 sessions are missing"));
     // A tenth of the answers, by which the margin of a twentieth could be missed.
     let silent = |sample: &mut Sample| {
         for session in sample.sessions.values_mut() {
@@ -254,11 +236,7 @@ fn about_a_suite_repeats_are_what_is_missing_and_what_the_numbers_rest_on() {
             }
             for probe in session.probes.values_mut() {
                 probe.survival = vec![1.0; 3];
-                probe.accuracy = if id == "s00" {
-                    flip.to_vec()
-                } else {
-                    vec![1.0; 3]
-                };
+                probe.accuracy = if id == "s00" { flip.to_vec() } else { vec![1.0; 3] };
             }
         }
         sample
@@ -274,11 +252,7 @@ fn about_a_suite_repeats_are_what_is_missing_and_what_the_numbers_rest_on() {
     assert_eq!((suite.freedom, suite.repeats), (4, 3));
     assert_eq!(accuracy.p(), Some(suite.p));
     let judged = gate(&comparison, [&old, &new], &rules, 1);
-    let found = judged
-        .axes
-        .iter()
-        .find(|it| it.axis == Axis::Answers)
-        .unwrap();
+    let found = judged.axes.iter().find(|it| it.axis == Axis::Answers).unwrap();
     let reason = found.reason.clone().unwrap();
     assert!(
         reason.contains("more than twice the margin: 3 repeats are too few: about "),
@@ -305,9 +279,8 @@ fn about_a_suite_repeats_are_what_is_missing_and_what_the_numbers_rest_on() {
 fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
     use Verdict::{Improved, Inconclusive, NonInferior, Regressed};
     let around = |difference: f64, error: f64, sessions: usize| {
-        let values: Vec<f64> = (0..sessions)
-            .map(|at| difference + if at % 2 == 0 { error } else { -error })
-            .collect();
+        let values: Vec<f64> =
+            (0..sessions).map(|at| difference + if at % 2 == 0 { error } else { -error }).collect();
         let estimate = crate::stats::Estimate::of_sessions(&values, sessions).unwrap();
         Bounds::estimated(&estimate, sessions - 1).unwrap()
     };
@@ -321,13 +294,7 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
     assert_eq!(of(&around(-0.01, 0.3, 20)), Inconclusive);
     assert_eq!(of(&around(0.0, 0.02, 4)), Inconclusive);
     let exact = |difference: f64, margin: f64| {
-        Verdict::of(
-            &Bounds::exact(difference, 3),
-            Target::Suite,
-            margin,
-            8,
-            None,
-        )
+        Verdict::of(&Bounds::exact(difference, 3), Target::Suite, margin, 8, None)
     };
     assert_eq!(exact(0.0, 0.0), NonInferior);
     assert_eq!(exact(-0.001, 0.0), Regressed);
@@ -340,10 +307,7 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
     // Among many comparisons each must be surer.
     let worse = around(-0.10, 0.19, 20);
     assert_eq!(of(&worse), Regressed);
-    assert_eq!(
-        Verdict::of(&worse, Target::Population, 0.05, 8, None),
-        Inconclusive
-    );
+    assert_eq!(Verdict::of(&worse, Target::Population, 0.05, 8, None), Inconclusive);
     // Repeats that agree by luck prove nothing.
     let mut lucky = around(-0.10, 0.0, 20);
     lucky.permuted = Some(1.0 / 3.0);
@@ -361,22 +325,12 @@ fn what_one_side_alone_has_is_never_as_good_as_before() {
     let of = |old: &Sample, new: &Sample| {
         let comparison = judge(old, new, &rule(Target::Suite, Chance::Nowhere));
         let gated = gate(&comparison, [old, new], &Rules::default(), 1);
-        let bill = gated
-            .axes
-            .iter()
-            .find(|gated| gated.axis == Axis::Bill)
-            .cloned();
-        (
-            gated.verdict,
-            bill.and_then(|bill| bill.reason).unwrap_or_default(),
-        )
+        let bill = gated.axes.iter().find(|gated| gated.axis == Axis::Bill).cloned();
+        (gated.verdict, bill.and_then(|bill| bill.reason).unwrap_or_default())
     };
     let (verdict, reason) = of(&old, &new);
     assert_eq!(verdict, Verdict::Inconclusive);
     assert_eq!(reason, "the baseline has none that could be compared");
-    assert_eq!(
-        of(&new, &old).1,
-        "the candidate has none that could be compared"
-    );
+    assert_eq!(of(&new, &old).1, "the candidate has none that could be compared");
     assert_eq!(of(&old, &old).0, Verdict::NonInferior);
 }

@@ -40,11 +40,7 @@ fn with_copies(mut sample: Sample) -> Sample {
 }
 
 fn rule(target: Target, chance: Chance) -> Rule {
-    Rule {
-        target,
-        chance,
-        ..Rule::of_population(1)
-    }
+    Rule { target, chance, ..Rule::of_population(1) }
 }
 
 #[test]
@@ -78,37 +74,22 @@ fn a_session_copied_as_its_own_side_chain_changes_no_mean_and_no_interval() {
 
 /// Sessions with a bill each, and one fact.
 pub(crate) fn billed(name: &str, bills: &[f64], facts: &[f64]) -> Sample {
-    let sessions = bills
-        .iter()
-        .zip(facts)
-        .enumerate()
-        .map(|(at, (bill, fact))| {
-            let probe = ProbeSample {
-                kind: "recall".to_owned(),
-                weight: 1,
-                survival: vec![*fact],
-                ..ProbeSample::default()
-            };
-            let metrics = [
-                ("completion", 1.0),
-                ("bill", *bill),
-                (DOLLARS, *bill),
-                ("actions", *fact),
-            ];
-            let session = SessionSample {
-                metrics: metrics
-                    .map(|(name, value)| (name.to_owned(), vec![value]))
-                    .into(),
-                probes: BTreeMap::from([("p@50".to_owned(), probe)]),
-                ..SessionSample::default()
-            };
-            (format!("s{at:02}"), session)
-        });
-    Sample {
-        strategy: name.to_owned(),
-        sessions: sessions.collect(),
-        ..Sample::default()
-    }
+    let sessions = bills.iter().zip(facts).enumerate().map(|(at, (bill, fact))| {
+        let probe = ProbeSample {
+            kind: "recall".to_owned(),
+            weight: 1,
+            survival: vec![*fact],
+            ..ProbeSample::default()
+        };
+        let metrics = [("completion", 1.0), ("bill", *bill), (DOLLARS, *bill), ("actions", *fact)];
+        let session = SessionSample {
+            metrics: metrics.map(|(name, value)| (name.to_owned(), vec![value])).into(),
+            probes: BTreeMap::from([("p@50".to_owned(), probe)]),
+            ..SessionSample::default()
+        };
+        (format!("s{at:02}"), session)
+    });
+    Sample { strategy: name.to_owned(), sessions: sessions.collect(), ..Sample::default() }
 }
 
 #[test]
@@ -153,16 +134,9 @@ fn a_bill_is_a_ratio_of_sums_and_its_unit_says_nothing() {
     };
     let tokens = judge(&unpriced(&old, |_| false), &new, &Rule::of_population(1));
     assert_eq!(tokens.axis(Axis::Bill).unwrap().missing_sessions, 0);
-    let some = judge(
-        &old,
-        &unpriced(&new, |id| id != "s05"),
-        &Rule::of_population(1),
-    );
+    let some = judge(&old, &unpriced(&new, |id| id != "s05"), &Rule::of_population(1));
     let some = some.axis(Axis::Bill).unwrap();
-    assert_eq!(
-        (some.missing_sessions, some.paired.by_session.n.sessions),
-        (1, 6)
-    );
+    assert_eq!((some.missing_sessions, some.paired.by_session.n.sessions), (1, 6));
 }
 
 #[test]
@@ -198,10 +172,7 @@ fn a_loss_in_sessions_without_a_price_is_a_loss() {
 fn text_by_a_stand_in_is_compared_with_itself_alone() {
     let written = |name: &str, kind: Option<ModelKind>| {
         let mut sample = billed(name, &[1.0; 7], &[0.5; 7]);
-        sample.writer = kind.map(|kind| ModelEntry {
-            name: format!("{kind:?}"),
-            kind,
-        });
+        sample.writer = kind.map(|kind| ModelEntry { name: format!("{kind:?}"), kind });
         sample
     };
     let state = |left: &Sample, right: &Sample| {
@@ -212,24 +183,15 @@ fn text_by_a_stand_in_is_compared_with_itself_alone() {
     };
     let rules = |name: &str| written(name, Some(ModelKind::Deterministic));
     let verbatim = written("tail@2", None);
-    let apart = (
-        State::NotComparable,
-        "rules wrote the summaries of codex".to_owned(),
-    );
+    let apart = (State::NotComparable, "rules wrote the summaries of codex".to_owned());
     assert_eq!(state(&verbatim, &rules("codex")), apart);
     assert_eq!(state(&rules("codex"), &verbatim), apart);
-    assert_eq!(
-        state(&rules("aider"), &rules("codex")).0,
-        State::NotComparable
-    );
+    assert_eq!(state(&rules("aider"), &rules("codex")).0, State::NotComparable);
     let one = (State::Same, "as written by rules".to_owned());
     assert_eq!(state(&rules("codex"), &rules("codex[keep=2]")), one);
     let live = |name: &str| written(name, Some(ModelKind::Live));
     assert_eq!(state(&verbatim, &live("codex")).0, State::Same);
-    assert_eq!(
-        state(&live("codex"), &rules("codex")).0,
-        State::NotComparable
-    );
+    assert_eq!(state(&live("codex"), &rules("codex")).0, State::NotComparable);
 }
 
 #[test]
@@ -249,8 +211,5 @@ fn fewer_than_six_sessions_say_nothing_unless_nothing_differs() {
     assert_eq!(of(6, 0.5), State::Better);
     assert_eq!(of(6, 1.5), State::Worse);
     assert_eq!(of(5, 1.0), State::Same);
-    assert_eq!(
-        (least_differing(1), least_differing(7), least_differing(57)),
-        (6, 9, 12)
-    );
+    assert_eq!((least_differing(1), least_differing(7), least_differing(57)), (6, 9, 12));
 }

@@ -25,9 +25,8 @@ impl<'a> Values<'a> {
     /// Of what the sessions hold under this key, see [`key`].
     pub(super) fn of(axis: Axis, key: &'static str, sessions: &[Pair<'a>]) -> Option<Self> {
         let is_total = axis.kind() == Kind::Total;
-        let (pairs, apart): (Vec<Pair<'a>>, Vec<Pair<'a>>) = sessions
-            .iter()
-            .partition(|pair| !is_total || ended_alike(pair));
+        let (pairs, apart): (Vec<Pair<'a>>, Vec<Pair<'a>>) =
+            sessions.iter().partition(|pair| !is_total || ended_alike(pair));
         // A session that dies no more is an improvement, and no gap in the comparison.
         let apart = apart.iter().filter(|pair| !only_baseline_died(pair));
         let mut missing = apart.count();
@@ -39,15 +38,7 @@ impl<'a> Values<'a> {
         let mut paired = clusters.values().flatten();
         paired.find(|session| session.values.is_some())?;
         let (names, clusters) = clusters.into_iter().unzip();
-        Some(Self {
-            axis,
-            key,
-            end: End::Shown,
-            pairs,
-            names,
-            clusters,
-            missing,
-        })
+        Some(Self { axis, key, end: End::Shown, pairs, names, clusters, missing })
     }
 
     /// Over the sessions of each cluster, the mean of what their values give.
@@ -207,10 +198,7 @@ impl<'a> Values<'a> {
             let sides = [*old, (*new)?];
             let [baseline, candidate] = [0, 1].map(|side| self.repeats(sides, side));
             let is_scored = !(baseline.is_empty() || candidate.is_empty());
-            is_scored.then_some(Repeats {
-                baseline,
-                candidate,
-            })
+            is_scored.then_some(Repeats { baseline, candidate })
         });
         let clusters = clusters.into_values();
         let repeats: Vec<Repeats> = clusters.map(|own| self.one_of(&own)).collect();
@@ -307,13 +295,7 @@ pub(super) fn paired(axis: Axis, key: &str, pair: &Pair<'_>) -> (PairedSession, 
         (Some(old), Some(new)) => {
             let turned = PairedSession::of(axis.turned(old), axis.turned(new));
             let counts = turned.counts;
-            (
-                PairedSession {
-                    counts,
-                    ..PairedSession::of(old, new)
-                },
-                false,
-            )
+            (PairedSession { counts, ..PairedSession::of(old, new) }, false)
         }
         (old, _) => (PairedSession::default(), old.is_some()),
     }

@@ -118,10 +118,7 @@ impl Candidates<'_> {
     ) -> Choice {
         let (points, means) = (&self.points, &self.means);
         let default = points.iter().position(|point| point.values == window);
-        let mut choice = Choice {
-            window,
-            ..Choice::default()
-        };
+        let mut choice = Choice { window, ..Choice::default() };
         let changes = points.iter().map(|point| self.changed(point).len());
         let changes: Vec<usize> = changes.collect();
         let Some(found) = margin_rule(means, quality.margin, &changes) else {
@@ -269,11 +266,7 @@ pub(super) fn margin_rule(means: &[Point], margin: f64, changes: &[usize]) -> Op
     let all: Vec<usize> = measured(means).collect();
     let best_kept = best(means, changes, &all, [1, 0])?;
     let (enough, cheapest) = cheapest(means, changes, means[best_kept][1] - margin)?;
-    Some(Found {
-        best_kept,
-        enough,
-        cheapest,
-    })
+    Some(Found { best_kept, enough, cheapest })
 }
 
 fn measured(means: &[Point]) -> impl Iterator<Item = usize> {
@@ -382,10 +375,7 @@ impl NotShown {
 
     /// A claim, with the sessions that would show it; `margin` says how far the difference may be below 0.
     fn of(claim: String, found: Option<&AxisFinding>, margin: f64) -> Self {
-        Self {
-            claim,
-            sessions_needed: found.and_then(|found| found.sessions_to_hold(margin)),
-        }
+        Self { claim, sessions_needed: found.and_then(|found| found.sessions_to_hold(margin)) }
     }
 }
 

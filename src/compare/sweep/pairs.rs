@@ -62,12 +62,7 @@ pub(crate) fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair
         });
         cells.collect()
     });
-    KnobPair {
-        knobs: (first.to_owned(), second.to_owned()),
-        cells: cells.collect(),
-        rows,
-        columns,
-    }
+    KnobPair { knobs: (first.to_owned(), second.to_owned()), cells: cells.collect(), rows, columns }
 }
 
 impl PairCell {
@@ -156,10 +151,8 @@ mod tests {
             point("9", "early", 0.7, false),
         ];
         let found = pairs(&points);
-        let names: Vec<(&str, &str)> = found
-            .iter()
-            .map(|pair| (pair.knobs.0.as_str(), pair.knobs.1.as_str()))
-            .collect();
+        let names: Vec<(&str, &str)> =
+            found.iter().map(|pair| (pair.knobs.0.as_str(), pair.knobs.1.as_str())).collect();
         assert_eq!(names, [("a", "b"), ("a", "c"), ("b", "c")]);
         let pair = &found[0];
         assert_eq!(pair.rows, ["9", "10"]);

@@ -10,19 +10,12 @@ use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
 use crate::compare::{ProbeSample, Rule, Sample, SessionSample};
 
-const QUALITY: Objective = Objective {
-    axis: Axis::Facts,
-    margin: 0.05,
-};
+const QUALITY: Objective = Objective { axis: Axis::Facts, margin: 0.05 };
 
 fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
     let session = |(cost, survival): &(f64, f64)| SessionSample {
         metrics: BTreeMap::from([("bill".to_owned(), vec![1.0 - *cost])]),
-        full: vec![FullHistory {
-            bill: 1.0,
-            tokens: 1.0,
-            fits: true,
-        }],
+        full: vec![FullHistory { bill: 1.0, tokens: 1.0, fits: true }],
         probes: BTreeMap::from([(
             "p@50".to_owned(),
             ProbeSample {
@@ -34,16 +27,10 @@ fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
         )]),
         ..SessionSample::default()
     };
-    let sessions = scores
-        .iter()
-        .enumerate()
-        .map(|(at, s)| (format!("s{at}"), session(s)));
+    let sessions = scores.iter().enumerate().map(|(at, s)| (format!("s{at}"), session(s)));
     let values = [("keep".to_owned(), value.to_owned())];
     let values = values.into_iter().filter(|(_, value)| !value.is_empty());
-    let sample = Sample {
-        sessions: sessions.collect(),
-        ..Sample::default()
-    };
+    let sample = Sample { sessions: sessions.collect(), ..Sample::default() };
     Trial::new(values.collect(), sample, value.is_empty())
 }
 
@@ -110,20 +97,10 @@ fn a_bill_is_that_of_dollars_where_all_have_a_price() {
     let mut trial = tried("1", &[(0.5, 1.0), (-0.5, 1.0)]);
     let saved = |trial: &Trial| {
         let trial = Trial::new(Vec::new(), trial.sample.clone(), false);
-        judge(
-            &[tried("", &[(0.0, 1.0); 2]), trial],
-            ids(2),
-            Vec::new(),
-            Axis::Bill,
-            QUALITY,
-        )
-        .points
+        judge(&[tried("", &[(0.0, 1.0); 2]), trial], ids(2), Vec::new(), Axis::Bill, QUALITY).points
     };
     let of = |points: &[SweepPoint]| {
-        let mut saved = points
-            .iter()
-            .filter_map(|point| point.cost)
-            .map(|it| it.point_estimate);
+        let mut saved = points.iter().filter_map(|point| point.cost).map(|it| it.point_estimate);
         saved.find(|saved| *saved != 0.0)
     };
     assert_eq!(of(&saved(&trial)), None);
@@ -133,13 +110,7 @@ fn a_bill_is_that_of_dollars_where_all_have_a_price() {
         metrics.insert("dollars".to_owned(), vec![dollars]);
     }
     assert!(of(&saved(&trial)).is_some_and(|saved| (saved + 0.4).abs() < 1e-9));
-    trial
-        .sample
-        .sessions
-        .get_mut("s0")
-        .unwrap()
-        .metrics
-        .remove("dollars");
+    trial.sample.sessions.get_mut("s0").unwrap().metrics.remove("dollars");
     assert_eq!(of(&saved(&trial)), None);
 }
 
@@ -166,10 +137,7 @@ fn a_setting_that_beats_the_default_on_both_is_chosen_before_it() {
 #[test]
 fn a_front_of_two_settings_gives_up_a_little_for_much() {
     // 0.7 saves 5 points more than the default, and keeps 0.6 points less.
-    let two = [
-        tried("", &[(0.236, 0.695); 3]),
-        tried("0.7", &[(0.286, 0.689); 3]),
-    ];
+    let two = [tried("", &[(0.236, 0.695); 3]), tried("0.7", &[(0.286, 0.689); 3])];
     let sweep = judged(&two);
     let choice = &sweep.choices[0];
     assert_eq!(choice.label().as_deref(), Some("keep=0.7"));
@@ -208,10 +176,7 @@ fn where_nothing_is_chosen_the_problem_says_why() {
         "all 3 settings are broken; each: out of window in 3 of 3 sessions, first at call 37",
     );
     let mut unmeasured = dear.to_vec();
-    for session in unmeasured
-        .iter_mut()
-        .flat_map(|it| it.sample.sessions.values_mut())
-    {
+    for session in unmeasured.iter_mut().flat_map(|it| it.sample.sessions.values_mut()) {
         session.probes.clear();
     }
     check(&unmeasured, "no session has facts");
@@ -241,15 +206,11 @@ fn each_window_has_a_front_and_a_recommendation_of_its_own() {
     ];
     let sweep = judged(&all);
     let choices = sweep.choices.iter();
-    let chosen: Vec<(String, Standing)> = choices
-        .filter_map(|choice| Some((choice.label()?, choice.standing?)))
-        .collect();
+    let chosen: Vec<(String, Standing)> =
+        choices.filter_map(|choice| Some((choice.label()?, choice.standing?))).collect();
     assert_eq!(
         chosen,
-        [
-            ("keep=2".to_owned(), Standing::NotConfirmed),
-            ("default".to_owned(), Standing::Default)
-        ]
+        [("keep=2".to_owned(), Standing::NotConfirmed), ("default".to_owned(), Standing::Default)]
     );
 }
 
@@ -296,20 +257,13 @@ fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
             let needed = missing.sessions_needed.map(|needed| format!(" ({needed})"));
             missing.claim.clone() + &needed.unwrap_or_default()
         });
-        let text = claims
-            .chain(found.problem.clone())
-            .collect::<Vec<_>>()
-            .join("; ");
+        let text = claims.chain(found.problem.clone()).collect::<Vec<_>>().join("; ");
         assert_eq!(text, says);
         assert_eq!(found.is_confirmed, says.is_empty());
         // The sweep takes it over.
         let mut sweep = judged(&[tried("", &[(0.2, 0.8); 3]), tried("1", &[(0.3, 0.8); 3])]);
         sweep.confirm(0, found);
-        let standing = if says.is_empty() {
-            Standing::Recommended
-        } else {
-            Standing::NotConfirmed
-        };
+        let standing = if says.is_empty() { Standing::Recommended } else { Standing::NotConfirmed };
         assert_eq!(sweep.choices[0].standing, Some(standing));
         let marked = sweep.points.iter().filter_map(|point| point.standing);
         assert_eq!(marked.collect::<Vec<_>>(), [standing]);
@@ -329,24 +283,9 @@ fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
         false,
         "that facts are worse by no more than 5.0 pts (63)",
     );
-    check(
-        &|t| (-0.01 + 0.1 * t, 0.01 * t),
-        12,
-        false,
-        "that the bill is lower than the default's",
-    );
-    check(
-        &|t| (cheaper(t), 0.01 * t),
-        12,
-        true,
-        "out of window in 1 of 12 sessions",
-    );
-    check(
-        &|t| (cheaper(t), 0.01 * t),
-        4,
-        false,
-        "6 sessions to confirm on are needed",
-    );
+    check(&|t| (-0.01 + 0.1 * t, 0.01 * t), 12, false, "that the bill is lower than the default's");
+    check(&|t| (cheaper(t), 0.01 * t), 12, true, "out of window in 1 of 12 sessions");
+    check(&|t| (cheaper(t), 0.01 * t), 4, false, "6 sessions to confirm on are needed");
 }
 
 #[test]
@@ -355,20 +294,13 @@ fn what_is_broken_is_on_no_front_and_is_not_chosen() {
     // Of 0.9, 0.85 and 0.8 the first two are within the margin.
     assert_eq!(sweep.choices[0].label().as_deref(), Some("keep=2"));
     assert_eq!(sweep.choices[0].kept_enough, 2);
-    let front: Vec<String> = sweep
-        .points
-        .iter()
-        .filter(|p| p.on_front)
-        .map(SweepPoint::label)
-        .collect();
+    let front: Vec<String> =
+        sweep.points.iter().filter(|p| p.on_front).map(SweepPoint::label).collect();
     assert_eq!(front, ["keep=1", "keep=2", "default"]);
     let broken = "out of window in 3 of 3 sessions, first at call 37";
     assert_eq!(sweep.points[0].broken.as_deref(), Some(broken));
     assert!((sweep.sensitivity[0].quality_range.unwrap() - 0.65).abs() < 1e-12);
-    assert_eq!(
-        better_half(&all(), &ids(3), Axis::Bill, Axis::Facts),
-        [0, 1, 2]
-    );
+    assert_eq!(better_half(&all(), &ids(3), Axis::Bill, Axis::Facts), [0, 1, 2]);
 }
 
 /// A grid of two knobs, `wait` down and `keep` across, and the default, which is the setting at `default`.
@@ -377,9 +309,7 @@ fn grid(rows: &[&[(f64, f64)]], default: [usize; 2]) -> Vec<Trial> {
     for (row, cells) in rows.iter().enumerate() {
         for (column, scores) in cells.iter().enumerate() {
             let mut setting = tried(&column.to_string(), &[*scores; 3]);
-            setting
-                .values
-                .insert(0, ("wait".to_owned(), row.to_string()));
+            setting.values.insert(0, ("wait".to_owned(), row.to_string()));
             setting.is_default = default == [row, column];
             if setting.is_default {
                 all.push(tried("", &[*scores; 3]));
@@ -405,10 +335,7 @@ fn check_beside(rows: &[&[(f64, f64)]], default: [usize; 2], says: &str) {
         },
     );
     let label = choice.label();
-    assert_eq!(
-        format!("{}: {found}", label.as_deref().unwrap_or("-")),
-        says
-    );
+    assert_eq!(format!("{}: {found}", label.as_deref().unwrap_or("-")), says);
 }
 
 #[test]
@@ -473,10 +400,7 @@ fn a_spike_is_not_recommended_though_other_sessions_confirm_it() {
 fn a_knob_does_nothing_if_no_value_of_it_changes_a_number() {
     let idle = |rows: &[&[(f64, f64)]]| -> Vec<String> {
         let sweep = judged(&grid(rows, [0, 0]));
-        let knobs = sweep
-            .sensitivity
-            .into_iter()
-            .filter(|knob| knob.does_nothing);
+        let knobs = sweep.sensitivity.into_iter().filter(|knob| knob.does_nothing);
         knobs.map(|knob| knob.knob).collect()
     };
     let (one, other) = ((0.1, 0.8), (0.2, 0.8));
@@ -491,12 +415,8 @@ fn a_knob_does_nothing_if_no_value_of_it_changes_a_number() {
 fn where_full_history_does_not_fit_a_choice_may_cost_more_than_it() {
     let mut both = [tried("", &[(-1.5, 0.8); 3]), tried("1", &[(-0.1, 0.8); 3])];
     assert_eq!(judged(&both).choices[0].label(), None);
-    let sessions = both
-        .iter_mut()
-        .flat_map(|trial| trial.sample.sessions.values_mut());
-    sessions
-        .flat_map(|session| &mut session.full)
-        .for_each(|full| full.fits = false);
+    let sessions = both.iter_mut().flat_map(|trial| trial.sample.sessions.values_mut());
+    sessions.flat_map(|session| &mut session.full).for_each(|full| full.fits = false);
     assert_eq!(judged(&both).choices[0].label().as_deref(), Some("keep=1"));
 }
 
@@ -533,11 +453,8 @@ proptest! {
 
 #[test]
 fn what_keeps_more_and_costs_more_than_the_default_leaves_the_default() {
-    let two = [
-        tried("", &[(0.1, 0.6); 3]),
-        tried("1", &[(0.05, 0.9); 3]),
-        tried("2", &[(0.3, 0.58); 3]),
-    ];
+    let two =
+        [tried("", &[(0.1, 0.6); 3]), tried("1", &[(0.05, 0.9); 3]), tried("2", &[(0.3, 0.58); 3])];
     let choice = &judged(&two).choices[0];
     assert_eq!(choice.standing, Some(Standing::Default));
     assert_eq!(choice.dearer.as_deref(), Some("keep=1"));

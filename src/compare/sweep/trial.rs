@@ -64,9 +64,7 @@ impl Trial {
         cluster.iter().try_fold((0.0, 0.0), |sum, id| {
             let session = self.sample.sessions.get(*id)?;
             let (own, full) = session.against_full(cost)?;
-            let price = session
-                .token_price()
-                .filter(|_| self.is_priced && cost == Axis::Bill);
+            let price = session.token_price().filter(|_| self.is_priced && cost == Axis::Bill);
             let price = price.unwrap_or(1.0);
             Some((sum.0 + own * price, sum.1 + full * price))
         })

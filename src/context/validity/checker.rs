@@ -54,10 +54,7 @@ struct Sent {
 
 impl From<&Entry> for Sent {
     fn from(entry: &Entry) -> Self {
-        Self {
-            origin: entry.origin.clone(),
-            message: entry.message.clone(),
-        }
+        Self { origin: entry.origin.clone(), message: entry.message.clone() }
     }
 }
 
@@ -70,10 +67,7 @@ impl Sent {
 impl Checker {
     /// Follows an empty context whose prompts are held to these rules.
     pub fn new(rules: RuleSet) -> Self {
-        Self {
-            rules,
-            ..Self::default()
-        }
+        Self { rules, ..Self::default() }
     }
 
     /// Makes room for so many entries.
@@ -132,12 +126,8 @@ impl Checker {
     /// the first that begins a response behind one that is not edited either.
     fn until_next_response(&self, place: usize) -> usize {
         let behind = &self.entries[place..];
-        let roles = behind
-            .windows(2)
-            .map(|pair| [&pair[0], &pair[1]].map(Sent::role));
-        let response = roles
-            .enumerate()
-            .find(|(_, roles)| *roles == [Role::User, Role::Assistant]);
+        let roles = behind.windows(2).map(|pair| [&pair[0], &pair[1]].map(Sent::role));
+        let response = roles.enumerate().find(|(_, roles)| *roles == [Role::User, Role::Assistant]);
         response.map_or(behind.len(), |(at, _)| at + 1)
     }
 
@@ -180,12 +170,10 @@ impl Checker {
     /// All rules that the context, sent as it is now, breaks.
     pub fn findings(&self) -> BTreeSet<Finding> {
         let mut findings: BTreeSet<Finding> = self.standing.keys().cloned().collect();
-        findings.extend(overlap(self.summaries.iter().flat_map(
-            |(range, &count)| {
-                // Twice says that it is repeated; how often does not matter.
-                std::iter::repeat_n(*range, count.min(2))
-            },
-        )));
+        findings.extend(overlap(self.summaries.iter().flat_map(|(range, &count)| {
+            // Twice says that it is repeated; how often does not matter.
+            std::iter::repeat_n(*range, count.min(2))
+        })));
         findings.extend(check_ends(self.rules, self.entries.iter().map(Sent::role)));
         findings
     }
@@ -296,10 +284,8 @@ impl Checker {
         };
         let before = self.entries[before].iter();
         let asked = before.flat_map(|entry| entry.message.tool_uses());
-        self.turn.asked = asked
-            .zip(0..)
-            .map(|((_, tool_use), place)| (tool_use.id.clone(), place))
-            .collect();
+        self.turn.asked =
+            asked.zip(0..).map(|((_, tool_use), place)| (tool_use.id.clone(), place)).collect();
         self.turn.reached = 0;
     }
 

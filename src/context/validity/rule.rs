@@ -38,8 +38,7 @@ static PAGE: &str = include_str!("../../../docs/reference/validity.md");
 /// The rows of the page's table: name, what breaks the rule, and a level for each API.
 static ROWS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
     let rows = PAGE.lines().filter(|line| line.starts_with("| `"));
-    rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").collect())
-        .collect()
+    rows.map(|row| row.trim_matches(['|', ' ']).split(" | ").collect()).collect()
 });
 
 impl Rule {
@@ -91,11 +90,7 @@ mod tests {
                 let source = level
                     .split_once(" [")
                     .map(|(_, source)| format!("{}. ", source.trim_end_matches(']')));
-                assert_eq!(
-                    source.is_none(),
-                    matches!(*level, "warning" | "–"),
-                    "{row:?}"
-                );
+                assert_eq!(source.is_none(), matches!(*level, "warning" | "–"), "{row:?}");
                 let is_listed = |source: String| PAGE.lines().any(|line| line.starts_with(&source));
                 assert!(source.is_none_or(is_listed), "{row:?}");
             }

@@ -42,10 +42,9 @@ fn block(word: &str) -> ContentBlock {
             content: vec![ContentBlock::Text("what the tool found".into())],
             is_error: false,
         })),
-        ("~", _) => ContentBlock::Thinking(Box::new(Thinking {
-            text: "hm".into(),
-            signature: None,
-        })),
+        ("~", _) => {
+            ContentBlock::Thinking(Box::new(Thinking { text: "hm".into(), signature: None }))
+        }
         ("_", _) => ContentBlock::Text(" \n".into()),
         _ => ContentBlock::Text(word.replace('-', " ").into()),
     }

@@ -21,12 +21,7 @@ fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {
     let mut cell: CellRecord = serde_json::from_value(record).unwrap();
     cell.prompt_cache = vec![CacheRecord {
         scheme: "tried".to_owned(),
-        rates: Rates {
-            write: Some(1_250),
-            read: 100,
-            output: 5_000,
-            long_prompts: None,
-        },
+        rates: Rates { write: Some(1_250), read: 100, output: 5_000, long_prompts: None },
         ttl_seconds: Some(300),
         read: tokens(read),
         written: tokens(written),
@@ -64,18 +59,10 @@ fn a_compaction_pays_once_what_it_spares_later_is_worth_it() {
     let mut short = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
     check(&short, &full, 223_500, whole, Some(1));
     // A summary at the second call: 200 in, half of it read, and 10 out at five times the price.
-    short.model_calls = vec![
-        asked(1, Purpose::Agent, 9_999, 9_999),
-        asked(1, Purpose::Compaction, 200, 10),
-    ];
+    short.model_calls =
+        vec![asked(1, Purpose::Agent, 9_999, 9_999), asked(1, Purpose::Compaction, 200, 10)];
     short.prompt_cache[0].strategy_read = vec![Tokens(0), Tokens(100)];
-    check(
-        &short,
-        &full,
-        223_500 + 100_000 + 10_000 + 50_000,
-        whole,
-        Some(2),
-    );
+    check(&short, &full, 223_500 + 100_000 + 10_000 + 50_000, whole, Some(2));
     // Probes are on no bill; tokens spent before the first call count with it.
     short.model_calls[1].purpose = Purpose::Probe;
     check(&short, &full, 223_500, whole, Some(1));
@@ -94,10 +81,8 @@ fn single_calls_say_where_the_money_goes_and_quarters_when_it_comes_back() {
     };
     assert_eq!(SchemeCost::of(&short, &full)[0].by_call, Some(expected));
     // A strategy's request at a call counts with that call; after the last call, with the last.
-    short.model_calls = vec![
-        asked(1, Purpose::Compaction, 100, 0),
-        asked(4, Purpose::Background, 10, 0),
-    ];
+    short.model_calls =
+        vec![asked(1, Purpose::Compaction, 100, 0), asked(4, Purpose::Background, 10, 0)];
     let found = SchemeCost::of(&short, &full)[0].by_call.unwrap();
     assert_eq!((found.dearest, found.last), (162_500, 28_500));
 }
@@ -126,10 +111,7 @@ fn a_dead_cell_is_compared_over_the_calls_it_reached() {
     full.output_tokens = [1, 2, 3].map(Tokens).to_vec();
     let found = &SchemeCost::of(&dead, &full)[0];
     let whole = &SchemeCost::of(&full, &full)[0];
-    assert_eq!(
-        (found.reference.output, found.reference_calls),
-        (Tokens(3), 3)
-    );
+    assert_eq!((found.reference.output, found.reference_calls), (Tokens(3), 3));
     assert_eq!(found.whole_reference, whole.reference);
 }
 
@@ -137,15 +119,9 @@ fn a_dead_cell_is_compared_over_the_calls_it_reached() {
 fn what_another_model_was_asked_costs_its_own_price_or_nobody_knows() {
     let full = cell(&[100, 200, 300], &[0, 100, 200], &[100; 3]);
     let mut own = cell(&[100, 50, 60], &[0, 0, 50], &[100, 50, 10]);
-    own.model_calls = vec![
-        asked(1, Purpose::Compaction, 200, 10),
-        asked(1, Purpose::Compaction, 7, 0),
-    ];
-    let price = RelativePrice {
-        input: 250,
-        output: 1_000,
-        ..RelativePrice::default()
-    };
+    own.model_calls =
+        vec![asked(1, Purpose::Compaction, 200, 10), asked(1, Purpose::Compaction, 7, 0)];
+    let price = RelativePrice { input: 250, output: 1_000, ..RelativePrice::default() };
     own.prompt_cache[0].other_models.insert(0, Some(price));
     // 125,000 + 62,500 + 12,500 + 5,000 for the prompts, 7,000 at home, 60,000 elsewhere.
     check(&own, &full, 272_000, 405_000, Some(1));
@@ -176,19 +152,11 @@ fn a_long_prompt_costs_more_with_all_that_belongs_to_its_request() {
         asked(2, Purpose::Compaction, 210, 10),
         asked(2, Purpose::Compaction, 40, 10),
     ];
-    let long_prompts = Some(LongPrompts {
-        over: Tokens(200),
-        input: 2_000,
-        output: 1_500,
-    });
+    let long_prompts = Some(LongPrompts { over: Tokens(200), input: 2_000, output: 1_500 });
     for cell in [&mut full, &mut own] {
         cell.prompt_cache[0].rates.long_prompts = long_prompts;
     }
-    let other = RelativePrice {
-        input: 100,
-        output: 500,
-        long_prompts,
-    };
+    let other = RelativePrice { input: 100, output: 500, long_prompts };
     own.prompt_cache[0].other_models = BTreeMap::from([(1, Some(other)), (2, Some(other))]);
     // 125 + 50, 135 + 50, and 2 · 145 + 75 for the whole third call, in input tokens.
     let agent = 175_000 + 185_000 + 17_500 + 50_000;
@@ -220,11 +188,7 @@ fn what_no_number_holds_is_the_largest_there_is() {
         asked(1, Purpose::Recovery, u64::MAX, u64::MAX),
         asked(1, Purpose::Recovery, u64::MAX, u64::MAX),
     ];
-    let price = RelativePrice {
-        input: 1_000,
-        output: 1_000,
-        ..RelativePrice::default()
-    };
+    let price = RelativePrice { input: 1_000, output: 1_000, ..RelativePrice::default() };
     own.prompt_cache[0].other_models = BTreeMap::from([(1, Some(price)), (2, Some(price))]);
     check(&own, &full, u64::MAX, u64::MAX, None);
 }
@@ -255,9 +219,7 @@ fn a_call_waits_for_what_the_background_has_not_written_yet() {
         decode_per_second: 1_000.0,
     };
     let prepared = cost.prepared.iter();
-    let waits: Vec<f64> = prepared
-        .map(|work| work.wait_milliseconds(&latency))
-        .collect();
+    let waits: Vec<f64> = prepared.map(|work| work.wait_milliseconds(&latency)).collect();
     // 610 ms less two calls of 110; 40 are less than one call.
     assert_eq!(waits, [390.0, 0.0]);
 }

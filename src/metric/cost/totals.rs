@@ -142,11 +142,7 @@ pub(in crate::metric) fn broke_even(cells: &[&CellSummary], _: Anchors) -> Optio
 
 /// Full history has nothing of it.
 fn of_strategy(seconds: f64) -> Amount {
-    Amount {
-        own: Some(seconds),
-        reference: 0.0,
-        whole_reference: 0.0,
-    }
+    Amount { own: Some(seconds), reference: 0.0, whole_reference: 0.0 }
 }
 
 fn seconds(latency: &Latency, calls: usize, usage: &Usage) -> f64 {

@@ -79,10 +79,7 @@ impl Carry {
                 },
             }
         });
-        Self {
-            prompts: prompts.collect(),
-            requests: requests.collect(),
-        }
+        Self { prompts: prompts.collect(), requests: requests.collect() }
     }
 
     /// All prompts together.

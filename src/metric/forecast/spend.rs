@@ -92,20 +92,12 @@ impl Inputs<'_> {
     /// The terms of requests to a model, each by itself: the answer is needed to go on.
     fn terms(&self, model: &str) -> Terms {
         let (price, timing) = (self.price_of)(model).unzip();
-        Terms {
-            price,
-            timing: timing.flatten(),
-            ..Terms::default()
-        }
+        Terms { price, timing: timing.flatten(), ..Terms::default() }
     }
 
     /// The terms of requests that may be sent in a batch as well.
     fn batched(&self, model: &str) -> Terms {
-        Terms {
-            may_wait: true,
-            batch: (self.batch_of)(model),
-            ..self.terms(model)
-        }
+        Terms { may_wait: true, batch: (self.batch_of)(model), ..self.terms(model) }
     }
 }
 
@@ -149,11 +141,9 @@ impl Spend {
             let sent = sent.unwrap_or(request.prompt.expected);
             // Each is a prompt of its own, with breakpoints up to its end.
             let usage = |tokens: Tokens, output| match inputs.summaries_written_from {
-                Some(minimum) if tokens >= minimum => Usage {
-                    cache_write_5m: tokens,
-                    output,
-                    ..Usage::default()
-                },
+                Some(minimum) if tokens >= minimum => {
+                    Usage { cache_write_5m: tokens, output, ..Usage::default() }
+                }
                 Some(_) | None => Usage::uncached(tokens, output),
             };
             let prompts = request.prompt.around(sent);
@@ -234,10 +224,7 @@ impl Spend {
         price: Option<PerToken>,
     ) {
         let usage = output.map(|output| Usage::uncached(input, output));
-        let terms = Terms {
-            price,
-            ..Terms::default()
-        };
+        let terms = Terms { price, ..Terms::default() };
         self.add(count, usage, terms);
     }
 

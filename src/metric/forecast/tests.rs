@@ -9,10 +9,7 @@ use crate::units::Usage;
 use crate::window::Window;
 
 fn entry(kind: ModelKind) -> ModelEntry {
-    ModelEntry {
-        name: "m".to_owned(),
-        kind,
-    }
+    ModelEntry { name: "m".to_owned(), kind }
 }
 
 fn manifest(summariser: ModelKind, reader: Option<ModelKind>) -> Manifest {
@@ -72,10 +69,7 @@ fn cell(arm: &str) -> ForecastCell {
 
 /// A prompt of which nothing is cached.
 fn prompt(tokens: u64) -> PromptDue {
-    PromptDue {
-        tokens: Tokens(tokens),
-        ..PromptDue::default()
-    }
+    PromptDue { tokens: Tokens(tokens), ..PromptDue::default() }
 }
 
 /// Two items, one of them asked in both orders; the answer to the other may have to be judged.
@@ -106,11 +100,7 @@ fn thought(
     judges: &[ModelEntry],
     thinking: Thinking,
 ) -> Forecast {
-    let price = PerToken {
-        input: Some(Usd(1)),
-        output: Some(Usd(10)),
-        ..PerToken::default()
-    };
+    let price = PerToken { input: Some(Usd(1)), output: Some(Usd(10)), ..PerToken::default() };
     Forecast::of(
         &manifest(summariser, reader),
         &[cell("reference"), cell("strategy")],
@@ -129,11 +119,7 @@ fn thought(
 #[track_caller]
 fn check(spend: &Spend, calls: u64, input: u64, dollars: [u64; 3]) {
     let [low, expected, high] = dollars.map(Usd);
-    let span = Span {
-        low,
-        expected,
-        high,
-    };
+    let span = Span { low, expected, high };
     assert_eq!((spend.calls, spend.input_tokens.0), (calls, input));
     assert_eq!(spend.dollars, Some(span));
 }
@@ -146,11 +132,7 @@ fn only_what_a_live_model_writes_is_a_range() {
     let output = |forecast: &Forecast| forecast.strategies[1].strategy_output;
     assert_eq!(output(&offline), Span::exact(Tokens(40)));
     // The recorded answer is what it is; the other one may be empty, or as long as allowed.
-    let range = Span {
-        low: Tokens(30),
-        expected: Tokens(40),
-        high: Tokens(130),
-    };
+    let range = Span { low: Tokens(30), expected: Tokens(40), high: Tokens(130) };
     assert_eq!(output(&live), range);
     assert_eq!(offline.strategies[1].input_tokens, Tokens(3_000 + 500));
     check(&offline.spend, 0, 0, [0, 0, 0]);
@@ -243,10 +225,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
         };
         Forecast::of(&manifest(summariser, None), &cells, &inputs).spend
     };
-    assert_eq!(
-        (spend(Live, &[]).calls, spend(Live, &[]).dollars),
-        (1, None)
-    );
+    assert_eq!((spend(Live, &[]).calls, spend(Live, &[]).dollars), (1, None));
     let judged = spend(Deterministic, &[entry(Live)]);
     assert_eq!((judged.judged_at_most, judged.dollars), (3, None));
 }
@@ -293,14 +272,8 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
     full.record.prompt_cache = vec![cache.clone()];
     let mut own = cell("strategy");
     own.record.prompt_cache = vec![cache];
-    let other = RelativePrice {
-        input: 500,
-        output: 2_000,
-        ..RelativePrice::default()
-    };
-    own.record.prompt_cache[0]
-        .other_models
-        .insert(0, Some(other));
+    let other = RelativePrice { input: 500, output: 2_000, ..RelativePrice::default() };
+    own.record.prompt_cache[0].other_models.insert(0, Some(other));
     let cost = &SchemeCost::of(&own.record, &full.record)[0];
     let price = PriceEntry {
         model: "m".to_owned(),
@@ -334,10 +307,7 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
     assert_eq!(found(live).dollars, Some(span.map(Usd)));
     // Thinking is paid for as output, and no later prompt carries it.
     let thinking = Some(Tokens(500));
-    let more = Span {
-        high: span.high + 500 * 2_000,
-        ..span
-    };
+    let more = Span { high: span.high + 500 * 2_000, ..span };
     assert_eq!(found(thinking).thousandths, more);
 }
 
@@ -360,10 +330,7 @@ fn what_models_may_think_is_part_of_the_most_and_of_nothing_else() {
     // At 10 each: one summary; three questions in three arms; three answers of three arms, and ten and
     // six of known verdict.
     assert_eq!(most(Live, None, &[], thinking()), 10 * 1_000);
-    assert_eq!(
-        most(Deterministic, Some(Live), &[], thinking()),
-        10 * 9 * 100
-    );
+    assert_eq!(most(Deterministic, Some(Live), &[], thinking()), 10 * 9 * 100);
     let verdicts = 10 * (3 + 10 + 6) * (10 + 7);
     let found = most(Deterministic, None, &judges, thinking());
     assert_eq!(found, verdicts);
@@ -375,11 +342,7 @@ fn many_short_requests_are_no_long_prompt_however_few_of_them_are_expected() {
     let price = PerToken {
         input: Some(Usd(1)),
         output: Some(Usd(10)),
-        long_prompts: Some(LongPrompts {
-            over: Tokens(2_000),
-            input: 5_000,
-            output: 5_000,
-        }),
+        long_prompts: Some(LongPrompts { over: Tokens(2_000), input: 5_000, output: 5_000 }),
         ..PerToken::default()
     };
     let mut cell = cell("reference");

@@ -33,10 +33,7 @@ pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> St
     let mut tools = definitions(request, Provider::Anthropic);
     if let Some(system) = request.system.as_ref().filter(|text| !text.is_empty()) {
         let text = Value::from(&**system);
-        let _ = write!(
-            out,
-            ",\"system\":[{{\"type\":\"text\",\"text\":{text}{mark}]"
-        );
+        let _ = write!(out, ",\"system\":[{{\"type\":\"text\",\"text\":{text}{mark}]");
     } else if let Some(last) = tools.last_mut() {
         *last = marked_with(mark, last);
     }

@@ -152,11 +152,7 @@ pub fn read(provider: Provider, whole: &Value) -> Read {
         _ if answer.has_tool_use && answer.text.trim().is_empty() => Stop::ToolUse,
         _ => Stop::End,
     };
-    let text = if is_refused {
-        answer.refusal
-    } else {
-        without_thoughts(&answer.text)
-    };
+    let text = if is_refused { answer.refusal } else { without_thoughts(&answer.text) };
     Ok(Response {
         text: text.into(),
         stop,

@@ -6,10 +6,7 @@ use crate::session::{JsonText, Opaque, Role, Thinking, ToolClass, ToolResult, To
 use crate::units::{Tokens, Usage};
 
 fn request(task: Task) -> Request {
-    let thought = ContentBlock::Thinking(Box::new(Thinking {
-        text: "hm".into(),
-        signature: None,
-    }));
+    let thought = ContentBlock::Thinking(Box::new(Thinking { text: "hm".into(), signature: None }));
     let call = ContentBlock::ToolUse(Box::new(ToolUse {
         id: "t1".into(),
         name: "Read".into(),
@@ -109,10 +106,7 @@ fn thoughts_in_front_of_an_answer_are_left_out() {
     // The template of some models opens the thought.
     check("is it 7?\n</think>\n\n48213", "48213");
     check("<think>cut off at the lim", "");
-    check(
-        "The file says `</think>` twice.",
-        "The file says `</think>` twice.",
-    );
+    check("The file says `</think>` twice.", "The file says `</think>` twice.");
     check("It is <think>7</think>", "It is <think>7</think>");
     let body = r#"{"model":"m","choices":[{"message":{"content":"<think>hm</think>\n48213"},"finish_reason":"stop"}]}"#;
     let expected = Ok(answered("48213", Stop::End, Usage::default(), "m"));
@@ -132,12 +126,7 @@ fn check(provider: Provider, is_stream: bool, bytes: &str, expected: &Read) {
 }
 
 fn answered(text: &str, stop: Stop, usage: Usage, model: &str) -> Response {
-    Response {
-        text: text.into(),
-        stop,
-        usage,
-        model: model.into(),
-    }
+    Response { text: text.into(), stop, usage, model: model.into() }
 }
 
 #[test]
@@ -167,19 +156,9 @@ fn anthropic_answers_are_read_with_all_four_counters_of_the_prompt() {
     let expected = Ok(answered("48213 ü", Stop::Refusal, usage, "claude-x-1"));
     check(Provider::Anthropic, true, &refused, &expected);
     let overloaded = "data: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
-    check(
-        Provider::Anthropic,
-        true,
-        overloaded,
-        &Err(CallFailure::SERVER),
-    );
+    check(Provider::Anthropic, true, overloaded, &Err(CallFailure::SERVER));
     let body = r#"{"type":"message","model":"m","content":[{"type":"tool_use","id":"a","name":"b","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":2,"output_tokens":3}}"#;
-    let expected = Ok(answered(
-        "",
-        Stop::ToolUse,
-        Usage::uncached(Tokens(2), Tokens(3)),
-        "m",
-    ));
+    let expected = Ok(answered("", Stop::ToolUse, Usage::uncached(Tokens(2), Tokens(3)), "m"));
     check(Provider::Anthropic, false, body, &expected);
 }
 
@@ -196,10 +175,7 @@ fn openai_answers_are_read_and_cached_tokens_are_not_counted_twice() {
         ]
         .concat()
     };
-    let usage = Usage {
-        cache_read: Tokens(64),
-        ..Usage::uncached(Tokens(36), Tokens(5))
-    };
+    let usage = Usage { cache_read: Tokens(64), ..Usage::uncached(Tokens(36), Tokens(5)) };
     for (reason, stop) in [
         ("stop", Stop::End),
         ("length", Stop::Length),
@@ -212,32 +188,13 @@ fn openai_answers_are_read_and_cached_tokens_are_not_counted_twice() {
     let cut = chunk(r#""choices":[{"index":0,"delta":{"content":"ye"},"finish_reason":null}]"#);
     check(Provider::OpenAi, true, &cut, &Err(CallFailure::Cut));
     let broken = "data: {\"choices\":[{\n\n";
-    check(
-        Provider::OpenAi,
-        true,
-        broken,
-        &Err(CallFailure::Unreadable),
-    );
-    check(
-        Provider::OpenAi,
-        false,
-        "<html>",
-        &Err(CallFailure::Unreadable),
-    );
+    check(Provider::OpenAi, true, broken, &Err(CallFailure::Unreadable));
+    check(Provider::OpenAi, false, "<html>", &Err(CallFailure::Unreadable));
     let too_long = r#"{"error":{"code":400,"message":"request (1618 tokens) exceeds the available context size (512 tokens), try increasing it","type":"exceed_context_size_error","n_prompt_tokens":1618,"n_ctx":512}}"#;
-    check(
-        Provider::OpenAi,
-        false,
-        too_long,
-        &Err(CallFailure::Overflow),
-    );
+    check(Provider::OpenAi, false, too_long, &Err(CallFailure::Overflow));
     let refusal = r#"{"model":"m","choices":[{"message":{"content":null,"refusal":"I cannot."},"finish_reason":"stop"}],"usage":{"prompt_tokens":4,"completion_tokens":2}}"#;
-    let expected = Ok(answered(
-        "I cannot.",
-        Stop::Refusal,
-        Usage::uncached(Tokens(4), Tokens(2)),
-        "m",
-    ));
+    let expected =
+        Ok(answered("I cannot.", Stop::Refusal, Usage::uncached(Tokens(4), Tokens(2)), "m"));
     check(Provider::OpenAi, false, refusal, &expected);
 }
 

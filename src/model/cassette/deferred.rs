@@ -89,10 +89,7 @@ impl CassetteModel {
     /// Puts a request off, if it can wait and was not in a batch before.
     pub(super) fn puts_off(&self, key: &str, request: &Request, repeat: u32) -> bool {
         let mut state = self.cassette.state();
-        let deferral = state
-            .deferral
-            .as_mut()
-            .filter(|_| can_wait(request.purpose));
+        let deferral = state.deferral.as_mut().filter(|_| can_wait(request.purpose));
         let Some(deferral) = deferral.filter(|deferral| !deferral.tried.contains(key)) else {
             return false;
         };

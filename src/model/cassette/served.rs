@@ -29,8 +29,7 @@ impl CassetteModel {
             let counts = self.cassette.mode() != ReplayMode::Record;
             let mut kept = state.entries.values();
             let own = kept.find(|entry| counts && entry.model == name.0);
-            own.map_or(&response.model, |entry| &entry.answer.model)
-                .clone()
+            own.map_or(&response.model, |entry| &entry.answer.model).clone()
         });
         if *first == response.model {
             return Ok(());

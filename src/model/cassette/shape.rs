@@ -48,9 +48,7 @@ impl Shape {
         let asked = last.and_then(|message| message.model_text().last());
         Self {
             system: request.system.as_deref().map(short).unwrap_or_default(),
-            tools: Some(&*tools)
-                .filter(|it| !it.is_empty())
-                .map_or_else(String::new, short),
+            tools: Some(&*tools).filter(|it| !it.is_empty()).map_or_else(String::new, short),
             messages: words.join(" "),
             asked: asked.map_or_else(String::new, |text| text.chars().take(ASKED_CHARS).collect()),
             max_output: request.max_output.0,

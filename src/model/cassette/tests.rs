@@ -30,10 +30,7 @@ fn counting() -> (Arc<dyn Model>, Arc<Mutex<usize>>) {
         let mut asked = counter.lock().unwrap();
         *asked += 1;
         let usage = Usage::uncached(Tokens(10), Tokens(1));
-        Ok(Response {
-            usage,
-            ..response(format!("answer {asked}"))
-        })
+        Ok(Response { usage, ..response(format!("answer {asked}")) })
     });
     (Arc::new(model), asked)
 }
@@ -233,10 +230,7 @@ fn a_request_that_is_not_recorded_says_what_is_different() {
     cassette.close().unwrap();
     let strict = Cassette::open(&path, ReplayMode::Strict).unwrap();
     let tape = taped(&strict, None);
-    assert_eq!(
-        text(&tape, "Question: which host?", 0),
-        Err(CallFailure::NotRecorded)
-    );
+    assert_eq!(text(&tape, "Question: which host?", 0), Err(CallFailure::NotRecorded));
     let (misses, said) = strict.missed().unwrap();
     assert_eq!(misses, 1);
     for part in [
@@ -248,17 +242,8 @@ fn a_request_that_is_not_recorded_says_what_is_different() {
     }
     let other = Cassette::open(&path, ReplayMode::Strict).unwrap();
     let tape = taped(&other, None);
-    assert_eq!(
-        text(&tape, "Question: which port?", 3),
-        Err(CallFailure::NotRecorded)
-    );
-    assert!(
-        other
-            .missed()
-            .unwrap()
-            .1
-            .contains("it is of repeat 0, not 3")
-    );
+    assert_eq!(text(&tape, "Question: which port?", 3), Err(CallFailure::NotRecorded));
+    assert!(other.missed().unwrap().1.contains("it is of repeat 0, not 3"));
     let missing = Cassette::open(&path.with_extension("none"), ReplayMode::Strict);
     assert!(matches!(missing, Err(CassetteError::Missing(_))));
 }
@@ -266,10 +251,7 @@ fn a_request_that_is_not_recorded_says_what_is_different() {
 #[test]
 fn failures_and_refusals_are_not_kept() {
     let (_folder, path) = file();
-    let refused = Response {
-        stop: Stop::Refusal,
-        ..response("no")
-    };
+    let refused = Response { stop: Stop::Refusal, ..response("no") };
     let answers = [Err(CallFailure::SERVER), Ok(refused), Ok(response("yes"))];
     let model: Arc<dyn Model> = Arc::new(Scripted::new().answers(answers));
     let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();
@@ -288,10 +270,7 @@ fn an_answer_to_a_cut_prompt_that_an_earlier_version_kept_counts_as_none() {
     let long = "a word ".repeat(10_000);
     let kept = |model: &str, asked: &str, read: u64| {
         let usage = Usage::uncached(Tokens(read), Tokens(1));
-        let answer = Response {
-            usage,
-            ..response("kept")
-        };
+        let answer = Response { usage, ..response("kept") };
         let dialect = Dialect::new(crate::session::wire::Provider::Anthropic, model);
         let key = CassetteModel::key(&dialect, &request(asked), 0).to_string();
         Entry::of(&key, ModelKind::Live, &dialect, &request(asked), 0, &answer)
@@ -396,9 +375,5 @@ fn of_two_processes_that_share_their_answers_the_first_asks_and_the_other_finds_
         assert_eq!(read(own.path()).unwrap(), read(&shared).unwrap());
     }
     let left = std::fs::read_dir(folder.path()).unwrap();
-    assert_eq!(
-        left.count(),
-        3,
-        "no probe was qualified, and nothing is asked"
-    );
+    assert_eq!(left.count(), 3, "no probe was qualified, and nothing is asked");
 }

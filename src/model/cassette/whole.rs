@@ -48,12 +48,7 @@ impl Cassette {
             return Ok(());
         };
         let mut state = self.state();
-        let State {
-            read: sizes,
-            entries,
-            cut,
-            ..
-        } = &mut *state;
+        let State { read: sizes, entries, cut, .. } = &mut *state;
         let sizes = sizes.entry((model.to_owned(), address.map(str::to_owned)));
         let sizes = sizes.or_insert_with(|| ReadSizes::after(largest_read(entries, model)));
         if let Some(proof) = sizes.add(sent, read) {
@@ -70,14 +65,7 @@ impl Cassette {
 
     /// Forgets answers that may be to cut prompts, here and in the files.
     fn forget_doubtful(&self, state: &mut State) {
-        let State {
-            entries,
-            fresh,
-            shared,
-            cut,
-            failure,
-            ..
-        } = state;
+        let State { entries, fresh, shared, cut, failure, .. } = state;
         let is_void = |entry: &Entry| is_doubtful(cut, entry);
         entries.retain(|_, entry| !is_void(entry));
         fresh.retain(|key| entries.contains_key(key));

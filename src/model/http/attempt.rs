@@ -231,12 +231,7 @@ fn reason(wire: &Wire, status: u16, said: &str) -> String {
     let error = &value["error"];
     let kind = [&error["type"], &error["code"], &value["type"]];
     let kind = kind.into_iter().find_map(Value::as_str).unwrap_or_default();
-    let message = [
-        &error["message"],
-        &value["message"],
-        &value["detail"],
-        error,
-    ];
+    let message = [&error["message"], &value["message"], &value["detail"], error];
     let message = message.into_iter().find_map(Value::as_str);
     let mut parts = vec![format!("HTTP {status}")];
     let said = [kind, message.unwrap_or_default()].map(|part| wire.said(part));

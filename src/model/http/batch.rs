@@ -173,10 +173,9 @@ impl Live {
                 }
                 let mut ended = Vec::new();
                 let completed = &state["request_counts"]["completed"];
-                for (file, count) in [
-                    ("output_file_id", completed),
-                    ("error_file_id", &Value::Null),
-                ] {
+                for (file, count) in
+                    [("output_file_id", completed), ("error_file_id", &Value::Null)]
+                {
                     if let Some(file) = state[file].as_str() {
                         let path = format!("/files/{}/content", checked(file)?);
                         ended.extend(self.answers(&path, &[count])?);
@@ -190,9 +189,7 @@ impl Live {
     /// The error of a batch in a state that the provider's documents do not name: it may never end.
     fn unknown(&self, status: &Value) -> BatchError {
         let status = self.wire.said(&status.to_string());
-        BatchError::Unreached(format!(
-            "its status is {status}, which is none that is known"
-        ))
+        BatchError::Unreached(format!("its status is {status}, which is none that is known"))
     }
 
     /// Fetches a file of answers, which has as many lines as these counts say. One that was cut is fetched again: what
@@ -203,16 +200,12 @@ impl Live {
             let bytes = self.fetched(path)?;
             let lines = bytes.split(|byte| *byte == b'\n');
             let lines: Vec<&[u8]> = lines.filter(|line| !line.trim_ascii().is_empty()).collect();
-            let last = lines
-                .last()
-                .map(|line| serde_json::from_slice::<IgnoredAny>(line));
+            let last = lines.last().map(|line| serde_json::from_slice::<IgnoredAny>(line));
             if last.is_none_or(|last| last.is_ok()) && lines.len() as u64 >= count {
                 return Ok(answers(self.wire.provider, &lines));
             }
         }
-        Err(BatchError::Unreached(
-            "its file of answers is cut off".to_owned(),
-        ))
+        Err(BatchError::Unreached("its file of answers is cut off".to_owned()))
     }
 
     /// Uploads a file of requests.
@@ -381,10 +374,7 @@ mod tests {
     #[test]
     fn a_request_is_one_line_even_where_a_tool_is_defined_over_several() {
         let laid_out = "{\"type\": \"function\",\r\n \"function\": {\"name\": \"a\", \"description\": \"x\\ny\"}}";
-        let tool = ToolSchema {
-            name: "a".into(),
-            definition: JsonText::parse(laid_out).unwrap(),
-        };
+        let tool = ToolSchema { name: "a".into(), definition: JsonText::parse(laid_out).unwrap() };
         let request = Request {
             tools: Some([tool].into()),
             ..Request::of_text(Purpose::Probe, Task::Answer, "Which port?", Tokens(9))

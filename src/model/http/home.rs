@@ -73,10 +73,7 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
         serde_json::from_slice(&said).ok()
     };
     let listed = ask("/v1/models", None).await?;
-    let mut of = ServerFacts {
-        models: names(&listed["data"], "id"),
-        ..ServerFacts::default()
-    };
+    let mut of = ServerFacts { models: names(&listed["data"], "id"), ..ServerFacts::default() };
     let model = model.or(of.models.first().map(String::as_str));
     let entry = entry(&listed["data"], "id", model);
     // vLLM and SGLang.
@@ -157,10 +154,7 @@ impl Live {
             Err(CallFailure::Overflow) => (small, counted),
             large => large?,
         };
-        Ok(ServerTiming {
-            counted,
-            ..ServerTiming::fitted(small, large)
-        })
+        Ok(ServerTiming { counted, ..ServerTiming::fitted(small, large) })
     }
 
     /// Times a new prompt of about so many tokens, and says how many the server counts for each of ours.
@@ -193,10 +187,7 @@ impl Live {
     fn time(&self, text: &str, question: &str, most: Tokens) -> Result<CallTime, CallFailure> {
         let text = format!("{text}\n\n{question}");
         let request = Request::of_text(Purpose::Probe, Task::Answer, text, most);
-        let dialect = Dialect {
-            thinking: Tokens::ZERO,
-            ..self.dialect.clone()
-        };
+        let dialect = Dialect { thinking: Tokens::ZERO, ..self.dialect.clone() };
         let sent = attempt::send(&self.wire, &dialect, &request);
         let (reply, time) = self.engine.0.block_on(sent);
         reply.answer.map(|_| time)

@@ -104,15 +104,11 @@ impl Pacer {
     /// Begins with as many at once as are allowed.
     pub fn new(setting: PaceSetting) -> Self {
         let limit = setting.at_once.max(1) as f64;
-        let slots = setting
-            .slots
-            .map(|slots| Semaphore::new(slots.clamp(1, Semaphore::MAX_PERMITS)));
+        let slots =
+            setting.slots.map(|slots| Semaphore::new(slots.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
             setting,
-            state: Mutex::new(State {
-                limit,
-                ..State::default()
-            }),
+            state: Mutex::new(State { limit, ..State::default() }),
             changed: Notify::new(),
             slots,
         }
@@ -154,10 +150,7 @@ impl Pacer {
             let changed = self.changed.notified();
             match self.try_enter() {
                 Ok(round) => {
-                    return Pass {
-                        pacer: self.clone(),
-                        round,
-                    };
+                    return Pass { pacer: self.clone(), round };
                 }
                 Err(Some(wait)) => drop(tokio::time::timeout(wait, changed).await),
                 Err(None) => changed.await,
@@ -261,19 +254,13 @@ mod tests {
     use super::*;
 
     fn pacer(at_once: usize) -> Arc<Pacer> {
-        Arc::new(Pacer::new(PaceSetting {
-            at_once,
-            ..PaceSetting::default()
-        }))
+        Arc::new(Pacer::new(PaceSetting { at_once, ..PaceSetting::default() }))
     }
 
     /// Lets one through that must be let through.
     fn enter(pacer: &Arc<Pacer>) -> Pass {
         let round = pacer.try_enter().unwrap();
-        Pass {
-            pacer: pacer.clone(),
-            round,
-        }
+        Pass { pacer: pacer.clone(), round }
     }
 
     #[test]
@@ -286,19 +273,11 @@ mod tests {
             let after = pass.failed(Retry::Limited(None), 1, place);
             assert!(after.is_some());
         }
-        assert!(
-            (pacer.state().limit - 6.0).abs() < 1e-9,
-            "{}",
-            pacer.state().limit
-        );
+        assert!((pacer.state().limit - 6.0).abs() < 1e-9, "{}", pacer.state().limit);
         for _ in 0..6 {
             enter(&pacer).answered();
         }
-        assert!(
-            pacer.state().limit > 6.9 && pacer.state().limit < 7.0,
-            "{}",
-            pacer.state().limit
-        );
+        assert!(pacer.state().limit > 6.9 && pacer.state().limit < 7.0, "{}", pacer.state().limit);
         for _ in 0..100 {
             enter(&pacer).answered();
         }
@@ -324,12 +303,8 @@ mod tests {
 
     #[test]
     fn a_server_on_this_machine_that_is_gone_is_given_up_sooner_and_once() {
-        let pacer_of = |slots| {
-            Arc::new(Pacer::new(PaceSetting {
-                slots,
-                ..PaceSetting::default()
-            }))
-        };
+        let pacer_of =
+            |slots| Arc::new(Pacer::new(PaceSetting { slots, ..PaceSetting::default() }));
         let attempts = |pacer: &Arc<Pacer>, retry| {
             let mut attempts = 1..;
             let place = ContentHash::of("a");

@@ -54,9 +54,8 @@ const HEADINGS: [(&[&str], &[InformationKind]); 6] = [
 /// A summary of `messages` with these sections, within `max_output` tokens.
 pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: Tokens) -> String {
     let lines = lines(messages);
-    let budget = usize::try_from(max_output.0)
-        .unwrap_or(usize::MAX)
-        .saturating_mul(CHARS_PER_TOKEN);
+    let budget =
+        usize::try_from(max_output.0).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN);
     let mut left = budget;
     let mut seen = HashSet::new();
     let mut out = String::new();
@@ -226,9 +225,7 @@ fn is_path(token: &str) -> bool {
     token.len() < 200
         && !token.contains("://")
         && token.contains('/')
-        && name
-            .split_once('.')
-            .is_some_and(|(stem, suffix)| !stem.is_empty() && !suffix.is_empty())
+        && name.split_once('.').is_some_and(|(stem, suffix)| !stem.is_empty() && !suffix.is_empty())
 }
 
 /// Calls `each` with every string value of the JSON: the role of its message, its key, and the
@@ -315,10 +312,7 @@ mod tests {
         let say = |role, text: &str| Arc::new(Message::text(role, text));
         vec![
             say(Role::User, "Hi.\nNever touch \"db/schema.sql\".\nThanks"),
-            say(
-                Role::Assistant,
-                "We decided on sqlite because it is small.\nwrote src/a.rs",
-            ),
+            say(Role::Assistant, "We decided on sqlite because it is small.\nwrote src/a.rs"),
             say(Role::User, "error: cannot open b"),
             say(Role::Assistant, "TODO: the tests"),
         ]
@@ -332,12 +326,8 @@ mod tests {
 
     #[test]
     fn lines_that_carry_something_come_under_their_heading() {
-        let titles = [
-            "Done so far",
-            "State of the work",
-            "Decisions and constraints",
-            "Next steps",
-        ];
+        let titles =
+            ["Done so far", "State of the work", "Decisions and constraints", "Next steps"];
         let sections = titles.map(str::to_owned);
         let expected = "## Done so far\n- wrote src/a.rs\n\
             ## State of the work\n- error: cannot open b\n\
@@ -355,10 +345,7 @@ mod tests {
     fn it_stays_within_its_limit_and_reads_json_that_ends_early() {
         for limit in [0, 1, 5, 10, 20, 40, 1_000] {
             let written = write(&wired("Go."), &[], Tokens(limit));
-            assert!(
-                written.chars().count() as u64 <= 4 * limit,
-                "{limit}: {written}"
-            );
+            assert!(written.chars().count() as u64 <= 4 * limit, "{limit}: {written}");
         }
         let whole = wired("Go.")[0].model_text()[0].to_string();
         for end in (0..whole.len()).filter(|end| whole.is_char_boundary(*end)) {

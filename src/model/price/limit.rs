@@ -122,38 +122,20 @@ mod tests {
             let limits = limits.iter().filter(|limit| limit.refuses(&request));
             limits.map(ToString::to_string).collect()
         };
-        let images = |images, longest_edge| RequestSize {
-            images,
-            longest_edge,
-            ..RequestSize::default()
-        };
+        let images =
+            |images, longest_edge| RequestSize { images, longest_edge, ..RequestSize::default() };
         // The window of the first model is 200,000, that of the second a million.
         let hundred = "at most 100 images in a request";
-        assert_eq!(
-            refused("anthropic", "claude-opus-4-5", images(100, 800)),
-            [""; 0]
-        );
-        assert_eq!(
-            refused("anthropic", "claude-opus-4-5", images(101, 800)),
-            [hundred]
-        );
-        assert_eq!(
-            refused("anthropic", "claude-opus-4-8", images(101, 800)),
-            [""; 0]
-        );
+        assert_eq!(refused("anthropic", "claude-opus-4-5", images(100, 800)), [""; 0]);
+        assert_eq!(refused("anthropic", "claude-opus-4-5", images(101, 800)), [hundred]);
+        assert_eq!(refused("anthropic", "claude-opus-4-8", images(101, 800)), [""; 0]);
         assert_eq!(
             refused("anthropic", "claude-opus-4-8", images(601, 800)),
             ["at most 600 images in a request"]
         );
         // No model of the name: the default window.
-        assert_eq!(
-            refused("anthropic", "somebody", images(101, 800)),
-            [hundred]
-        );
-        assert_eq!(
-            refused("anthropic", "claude-opus-4-5", images(20, 2_001)),
-            [""; 0]
-        );
+        assert_eq!(refused("anthropic", "somebody", images(101, 800)), [hundred]);
+        assert_eq!(refused("anthropic", "claude-opus-4-5", images(20, 2_001)), [""; 0]);
         assert_eq!(
             refused("anthropic", "claude-opus-4-5", images(21, 2_001)),
             ["at most 2000 pixels on an image's side, with more than 20 images"]
@@ -162,16 +144,10 @@ mod tests {
             refused("anthropic", "claude-opus-4-5", images(1, 8_001)),
             ["at most 8000 pixels on an image's side"]
         );
-        let large = RequestSize {
-            bytes: 60_000_000,
-            ..images(501, 100)
-        };
+        let large = RequestSize { bytes: 60_000_000, ..images(501, 100) };
         assert_eq!(
             refused("openai", "gpt-5-codex", large),
-            [
-                "at most 50000000 bytes in a request",
-                "at most 500 images in a request"
-            ]
+            ["at most 50000000 bytes in a request", "at most 500 images in a request"]
         );
     }
 

@@ -25,12 +25,8 @@ pub enum Senders {
 impl Client {
     /// Anthropic's recommendation for conversations: tools, system prompt and the last two messages of
     /// the user.
-    pub const RECOMMENDED: Self = Self {
-        marks_tools: true,
-        messages: 2,
-        senders: Senders::User,
-        forks: false,
-    };
+    pub const RECOMMENDED: Self =
+        Self { marks_tools: true, messages: 2, senders: Senders::User, forks: false };
 
     /// The product that wrote a recording of this format. Seen in requests of pi 0.73.1, opencode
     /// 1.18.33 and the OpenHands SDK 1.58.0. Their summary requests are short and separate, and Codex
@@ -46,10 +42,7 @@ impl Client {
             "pi" => newest(true, 1),
             "opencode" => newest(false, 2),
             "openhands" => newest(false, 1),
-            "claude-code" => Self {
-                forks: true,
-                ..Self::RECOMMENDED
-            },
+            "claude-code" => Self { forks: true, ..Self::RECOMMENDED },
             _ => Self::RECOMMENDED,
         }
     }

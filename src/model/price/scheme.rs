@@ -55,12 +55,7 @@ impl CacheScheme {
     pub fn none() -> Self {
         Self {
             name: "none".to_owned(),
-            rates: Rates {
-                write: None,
-                read: 1_000,
-                output: OUTPUT,
-                long_prompts: None,
-            },
+            rates: Rates { write: None, read: 1_000, output: OUTPUT, long_prompts: None },
             ..Self::default()
         }
     }
@@ -69,11 +64,7 @@ impl CacheScheme {
     pub fn rounded(&self, prefix: Tokens) -> Tokens {
         let step = self.step.0.max(1);
         let whole = Tokens(prefix.0 / step * step);
-        if whole < self.minimum {
-            Tokens::ZERO
-        } else {
-            whole
-        }
+        if whole < self.minimum { Tokens::ZERO } else { whole }
     }
 
     /// Reads a scheme from a price file or a scenario.
@@ -103,9 +94,7 @@ impl CacheScheme {
             rates,
             minimum: Tokens(reader.whole("minimum_tokens", 0, u64::MAX)?.unwrap_or(0)),
             step: Tokens(reader.whole("step_tokens", 1, u64::MAX)?.unwrap_or(1)),
-            breakpoints: reader
-                .whole("breakpoints", 1, 100)?
-                .map_or(BREAKPOINTS, small),
+            breakpoints: reader.whole("breakpoints", 1, 100)?.map_or(BREAKPOINTS, small),
             look_back: reader.whole("look_back_positions", 1, u64::MAX)?.map(small),
             ttl_seconds: reader.whole("ttl_seconds", 1, u64::MAX)?,
         };

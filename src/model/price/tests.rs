@@ -5,9 +5,7 @@ use super::*;
 #[track_caller]
 fn check(model: &str, usage: Usage, costs: Option<u64>) {
     let prices = Prices::built_in().unwrap();
-    let cost = prices
-        .of(model)
-        .and_then(|(_, price)| price.per_token.cost(&usage));
+    let cost = prices.of(model).and_then(|(_, price)| price.per_token.cost(&usage));
     assert_eq!(cost, costs.map(Usd), "{model}");
 }
 
@@ -32,9 +30,8 @@ fn another_model_costs_a_share_of_the_agents_where_both_are_known() {
     let prices = Prices::built_in().unwrap();
     let check = |agent: Option<&str>, named: &str, expected: Option<(u64, u64)>| {
         let input = agent.and_then(|agent| prices.of(agent)?.1.per_token.input);
-        let found = agent
-            .zip(input)
-            .and_then(|(agent, input)| prices.relative(agent, input, named));
+        let found =
+            agent.zip(input).and_then(|(agent, input)| prices.relative(agent, input, named));
         let found = found.map(|price| (price.input, price.output));
         assert_eq!(found, expected, "{agent:?} {named}");
     };
@@ -54,10 +51,8 @@ fn another_model_costs_a_share_of_the_agents_where_both_are_known() {
 fn the_whole_request_costs_more_above_the_longest_prompt_at_the_usual_price() {
     let prices = Prices::built_in().unwrap();
     let check = |model: &str, read: u64, costs: u64| {
-        let usage = Usage {
-            cache_read: Tokens(read),
-            ..Usage::uncached(Tokens(2_000), Tokens(100))
-        };
+        let usage =
+            Usage { cache_read: Tokens(read), ..Usage::uncached(Tokens(2_000), Tokens(100)) };
         let cost = prices.of(model).unwrap().1.per_token.cost_of_call(&usage);
         assert_eq!(cost, Some(Usd(costs)), "{model} {read}");
     };
@@ -70,30 +65,16 @@ fn the_whole_request_costs_more_above_the_longest_prompt_at_the_usual_price() {
     let long = 2 * 2_000 * 1_250 + 150 * 10_000;
     check("gemini-2.5-pro", 200_000, long + 2 * 200_000 * 125);
     // 0.1, 0.01 and 0.5; 100,000 tokens, and five times as much of each.
-    check(
-        "claude-haiku-5-5",
-        100_000,
-        5 * (2_000 * 100 + 100 * 500 + 100_000 * 10),
-    );
+    check("claude-haiku-5-5", 100_000, 5 * (2_000 * 100 + 100 * 500 + 100_000 * 10));
     // One price for every prompt.
-    check(
-        "claude-opus-4-6",
-        900_000,
-        2_000 * 5_000 + 100 * 25_000 + 900_000 * 500,
-    );
+    check("claude-opus-4-6", 900_000, 2_000 * 5_000 + 100 * 25_000 + 900_000 * 500);
 }
 
 #[test]
 fn a_class_without_a_price_makes_the_cost_unknown() {
-    let read = |read| Usage {
-        cache_read: Tokens(read),
-        ..Usage::uncached(Tokens(2), Tokens(0))
-    };
+    let read = |read| Usage { cache_read: Tokens(read), ..Usage::uncached(Tokens(2), Tokens(0)) };
     check("gpt-5-codex", read(8), Some(2 * 1_250 + 8 * 125));
-    let written = Usage {
-        cache_write_5m: Tokens(1),
-        ..read(8)
-    };
+    let written = Usage { cache_write_5m: Tokens(1), ..read(8) };
     check("gpt-5-codex", written, None);
 }
 
@@ -106,15 +87,9 @@ fn a_file_of_ones_own_goes_before_the_built_in_ones() {
     let prices = Prices::built_in().unwrap();
     let prices = prices.with_file("mine.toml", text).unwrap();
     let (list, price) = prices.of("gpt-5.5-2026-04-23").unwrap();
-    assert_eq!(
-        (&*list.file, price.per_token.input),
-        ("mine.toml", Some(Usd(4_000)))
-    );
+    assert_eq!((&*list.file, price.per_token.input), ("mine.toml", Some(Usd(4_000))));
     assert_eq!(prices.of("gpt-5.4").unwrap().0.date, "2026-11-29");
-    let usage = Usage {
-        cache_read: Tokens(10_000),
-        ..Usage::uncached(Tokens(2_000), Tokens(100))
-    };
+    let usage = Usage { cache_read: Tokens(10_000), ..Usage::uncached(Tokens(2_000), Tokens(100)) };
     let taken = price.latency.unwrap().milliseconds(1, &usage);
     // 0.5 s to start, 2 s for new input, 1 s for cached input, 2 s for the answer.
     assert!((taken - 5_500.0).abs() < 1e-9, "{taken}");
@@ -131,36 +106,18 @@ fn a_mistake_in_a_file_is_named_with_its_line() {
     assert!(says("input = 3").contains("this is no price file"));
     for date in ["1-2", "13-02", "02-30", "0102"] {
         let text = head.replace("01-02", date);
-        assert!(
-            says(&text).contains("line 4: `date` must be a day"),
-            "{date}"
-        );
+        assert!(says(&text).contains("line 4: `date` must be a day"), "{date}");
     }
     for (line, problem) in [
         (
             "retired = 'soon'",
             "line 8: `models.retired` must be a day such as `2026-11-21`, not `soon`",
         ),
-        (
-            "[[models]]\nnames = ['n', 'm']",
-            "line 8: model `m` is there twice",
-        ),
-        (
-            "inptu = 3",
-            "line 8: unknown key `models.inptu`, did you mean `input`?",
-        ),
-        (
-            "input = -1",
-            "line 8: `models.input` must be a number of at least 0",
-        ),
-        (
-            "windows = [2, 1]",
-            "line 8: `models.windows` must be a list of ascending numbers",
-        ),
-        (
-            "input = 0.0001",
-            "line 8: `models.input` must be a multiple of",
-        ),
+        ("[[models]]\nnames = ['n', 'm']", "line 8: model `m` is there twice"),
+        ("inptu = 3", "line 8: unknown key `models.inptu`, did you mean `input`?"),
+        ("input = -1", "line 8: `models.input` must be a number of at least 0"),
+        ("windows = [2, 1]", "line 8: `models.windows` must be a list of ascending numbers"),
+        ("input = 0.0001", "line 8: `models.input` must be a multiple of"),
     ] {
         let text = format!("{head}[[models]]\nnames = ['m']\n{line}\n");
         assert!(says(&text).contains(problem), "{}", says(&text));
@@ -180,10 +137,7 @@ fn a_small_model_that_is_gone_is_refused_and_another_one_named() {
         let found = error.as_ref().map(ToString::to_string);
         assert_eq!(found.as_deref(), expected, "{date} {fast}");
         let hint = error.and_then(|error| error.hint);
-        assert_eq!(
-            hint.is_some_and(|hint| hint.contains("`new`")),
-            expected.is_some()
-        );
+        assert_eq!(hint.is_some_and(|hint| hint.contains("`new`")), expected.is_some());
     };
     let gone = "`p.toml`: line 6: the model of `fast`, `old`, was retired on 2026-05-01, and these prices are of \
                 2026-05-01";
@@ -251,11 +205,8 @@ fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
                 };
                 if scheme.rates.write.is_some() {
                     let is_long = scheme.ttl_seconds == Some(3_600);
-                    let written = if is_long {
-                        &mut usage.cache_write_1h
-                    } else {
-                        &mut usage.cache_write_5m
-                    };
+                    let written =
+                        if is_long { &mut usage.cache_write_1h } else { &mut usage.cache_write_5m };
                     *written = Tokens(9_000);
                 }
                 let Some(dollars) = price.per_token.cost(&usage) else {
@@ -264,12 +215,7 @@ fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
                 let input = price.per_token.input.unwrap();
                 let tokens = scheme.rates.cost(&usage) as f64 / 1_000.0;
                 let ratio = tokens * input.0 as f64 / dollars.0 as f64;
-                assert!(
-                    (ratio - 1.0).abs() < 1e-2,
-                    "{:?} {}: {ratio}",
-                    price.names,
-                    scheme.name
-                );
+                assert!((ratio - 1.0).abs() < 1e-2, "{:?} {}: {ratio}", price.names, scheme.name);
                 seen += 1;
             }
         }
@@ -285,13 +231,8 @@ fn a_model_that_names_its_shortest_prefix_changes_the_schemes_of_its_provider() 
         schemes.map(|of| (of.name, of.minimum.0)).collect()
     };
     let named = |five, auto| {
-        [
-            ("none", 0),
-            ("anthropic-5m", five),
-            ("anthropic-1h", five),
-            ("auto-prefix", auto),
-        ]
-        .map(|(name, minimum)| (name.to_owned(), minimum))
+        [("none", 0), ("anthropic-5m", five), ("anthropic-1h", five), ("auto-prefix", auto)]
+            .map(|(name, minimum)| (name.to_owned(), minimum))
     };
     assert_eq!(minimum(None), named(1_024, 1_024));
     assert_eq!(minimum(Some("claude-opus-4-6")), named(4_096, 1_024));
@@ -333,11 +274,7 @@ fn the_fast_model_is_the_cheapest_of_its_file_that_is_not_retired() {
         let served = list.models.iter().filter(|price| list.serves(price));
         let priced = served.filter_map(|price| Some((price.per_token.cost(&usage)?, price)));
         let (_, cheapest) = priced.min_by_key(|(cost, _)| *cost).unwrap();
-        assert!(
-            cheapest.names.contains(fast),
-            "{fast}: {:?}",
-            cheapest.names
-        );
+        assert!(cheapest.names.contains(fast), "{fast}: {:?}", cheapest.names);
     }
 }
 
@@ -359,18 +296,10 @@ fn a_scheme_of_ones_own_goes_before_that_of_the_models_provider() {
     let read = |prices: &Prices, provider: &str, model: Option<&str>| {
         let schemes = prices.schemes(provider, model).into_iter();
         let found = schemes.filter(|it| it.name == "auto-prefix");
-        found
-            .map(|it| (it.rates.read, it.minimum.0))
-            .collect::<Vec<_>>()
+        found.map(|it| (it.rates.read, it.minimum.0)).collect::<Vec<_>>()
     };
-    assert_eq!(
-        read(&built_in, "anthropic", Some("gpt-5-codex")),
-        [(100, 1_024)]
-    );
-    assert_eq!(
-        read(&built_in, "anthropic", Some("gemini-2.5-pro")),
-        [(100, 2_048)]
-    );
+    assert_eq!(read(&built_in, "anthropic", Some("gpt-5-codex")), [(100, 1_024)]);
+    assert_eq!(read(&built_in, "anthropic", Some("gemini-2.5-pro")), [(100, 2_048)]);
     assert_eq!(read(&built_in, "gemini", None), [(100, 4_096)]);
     let prices = built_in.with_file("own.toml", own).unwrap();
     assert_eq!(read(&prices, "anthropic", Some("gpt-5-codex")), [(500, 0)]);

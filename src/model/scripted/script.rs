@@ -84,9 +84,7 @@ impl Rule {
         texts.extend(messages.map(|text| &**text));
         let question = texts.pop().unwrap_or_default();
         let has = |part: &String| texts.iter().any(|text| text.contains(part.as_str()));
-        self.asked
-            .as_ref()
-            .is_none_or(|part| question.contains(part))
+        self.asked.as_ref().is_none_or(|part| question.contains(part))
             && self.holds.as_ref().is_none_or(has)
             && self.alike.is_none_or(|share| likeness(question) >= share)
     }
@@ -156,14 +154,8 @@ text = "same"
             });
             answer.map(|response| response.text.to_string())
         };
-        assert_eq!(
-            ask(Purpose::Probe, "it is 48213", "which port?").unwrap(),
-            "48213"
-        );
-        assert_eq!(
-            ask(Purpose::Probe, "", "port 48213?").unwrap(),
-            "not in context"
-        );
+        assert_eq!(ask(Purpose::Probe, "it is 48213", "which port?").unwrap(), "48213");
+        assert_eq!(ask(Purpose::Probe, "", "port 48213?").unwrap(), "not in context");
         let judged = "<reference>\nuse tabs only\n</reference><answer>\nTabs, only.\n</answer>";
         assert_eq!(ask(Purpose::Judge, "", judged).unwrap(), "same");
         let other = "<reference>\nuse tabs only\n</reference><answer>\nspaces\n</answer>";

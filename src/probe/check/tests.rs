@@ -45,32 +45,16 @@ fn check(from: &str, to: &str, expected: &[(usize, &str, &str)]) {
     assert_eq!(found.len(), expected.len(), "{to}: {found:?}");
     for (mistake, (line, fact, problem)) in found.iter().zip(expected) {
         assert_eq!((mistake.line, &*mistake.fact), (*line, *fact), "{to}");
-        assert!(
-            mistake.problem.contains(problem),
-            "{to}: {}",
-            mistake.problem
-        );
+        assert!(mistake.problem.contains(problem), "{to}: {}", mistake.problem);
     }
 }
 
 #[test]
 fn every_mistake_names_its_line() {
     check("48213", "48213", &[]);
-    check(
-        "\"48213\"",
-        "\"48214\"",
-        &[(7, "recall-01", "no message of `evidence` holds `48214`")],
-    );
-    check(
-        "the gateway port?",
-        "48213?",
-        &[(7, "recall-01", "gives away")],
-    );
-    check(
-        "[0]",
-        "[7]",
-        &[(7, "recall-01", "message 7 is named, and the session has 2")],
-    );
+    check("\"48213\"", "\"48214\"", &[(7, "recall-01", "no message of `evidence` holds `48214`")]);
+    check("the gateway port?", "48213?", &[(7, "recall-01", "gives away")]);
+    check("[0]", "[7]", &[(7, "recall-01", "message 7 is named, and the session has 2")]);
     check(
         "[0]",
         "[]",
@@ -80,36 +64,12 @@ fn every_mistake_names_its_line() {
         ],
     );
     check("59999", "48213", &[(14, "decoy-01", "no decoy")]);
-    check(
-        "\"decoy-01\"",
-        "\"recall-01\"",
-        &[(14, "recall-01", "another fact has the same id")],
-    );
-    check(
-        "\"decoy-01\"",
-        "\"Decoy 1\"",
-        &[(14, "Decoy 1", "an id is made of")],
-    );
-    check(
-        "\"session\": \"s\"",
-        "\"session\": \"t\"",
-        &[(1, "", "about session `t`")],
-    );
-    check(
-        "\"evidence\": [0],",
-        "\"evidence\": [0]",
-        &[(11, "", "expected `,` or `}`")],
-    );
-    check(
-        "\"kind\": \"recall\"",
-        "\"kind\": \"remember\"",
-        &[(8, "", "unknown variant")],
-    );
-    check(
-        "\"version\": 1",
-        "\"version\": 9",
-        &[(1, "", "newer than this build")],
-    );
+    check("\"decoy-01\"", "\"recall-01\"", &[(14, "recall-01", "another fact has the same id")]);
+    check("\"decoy-01\"", "\"Decoy 1\"", &[(14, "Decoy 1", "an id is made of")]);
+    check("\"session\": \"s\"", "\"session\": \"t\"", &[(1, "", "about session `t`")]);
+    check("\"evidence\": [0],", "\"evidence\": [0]", &[(11, "", "expected `,` or `}`")]);
+    check("\"kind\": \"recall\"", "\"kind\": \"remember\"", &[(8, "", "unknown variant")]);
+    check("\"version\": 1", "\"version\": 9", &[(1, "", "newer than this build")]);
 }
 
 #[test]
@@ -130,10 +90,8 @@ fn known_answers_say_whether_they_hold_at_the_end() {
     };
     let check = |given: serde_json::Value, expected: &[(&str, bool)]| {
         let known = known(&fact(given));
-        let known: Vec<(&str, bool)> = known
-            .iter()
-            .map(|(value, holds)| (&**value, *holds))
-            .collect();
+        let known: Vec<(&str, bool)> =
+            known.iter().map(|(value, holds)| (&**value, *holds)).collect();
         assert_eq!(known, expected);
     };
     check(
@@ -144,12 +102,6 @@ fn known_answers_say_whether_they_hold_at_the_end() {
         serde_json::json!({"kind": "continuation", "plan": "p", "items": [{"item": "a", "done": 3}, {"item": "b"}]}),
         &[("a", false), ("b", true)],
     );
-    check(
-        serde_json::json!({"kind": "open", "answer": "in May"}),
-        &[("in May", true)],
-    );
-    check(
-        serde_json::json!({"kind": "decoy", "key": "k", "value": "v"}),
-        &[],
-    );
+    check(serde_json::json!({"kind": "open", "answer": "in May"}), &[("in May", true)]);
+    check(serde_json::json!({"kind": "decoy", "key": "k", "value": "v"}), &[]);
 }

@@ -174,16 +174,10 @@ fn borne_out(session: &Session, proposed: &ProposedDecision) -> Result<usize, Dr
     let Some(at) = first.filter(|_| !holding.any(|holds| holds)) else {
         return Err(DropReason::QuoteNotFound);
     };
-    let [quoted, question, choice, reason] = [
-        quote,
-        &proposed.question,
-        &proposed.choice,
-        &proposed.reason,
-    ]
-    .map(|text| text.trim().to_lowercase());
-    if [&choice, &reason]
-        .iter()
-        .any(|part| part.is_empty() || !quoted.contains(part.as_str()))
+    let [quoted, question, choice, reason] =
+        [quote, &proposed.question, &proposed.choice, &proposed.reason]
+            .map(|text| text.trim().to_lowercase());
+    if [&choice, &reason].iter().any(|part| part.is_empty() || !quoted.contains(part.as_str()))
         || content_word_recall(&proposed.key, quote) < BOUND
     {
         return Err(DropReason::NotInQuote);
@@ -229,8 +223,5 @@ pub fn arms(session: &Session, fact: &PlantedFact) -> [Vec<Arc<Message>>; 2] {
     let evidence = fact.evidence.iter();
     let texts = evidence.flat_map(|at| said(session.message(*at)));
     let texts: Vec<&str> = texts.collect();
-    [
-        vec![Arc::new(Message::text(Role::User, texts.join("\n\n")))],
-        Vec::new(),
-    ]
+    [vec![Arc::new(Message::text(Role::User, texts.join("\n\n")))], Vec::new()]
 }

@@ -124,10 +124,7 @@ mod tests {
                 "Mend it.<system-reminder>Do not say so.</system-reminder> Now.",
                 &["Mend it.", " Now."],
             ),
-            (
-                "<permissions instructions>Never ask.</permissions instructions>",
-                &[],
-            ),
+            ("<permissions instructions>Never ask.</permissions instructions>", &[]),
             ("<skill>\n<name>a</name>\nAlways.\n</skill>", &[]),
             (
                 "<user_query>Mend it.</user_query><additional_data>x</additional_data>",

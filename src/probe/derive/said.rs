@@ -107,10 +107,9 @@ pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
         is_own && is_named && known.insert(rule.key())
     });
     let asked = rules.iter().filter_map(|rule| asked(rule, None));
-    let numbered = asked.enumerate().map(|(at, fact)| PlantedFact {
-        id: format!("rule-{:03}", at + 1),
-        ..fact
-    });
+    let numbered = asked
+        .enumerate()
+        .map(|(at, fact)| PlantedFact { id: format!("rule-{:03}", at + 1), ..fact });
     numbered.collect()
 }
 
@@ -145,11 +144,8 @@ fn asked(rule: &Rule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     if word_count(&topic) == words.len() || topic.is_empty() {
         return None;
     }
-    let fact = Fact::Constraint {
-        topic,
-        statement: rule.sentence.to_owned(),
-        form: RuleForm::Open,
-    };
+    let fact =
+        Fact::Constraint { topic, statement: rule.sentence.to_owned(), form: RuleForm::Open };
     Some(PlantedFact {
         until: used,
         importance: Importance::High,
@@ -207,9 +203,7 @@ fn typed_rules(session: &Session) -> Vec<Rule<'_>> {
     let mut texts = typed(session);
     texts.retain(|(_, text)| text.chars().count() <= TYPED_CHARS && known.insert(*text));
     let typed = texts.into_iter();
-    typed
-        .flat_map(|(message, text)| rules_in(text, message, true))
-        .collect()
+    typed.flat_map(|(message, text)| rules_in(text, message, true)).collect()
 }
 
 /// The rules in files of rules that the session shows: as the product puts them before the agent, or as a tool reads them.

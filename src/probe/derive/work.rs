@@ -21,10 +21,7 @@ const HANDLE_BYTES: usize = 3;
 
 /// Classes of values that cannot be guessed, each with at least 20 bits. The first that fits counts.
 static CLASSES: [(&str, Pattern); 4] = [
-    (
-        "id",
-        Pattern::new("^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$"),
-    ),
+    ("id", Pattern::new("^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")),
     ("number", Pattern::new("^[0-9]{7,}$")),
     ("hash", Pattern::new("^(?:[a-z0-9]+:)?[0-9a-f]{7,64}$")),
     ("code", Pattern::new("^[A-Z]{2,6}[-_]*[0-9]{4,}$")),
@@ -155,11 +152,7 @@ fn departure(session: &Session, (message, block): (usize, usize)) -> Option<usiz
             for piece in pieces {
                 match piece {
                     Recorded::Kept(range) => stays |= range.contains(&message),
-                    Recorded::Edited {
-                        message: at,
-                        block: of,
-                        ..
-                    } if *at == message => {
+                    Recorded::Edited { message: at, block: of, .. } if *at == message => {
                         if *of == block {
                             return true;
                         }
@@ -189,10 +182,7 @@ fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
             return None;
         }
         let question = format!("Which {class} did `{}` print?", command.trim());
-        let fact = Fact::Recall {
-            key: String::new(),
-            value: value.to_owned(),
-        };
+        let fact = Fact::Recall { key: String::new(), value: value.to_owned() };
         Some(PlantedFact {
             until: Some(call.asked),
             ..proposal(question, vec![before.answered.0], fact)
@@ -205,10 +195,7 @@ fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
 /// calls name them by.
 fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
     let mut uses: BTreeMap<String, Vec<&Call<'_>>> = BTreeMap::new();
-    for call in calls
-        .iter()
-        .filter(|call| call.tool.class == ToolClass::Shell)
-    {
+    for call in calls.iter().filter(|call| call.tool.class == ToolClass::Shell) {
         for id in call.ids().filter(|id| id.len() >= HANDLE_BYTES) {
             uses.entry(id).or_default().push(call);
         }
@@ -233,11 +220,7 @@ fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
             let running = started + 1..=ended.unwrap_or(usize::MAX);
             let mut compactions = session.compactions().iter();
             if compactions.any(|compaction| running.contains(&compaction.at)) {
-                handles.push(Handle {
-                    name: token.to_owned(),
-                    started,
-                    ended,
-                });
+                handles.push(Handle { name: token.to_owned(), started, ended });
             }
         }
     }
@@ -298,19 +281,12 @@ fn plan(session: &Session) -> Option<PlantedFact> {
     let items: Vec<PlanItem> = tasks(last)
         // A cancelled item is neither done nor open.
         .filter(|(_, state)| !matches!(*state, "cancelled" | "canceled" | "deleted"))
-        .map(|(item, _)| PlanItem {
-            item: item.to_owned(),
-            done: done.get(item).copied(),
-        })
+        .map(|(item, _)| PlanItem { item: item.to_owned(), done: done.get(item).copied() })
         .collect();
     if items.len() < 2 || items.iter().all(|item| item.done.is_some()) {
         return None;
     }
     let plan = "the task list".to_owned();
     let question = "Which items of the task list are not done yet?";
-    Some(proposal(
-        question,
-        evidence,
-        Fact::Continuation { plan, items },
-    ))
+    Some(proposal(question, evidence, Fact::Continuation { plan, items }))
 }

@@ -11,9 +11,7 @@ use crate::script::is_unspaced;
 const AMOUNT_WORDS: usize = 4;
 
 /// Signs that change what the value beside them claims.
-const SIGNS: &[&str] = &[
-    "!=", "<", "<=", ">", ">=", "?", "~", "±", "≈", "≠", "✖", "✗", "✘", "❌",
-];
+const SIGNS: &[&str] = &["!=", "<", "<=", ">", ">=", "?", "~", "±", "≈", "≠", "✖", "✗", "✘", "❌"];
 
 /// The words of a text as they are compared, and the [`SIGNS`] among them.
 pub(crate) fn words(text: &str) -> Vec<String> {

@@ -31,9 +31,7 @@ impl Gold<'_> {
         let gold = self.wanted.len();
         let common = self.wanted.intersection(answered).count();
         let others = answered.difference(&self.wanted);
-        let extra = others
-            .filter(|entry| !self.optional.contains(*entry))
-            .count();
+        let extra = others.filter(|entry| !self.optional.contains(*entry)).count();
         let old = answered.intersection(self.ever).count() > common;
         let score = 2.0 * common as f64 / (gold + common + extra).max(1) as f64;
         let outcome = match common {

@@ -7,9 +7,7 @@ use crate::session::ground_truth::{
     ArtifactVerb, Importance, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
 };
 
-const NEEDS_JUDGE: Verdict = Verdict::Unscored {
-    reason: Unscored::NeedsJudge,
-};
+const NEEDS_JUDGE: Verdict = Verdict::Unscored { reason: Unscored::NeedsJudge };
 
 fn probe(id: &str, fact: Fact) -> Probe {
     Probe {
@@ -27,11 +25,7 @@ fn revision((value, message): (&str, usize)) -> Revision {
 }
 
 fn file(path: &str, message: usize) -> TouchedFile {
-    TouchedFile {
-        path: path.to_owned(),
-        message,
-        until: None,
-    }
+    TouchedFile { path: path.to_owned(), message, until: None }
 }
 
 fn item(item: &str, done: Option<usize>) -> PlanItem {
@@ -40,17 +34,12 @@ fn item(item: &str, done: Option<usize>) -> PlanItem {
 }
 
 fn other(value: &str) -> KeyValue {
-    KeyValue {
-        key: "other".to_owned(),
-        value: value.to_owned(),
-    }
+    KeyValue { key: "other".to_owned(), value: value.to_owned() }
 }
 
 fn probes() -> Vec<Probe> {
-    let value = |key: &str, value: &str| Fact::Recall {
-        key: key.to_owned(),
-        value: value.to_owned(),
-    };
+    let value =
+        |key: &str, value: &str| Fact::Recall { key: key.to_owned(), value: value.to_owned() };
     let statement = "Never touch the migrations folder on this branch.".to_owned();
     vec![
         probe("a", value("staging port", "48213")),
@@ -58,11 +47,7 @@ fn probes() -> Vec<Probe> {
         probe("c", value("log", "D:\\Logs\\Today")),
         probe(
             "d",
-            Fact::Constraint {
-                topic: "migrations".to_owned(),
-                statement,
-                form: RuleForm::Open,
-            },
+            Fact::Constraint { topic: "migrations".to_owned(), statement, form: RuleForm::Open },
         ),
         probe(
             "e",
@@ -164,9 +149,7 @@ fn probes() -> Vec<Probe> {
             Fact::Constraint {
                 topic: "velmor".to_owned(),
                 statement: "Leave velmor alone.".to_owned(),
-                form: RuleForm::Choice {
-                    foil: "Leave tharin alone.".to_owned(),
-                },
+                form: RuleForm::Choice { foil: "Leave tharin alone.".to_owned() },
             },
         ),
         probe(
@@ -186,22 +169,10 @@ fn probes() -> Vec<Probe> {
             Fact::Numeric {
                 key: "passed".to_owned(),
                 unit: "passed".to_owned(),
-                values: vec![
-                    Revision {
-                        unasked: true,
-                        ..revision(("4", 1))
-                    },
-                    revision(("38", 3)),
-                ],
+                values: vec![Revision { unasked: true, ..revision(("4", 1)) }, revision(("38", 3))],
             },
         ),
-        probe(
-            "f",
-            Fact::Decoy {
-                key: "cache port".to_owned(),
-                value: "59999".to_owned(),
-            },
-        ),
+        probe("f", Fact::Decoy { key: "cache port".to_owned(), value: "59999".to_owned() }),
     ]
 }
 
@@ -276,11 +247,7 @@ fn wrappers_are_taken_off_before_the_rules_look() {
         ("a", r#"{"answer": "48213"}"#, Right),
         ("a", "```json\n{\"answer\": \"48213\"}\n```", Right),
         ("a", "<answer>48213</answer>", Right),
-        (
-            "a",
-            "<answer>\n{\"final_answer\": \"48213\"}\n</answer>",
-            Right,
-        ),
+        ("a", "<answer>\n{\"final_answer\": \"48213\"}\n</answer>", Right),
         ("a", r"\boxed{48213}", Right),
         ("a", r"$\boxed{\text{48213}}$", Right),
         ("a", r"The answer is \boxed{48213}.", Right),
@@ -298,16 +265,8 @@ fn wrappers_are_taken_off_before_the_rules_look() {
         ("h", r#"{"answer": "7,351,044 cases"}"#, Right),
         ("e", "Final answer:\nsrc/a.rs\nb.rs", Right),
         ("e", "```\nsrc/a.rs\n```", Partial),
-        (
-            "q",
-            "Final answer: Read the parcel ledger. File this under WO-2.",
-            Right,
-        ),
-        (
-            "d",
-            "Answer: never touch the migrations folder on this branch",
-            Right,
-        ),
+        ("q", "Final answer: Read the parcel ledger. File this under WO-2.", Right),
+        ("d", "Answer: never touch the migrations folder on this branch", Right),
     ] {
         let found = said(id, answer).unwrap_or_else(|| panic!("{id}: {answer}: open"));
         assert_eq!(found.1, outcome, "{id}: {answer}");
@@ -323,10 +282,7 @@ fn wrappers_are_taken_off_before_the_rules_look() {
         ("a", "Sure! It's no longer 48213."),
         ("a", "48213\nSource text: it was 48214 before"),
         ("g", "Final answer: k-11, later k-22"),
-        (
-            "d",
-            "Never touch the migrations folder on this branch, but on Fridays you may.",
-        ),
+        ("d", "Never touch the migrations folder on this branch, but on Fridays you may."),
         ("d", "Answer: touch the migrations folder on this branch"),
         ("d", "You may touch the migrations folder on this branch."),
     ] {
@@ -346,12 +302,7 @@ fn a_list_has_a_score_where_every_entry_is_known() {
     open("e", "src/a.rs, b.rs, x.rs");
     open("e", "src/a.rs (new), b.rs");
     check("l", "1. write the guide\n2. drop the shim", 1.0, Right);
-    check(
-        "l",
-        "Wire the parser\nwrite the guide\ndrop the shim",
-        0.8,
-        Stale,
-    );
+    check("l", "Wire the parser\nwrite the guide\ndrop the shim", 0.8, Stale);
     check("l", "wire the parser", 0.0, Stale);
     check("l", "drop the shim", 2.0 / 3.0, Partial);
     open("l", "These are left:\nwrite the guide\ndrop the shim");
@@ -400,12 +351,7 @@ fn parts_and_pairs_are_confirmed_whole_or_not_at_all() {
     check("q", &format!("> {request}"), 1.0, Right);
     check("q", "Mend the parser. File this under WO-1.", 0.0, Stale);
     open("q", "to read the parcel ledger");
-    check(
-        "d",
-        "Never touch the migrations folder on this branch.",
-        1.0,
-        Right,
-    );
+    check("d", "Never touch the migrations folder on this branch.", 1.0, Right);
     open("d", "touch the migrations folder on this branch");
 }
 
@@ -414,15 +360,10 @@ fn what_a_person_asks_is_a_judges_unless_it_is_a_plain_abstention() {
     let verdict = |fact: Fact, answer: &str| Rules::new(&[]).verdict(&probe("t", fact), 9, answer);
     // An omission alone could be told by rule: a share of omissions is no share of answers.
     for answer in ["7 May 2023", "Not in context.", "In June, I think."] {
-        let fact = Fact::Open {
-            answer: "7 May 2023".to_owned(),
-        };
+        let fact = Fact::Open { answer: "7 May 2023".to_owned() };
         assert_eq!(verdict(fact, answer), NEEDS_JUDGE);
     }
-    let right = Verdict::Scored {
-        score: 1.0,
-        outcome: Outcome::Right,
-    };
+    let right = Verdict::Scored { score: 1.0, outcome: Outcome::Right };
     let untold = |answer: &str| verdict(Fact::Unanswerable, answer);
     assert_eq!(untold("Not in context."), right);
     for answer in ["The violin.", "She did not say which instrument."] {

@@ -34,11 +34,7 @@ pub struct Brief {
 impl Brief {
     /// A question and its answer, and nothing else.
     pub fn new(question: &str, reference: &str) -> Self {
-        Self {
-            question: question.to_owned(),
-            reference: reference.to_owned(),
-            ..Self::default()
-        }
+        Self { question: question.to_owned(), reference: reference.to_owned(), ..Self::default() }
     }
 
     /// Of a probe as it is asked before the message of this index, in a session with these probes.

@@ -46,11 +46,7 @@ impl KnownAnswer {
         let written = line.split('\t').map(|cell| cell.replace("\\n", "\n"));
         let cells: Vec<String> = written.collect();
         let [name, verdict, question, reference, older, answer] = cells.try_into().ok()?;
-        let reference = if reference.is_empty() {
-            NEVER_SAID
-        } else {
-            &reference
-        };
+        let reference = if reference.is_empty() { NEVER_SAID } else { &reference };
         Some(Self {
             name,
             brief: Brief {
@@ -123,11 +119,7 @@ mod tests {
             assert_eq!(fit_task(of(Wide, missed)), wide_alone, "{missed:?}");
             let unfit = of(Wide, [0, 5]);
             let narrow = expected.map(|_| Narrow);
-            assert_eq!(
-                fit_task(unfit.chain(of(Narrow, missed))),
-                narrow,
-                "{missed:?}"
-            );
+            assert_eq!(fit_task(unfit.chain(of(Narrow, missed))), narrow, "{missed:?}");
             // A judge that is fit for the wide task is asked that one, whatever else it met.
             let both = of(Narrow, missed).chain(of(Wide, [1, 1]));
             assert_eq!(fit_task(both), Some(Wide), "{missed:?}");

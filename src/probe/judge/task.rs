@@ -39,11 +39,7 @@ impl JudgeTask {
         let (rules, shown, question, max_output) = match self {
             Self::Wide => (RUBRIC, brief.shown(), String::new(), MAX_VERDICT),
             Self::Narrow => {
-                let question = if brief.is_never_said() {
-                    ABSTAINS
-                } else {
-                    GIVES
-                };
+                let question = if brief.is_never_said() { ABSTAINS } else { GIVES };
                 let shown = Brief::new(&brief.question, &brief.reference).shown();
                 (NARROW, shown, format!("\n\n{question}"), MAX_NARROW)
             }

@@ -20,10 +20,7 @@ fn probe() -> Probe {
     Probe {
         id: "probe-7731".into(),
         question: "Which port does the staging gateway use?".into(),
-        fact: Fact::Recall {
-            key: "staging gateway port".into(),
-            value: "48213".into(),
-        },
+        fact: Fact::Recall { key: "staging gateway port".into(), value: "48213".into() },
         evidence: vec![0],
         until: None,
         importance: Importance::Normal,
@@ -33,41 +30,22 @@ fn probe() -> Probe {
 fn check(reply: Answer, expected: Verdict) {
     let model = Scripted::new().answers([reply]);
     let probe = probe();
-    let verdict = drive(
-        Judge::default().grade(&probe, 1, "48213"),
-        &mut Direct(&model),
-    );
+    let verdict = drive(Judge::default().grade(&probe, 1, "48213"), &mut Direct(&model));
     assert_eq!(verdict, expected);
 }
 
 #[test]
 fn a_refusal_a_failure_and_what_cannot_be_read_are_no_verdict() {
-    let right = Verdict::Scored {
-        score: 1.0,
-        outcome: Outcome::Right,
-    };
-    let wrong = Verdict::Scored {
-        score: 0.0,
-        outcome: Outcome::Wrong,
-    };
-    let unparsable = Verdict::Unscored {
-        reason: Unscored::Unparsable,
-    };
-    let failed = Verdict::Unscored {
-        reason: Unscored::JudgeFailed,
-    };
+    let right = Verdict::Scored { score: 1.0, outcome: Outcome::Right };
+    let wrong = Verdict::Scored { score: 0.0, outcome: Outcome::Wrong };
+    let unparsable = Verdict::Unscored { reason: Unscored::Unparsable };
+    let failed = Verdict::Unscored { reason: Unscored::JudgeFailed };
     check(Ok(response("{\"verdict\": \"correct\"}")), right);
-    check(
-        Ok(response("```json\n{\"verdict\":\"incorrect\"}\n```")),
-        wrong,
-    );
+    check(Ok(response("```json\n{\"verdict\":\"incorrect\"}\n```")), wrong);
     check(Ok(response("VERDICT: mostly correct")), unparsable);
     check(Ok(response("")), unparsable);
     check(Err(CallFailure::Timeout), failed);
-    let refused = Response {
-        stop: Stop::Refusal,
-        ..response("VERDICT: correct")
-    };
+    let refused = Response { stop: Stop::Refusal, ..response("VERDICT: correct") };
     check(Ok(refused), failed);
 }
 
@@ -96,10 +74,7 @@ fn the_judge_is_blind_and_answers_cannot_speak_to_it() {
     let text = request.messages[0].model_text()[0].to_string();
     assert_eq!(text.matches("</answer>").count(), 1);
     // Question, form, reference and answer are opened and closed, and nothing else is.
-    assert_eq!(
-        (text.matches('<').count(), text.matches('>').count()),
-        (8, 8)
-    );
+    assert_eq!((text.matches('<').count(), text.matches('>').count()), (8, 8));
     assert!(!text.contains("VERDICT"));
     assert!(!text.contains("probe-7731"));
     assert!(text.contains("48213"));
@@ -160,30 +135,20 @@ fn the_narrow_task_is_another_prompt_that_asks_for_yes_or_no_and_sends_less() {
 fn a_question_joins_the_last_user_message() {
     let user = Arc::new(Message::text(Role::User, "go on"));
     let assistant = Arc::new(Message::text(Role::Assistant, "done"));
-    let asked = questions(
-        None,
-        &[assistant.clone(), user.clone()],
-        &probe(),
-        Asking::default(),
-    )
-    .remove(0)
-    .messages;
+    let asked = questions(None, &[assistant.clone(), user.clone()], &probe(), Asking::default())
+        .remove(0)
+        .messages;
     assert_eq!(asked.len(), 2);
     assert_eq!(asked[1].content().len(), 2);
     assert_eq!(&*asked[1].model_text()[0], "go on");
-    let asked = questions(None, &[user, assistant], &probe(), Asking::default())
-        .remove(0)
-        .messages;
+    let asked = questions(None, &[user, assistant], &probe(), Asking::default()).remove(0).messages;
     assert_eq!(asked.len(), 3);
     assert_eq!(asked[2].role(), Role::User);
     let text = &asked[2].model_text()[0];
     assert!(text.contains("Which port") && text.contains(NOT_IN_CONTEXT));
     assert!(!text.contains("48213") && !text.contains("probe-7731"));
 
-    let omits_escape = Asking {
-        omits_escape: true,
-        ..Asking::default()
-    };
+    let omits_escape = Asking { omits_escape: true, ..Asking::default() };
     let asked = &questions(None, &[], &probe(), omits_escape)[0].messages[0];
     let text = &asked.model_text()[0];
     assert!(text.contains("Which port") && !text.contains(NOT_IN_CONTEXT));
@@ -201,12 +166,8 @@ fn probe_to_reader_to_rules_to_judge() {
     let probe = probe();
     let rules = Rules::new(std::slice::from_ref(&probe));
     let context = [Arc::new(Message::text(Role::User, "hello"))];
-    let ask = || {
-        model
-            .respond(&questions(None, &context, &probe, Asking::default())[0])
-            .unwrap()
-            .text
-    };
+    let ask =
+        || model.respond(&questions(None, &context, &probe, Asking::default())[0]).unwrap().text;
     let outcome = |answer: &str| match rules.verdict(&probe, 1, answer) {
         Verdict::Scored { outcome, .. } => Some(outcome),
         Verdict::Unscored { .. } => None,
@@ -215,15 +176,6 @@ fn probe_to_reader_to_rules_to_judge() {
     assert_eq!(outcome(&ask()), Some(Outcome::Abstained));
     let spelled = ask();
     assert_eq!(outcome(&spelled), None);
-    let judged = drive(
-        Judge::default().grade(&probe, 1, &spelled),
-        &mut Direct(&model),
-    );
-    assert_eq!(
-        judged,
-        Verdict::Scored {
-            score: 1.0,
-            outcome: Outcome::Right
-        }
-    );
+    let judged = drive(Judge::default().grade(&probe, 1, &spelled), &mut Direct(&model));
+    assert_eq!(judged, Verdict::Scored { score: 1.0, outcome: Outcome::Right });
 }

@@ -27,10 +27,7 @@ pub enum Word {
 /// that is asked for.
 const WORDS: [(Word, &[&str]); 7] = [
     (Word::Right, &["right", "correct"]),
-    (
-        Word::Incomplete,
-        &["incomplete", "partial", "partially correct"],
-    ),
+    (Word::Incomplete, &["incomplete", "partial", "partially correct"]),
     (Word::Stale, &["stale", "outdated"]),
     (Word::Anothers, &["anothers", "another", "others", "other"]),
     (Word::Invented, &["invented", "made up"]),
@@ -135,26 +132,11 @@ mod tests {
         check(r#"{"reason": "same value", "verdict": "right"}"#, right);
         check("```json\n{\"verdict\":\"stale\"}\n```", Some(Word::Stale));
         check(r#"{"verdict": "Correct"}"#, right);
-        check(
-            r#"{"Verdict": "Another's", "confidence": 0.9}"#,
-            Some(Word::Anothers),
-        );
-        check(
-            "<think>\nstale? {\"verdict\": \"stale\"}\n</think>\n{\"verdict\":\"right\"}",
-            right,
-        );
-        check(
-            "The answer is fine.\n\n{\"verdict\": \"right\"}\nDone.",
-            right,
-        );
-        check(
-            r#"{"result": {"verdict": "invented"}}"#,
-            Some(Word::Invented),
-        );
-        check(
-            r#"{"reason": "says {\"verdict\": \"stale\"}", "verdict": "right"}"#,
-            right,
-        );
+        check(r#"{"Verdict": "Another's", "confidence": 0.9}"#, Some(Word::Anothers));
+        check("<think>\nstale? {\"verdict\": \"stale\"}\n</think>\n{\"verdict\":\"right\"}", right);
+        check("The answer is fine.\n\n{\"verdict\": \"right\"}\nDone.", right);
+        check(r#"{"result": {"verdict": "invented"}}"#, Some(Word::Invented));
+        check(r#"{"reason": "says {\"verdict\": \"stale\"}", "verdict": "right"}"#, right);
         check("correct", right);
         check("**Right.**", right);
         check("VERDICT: incorrect", Some(Word::Incorrect));
@@ -188,29 +170,15 @@ mod tests {
         let check = |reply: &str, expected: Option<Word>| {
             assert_eq!(Word::yes_or_no(reply), expected, "{reply}");
         };
-        for reply in [
-            "yes",
-            "**Yes.**",
-            "Yes, and no other.",
-            "{\"answer\": \"yes\"}",
-        ] {
+        for reply in ["yes", "**Yes.**", "Yes, and no other.", "{\"answer\": \"yes\"}"] {
             check(reply, Some(Word::Right));
         }
-        for reply in [
-            "No",
-            "no, it says 7",
-            "<think>yes?</think>\nNo.",
-            "The answer is: no",
-        ] {
+        for reply in ["No", "no, it says 7", "<think>yes?</think>\nNo.", "The answer is: no"] {
             check(reply, Some(Word::Incorrect));
         }
-        for reply in [
-            "",
-            "yes or no",
-            "No. Or yes?",
-            "{\"verdict\": \"right\"}",
-            "not yes, I think",
-        ] {
+        for reply in
+            ["", "yes or no", "No. Or yes?", "{\"verdict\": \"right\"}", "not yes, I think"]
+        {
             check(reply, None);
         }
     }
@@ -219,10 +187,8 @@ mod tests {
     fn the_schema_allows_the_words_that_are_asked_for_and_no_others() {
         let schema: Value = serde_json::from_str(crate::model::api::VERDICT_SCHEMA).unwrap();
         let allowed = schema["properties"]["verdict"]["enum"].as_array().unwrap();
-        let allowed: Vec<Option<Word>> = allowed
-            .iter()
-            .map(|word| Word::parse(word.as_str().unwrap()))
-            .collect();
+        let allowed: Vec<Option<Word>> =
+            allowed.iter().map(|word| Word::parse(word.as_str().unwrap())).collect();
         let asked: Vec<Option<Word>> = WORDS[..6].iter().map(|(word, _)| Some(*word)).collect();
         assert_eq!(allowed, asked);
         for word in schema["properties"]["verdict"]["enum"].as_array().unwrap() {

@@ -27,18 +27,11 @@ pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -
             grade: Some(Box::new(|answer| letters(statement, foil, answer.text))),
             ..rule
         },
-        RuleForm::Call {
-            task,
-            forbidden,
-            allowed,
-        } => {
+        RuleForm::Call { task, forbidden, allowed } => {
             let free = allowed.as_ref().map(|allowed| allowed.target.as_str());
             let right = match free {
                 Some(target) => {
-                    let right = [
-                        "to ask".to_owned(),
-                        format!("a call on {target} without asking"),
-                    ];
+                    let right = ["to ask".to_owned(), format!("a call on {target} without asking")];
                     let [first, then] = drawn(statement, right);
                     format!("Right is first {first}, and then {then}.")
                 }
@@ -103,11 +96,7 @@ fn is_a(answer: &str, a: &str, b: &str) -> Option<bool> {
 /// The forbidden call breaks the rule; every other one keeps it, as asking does.
 fn call(forbidden: &str, answer: &str) -> Option<Score> {
     let call = Call::read(answer)?;
-    Some(if call.names(forbidden) {
-        wrong(Outcome::Wrong)
-    } else {
-        RIGHT
-    })
+    Some(if call.names(forbidden) { wrong(Outcome::Wrong) } else { RIGHT })
 }
 
 /// Right is to ask about the protected object and to act on the free one: neither a reader that

@@ -3,10 +3,9 @@
 use super::prelude::*;
 
 pub(super) fn spec(items: &[PlanItem]) -> Spec<'_> {
-    let parts = items.iter().map(|item| Part {
-        until: item.done,
-        ..Part::new(Search::Item, "", &item.item)
-    });
+    let parts = items
+        .iter()
+        .map(|item| Part { until: item.done, ..Part::new(Search::Item, "", &item.item) });
     Spec {
         answers: Answers::Planned,
         grade: Some(Box::new(|answer| {
@@ -18,10 +17,6 @@ pub(super) fn spec(items: &[PlanItem]) -> Spec<'_> {
             };
             gold.grade(&normalised(listed(answer.text, &['\n'])))
         })),
-        ..Spec::new(
-            ProbeKind::Continuation,
-            AnswerFormat::Items,
-            parts.collect(),
-        )
+        ..Spec::new(ProbeKind::Continuation, AnswerFormat::Items, parts.collect())
     }
 }

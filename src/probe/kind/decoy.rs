@@ -3,11 +3,7 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, value: &'a str) -> Spec<'a> {
-    never_said(
-        ProbeKind::Decoy,
-        AnswerFormat::Value,
-        vec![Part::value(key, value)],
-    )
+    never_said(ProbeKind::Decoy, AnswerFormat::Value, vec![Part::value(key, value)])
 }
 
 /// Something that the conversation does not say.

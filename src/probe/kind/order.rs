@@ -22,18 +22,13 @@ fn grade(gold: &[&str], answer: &str) -> Option<Score> {
     let mut named: Vec<String> = listed(&lines, &['\n']).map(normalise).collect();
     named.retain(|name| !name.is_empty());
     let events = gold.iter().map(|event| normalise(event));
-    let present: Vec<usize> = events
-        .filter_map(|event| named.iter().position(|name| *name == event))
-        .collect();
+    let present: Vec<usize> =
+        events.filter_map(|event| named.iter().position(|name| *name == event)).collect();
     if present.is_empty() || present.len() != named.len() {
         return None;
     }
     let (_, score) = kendall(&present, gold.len());
-    Some(if score >= 1.0 {
-        RIGHT
-    } else {
-        (score, Outcome::Partial)
-    })
+    Some(if score >= 1.0 { RIGHT } else { (score, Outcome::Partial) })
 }
 
 /// The number in front of a line of a list.

@@ -4,8 +4,5 @@ use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, values: &'a [Revision]) -> Spec<'a> {
     let parts = Part::revisions(Search::Version, key, values);
-    Spec {
-        answers: Answers::Newest,
-        ..Spec::new(ProbeKind::Update, AnswerFormat::Value, parts)
-    }
+    Spec { answers: Answers::Newest, ..Spec::new(ProbeKind::Update, AnswerFormat::Value, parts) }
 }

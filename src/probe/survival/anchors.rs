@@ -10,9 +10,7 @@ use super::quantity::{CLOCK, decimal, moments, scale_of};
 use crate::script::is_unspaced;
 
 /// Characters that join the parts of an id, a path or a number.
-const JOINING: &[char] = &[
-    '-', '_', '.', '/', '\\', ':', ',', '@', '#', '\'', '\u{2019}',
-];
+const JOINING: &[char] = &['-', '_', '.', '/', '\\', ':', ',', '@', '#', '\'', '\u{2019}'];
 
 /// Before a number they make it another.
 const SIGNS: &[char] = &['^', '~', '≈', '±'];
@@ -41,14 +39,7 @@ pub(super) enum AnchorKind {
 
 impl Anchor {
     fn new(kind: AnchorKind, text: String) -> Self {
-        Self {
-            kind,
-            written: text.clone(),
-            text,
-            unit: None,
-            bound: None,
-            is_former: false,
-        }
+        Self { kind, written: text.clone(), text, unit: None, bound: None, is_former: false }
     }
 
     /// Whether it is a number of this unit.
@@ -145,11 +136,7 @@ impl Anchor {
 pub(super) fn anchors(text: &str) -> Vec<Anchor> {
     let moments = moments(text);
     let mut places = tokens(text);
-    places.retain(|place| {
-        !moments
-            .iter()
-            .any(|(whole, _)| whole.contains(&place.start))
-    });
+    places.retain(|place| !moments.iter().any(|(whole, _)| whole.contains(&place.start)));
     let mut found: Vec<Anchor> = Vec::new();
     let mut numbers: Vec<(usize, Range<usize>)> = Vec::new();
     let mut last: Option<Anchor> = None;
@@ -158,11 +145,7 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
         let counted = last.is_some_and(|last| last.counts(&text[place.clone()].to_lowercase()));
         let next = places.get(at + 1).map(|next| &text[next.clone()]);
         let read = Anchor::read(text, place, next).filter(|_| !counted);
-        if let Some(Anchor {
-            kind: AnchorKind::Number,
-            ..
-        }) = read
-        {
+        if let Some(Anchor { kind: AnchorKind::Number, .. }) = read {
             numbers.push((found.len(), place.clone()));
         }
         found.extend(read.clone());
@@ -176,9 +159,7 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
         });
     }
     for (own, place) in &numbers {
-        let like = numbers
-            .iter()
-            .filter(|(at, _)| found[*at].is_like(&found[*own]));
+        let like = numbers.iter().filter(|(at, _)| found[*at].is_like(&found[*own]));
         let like: Vec<Range<usize>> = like.map(|(_, place)| place.clone()).collect();
         let at = like.partition_point(|other| other.start < place.start);
         let standing = standing(text, &(0..text.len()), &like, at, false);
@@ -230,11 +211,7 @@ pub(super) fn exact(text: &str, tokens: &[Range<usize>]) -> Vec<String> {
 
 /// A token in the folder of a user, which is no other folder.
 fn rooted(text: &str, place: &Range<usize>) -> String {
-    let root = if text[..place.start].ends_with("~/") {
-        "~/"
-    } else {
-        ""
-    };
+    let root = if text[..place.start].ends_with("~/") { "~/" } else { "" };
     format!("{root}{}", canonical(&text[place.clone()]))
 }
 

@@ -106,11 +106,7 @@ impl<'t> Values<'t> {
             let owner = beside.find(|value| clauses.contains(&(**value, at.clause)));
             (word, owner.or_else(|| sides.next()).copied())
         });
-        Self {
-            text,
-            words: words.collect(),
-            places,
-        }
+        Self { text, words: words.collect(), places }
     }
 
     fn value(&self, at: usize) -> &str {

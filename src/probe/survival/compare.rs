@@ -52,11 +52,7 @@ impl Sentence {
         let is_left_out = denied && !denies && !self.has_force();
         let is_limit_else =
             denies != denied && (self.adds(Class::Limit, rule) || rule.adds(Class::Limit, self));
-        if is_left_out || is_limit_else {
-            Polarity::Unclear
-        } else {
-            Polarity::Opposite
-        }
+        if is_left_out || is_limit_else { Polarity::Unclear } else { Polarity::Opposite }
     }
 
     /// Its negations, without those of an amount (`no more than 5`), and without those of clauses about something else
@@ -76,10 +72,7 @@ impl Sentence {
         clauses.dedup_by(|one, other| one.is_none() && other.is_none());
         let count = clauses.len();
         clauses.dedup();
-        Negations {
-            count,
-            doubled: count - clauses.len(),
-        }
+        Negations { count, doubled: count - clauses.len() }
     }
 
     /// Whether a clause has one of these words, or says nothing by itself.
@@ -165,11 +158,7 @@ impl Sentence {
     /// Whether it has two anchors of one kind in another order than a rule.
     pub(super) fn reorders(&self, rule: &Self) -> bool {
         let mut places: Vec<(&Anchor, usize)> = Vec::new();
-        for known in rule
-            .anchors
-            .iter()
-            .filter(|own| own.kind != AnchorKind::Name)
-        {
+        for known in rule.anchors.iter().filter(|own| own.kind != AnchorKind::Name) {
             let place = self.anchors.iter().position(|own| own.is_same(known));
             places.extend(place.map(|place| (known, place)));
         }

@@ -221,11 +221,7 @@ impl Lists {
         }
         for (class, entry) in &self.unspaced {
             if class.is_cue() && text.contains(entry) {
-                found.push(Cue {
-                    class: *class,
-                    text: entry.clone(),
-                    at: None,
-                });
+                found.push(Cue { class: *class, text: entry.clone(), at: None });
             }
         }
         // "Needs no fewer than 2" revokes nothing.

@@ -78,8 +78,7 @@ fn takes_back(before: &str, sentence: &str) -> bool {
     let goes_on = quotation.ends_with(['"', '\u{201d}', '\'', '`'])
         && sentence.starts_with(char::is_lowercase);
     let mut revoking = cues.iter().filter(|cue| is_revoking(&cues, cue));
-    cues.iter()
-        .any(|cue| cue.class == Class::Inactive && cue.at == Some(0))
+    cues.iter().any(|cue| cue.class == Class::Inactive && cue.at == Some(0))
         || ((goes_on || refers(&words, &cues)) && revoking.any(|cue| cue.at < Some(HEADING_WORDS)))
 }
 

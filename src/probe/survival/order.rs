@@ -32,9 +32,8 @@ static NUMBERS: Pattern = Pattern::new(r"(?:^|\s)\(?\d{1,2}[.)]\s");
 
 /// How an item is ticked in a list, and how it is not.
 const TICKS: &[&str] = &["[x]", "[X]", "✓", "✔", "☑", "✅"];
-const NO_TICKS: &[&str] = &[
-    "[ ]", "[-]", "[~]", "[>]", "☐", "◻", "⬜", "🔲", "⏳", "🚧", "❌", "✗", "✘",
-];
+const NO_TICKS: &[&str] =
+    &["[ ]", "[-]", "[~]", "[>]", "☐", "◻", "⬜", "🔲", "⏳", "🚧", "❌", "✗", "✘"];
 
 /// The state of an item as its object names it.
 static STATE: Pattern = Pattern::new(
@@ -82,9 +81,7 @@ pub(super) fn standing(
     let others = (0..values.len()).filter(|at| value(*at) != value(own));
     let others: Vec<usize> = others.collect();
     let is_one_of = is_one_of || !others.is_empty();
-    let mut marks = others
-        .iter()
-        .map(|at| marked(text, sentence, values, *at, is_one_of));
+    let mut marks = others.iter().map(|at| marked(text, sentence, values, *at, is_one_of));
     match marked(text, sentence, values, own, is_one_of) {
         Standing::Plain if marks.clone().any(|mark| mark == Standing::Current) => Standing::Former,
         Standing::Plain if !others.is_empty() && marks.all(|mark| mark == Standing::Former) => {
@@ -168,9 +165,7 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
     let words = words_of(clause);
     let last = words.last();
     let is_front = last.is_some_and(|word| LISTS.has(&[Class::Stop], word));
-    let is_aside = text
-        .strip_suffix(clause)
-        .is_some_and(|text| text.ends_with('('));
+    let is_aside = text.strip_suffix(clause).is_some_and(|text| text.ends_with('('));
     let within = |class| match class {
         Class::Denied => 1 + usize::from(is_front),
         Class::FormerBefore if is_one_of => MARKED_WITHIN,
@@ -195,10 +190,7 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
 pub(super) fn is_struck(text: &str, at: usize) -> bool {
     let (around, place) = around(text, &(at..at));
     let line = line_around(around, &place);
-    let [before, behind] = [
-        &around[line.start..place.start],
-        &around[place.start..line.end],
-    ];
+    let [before, behind] = [&around[line.start..place.start], &around[place.start..line.end]];
     before.matches("~~").count() % 2 == 1 && behind.contains("~~")
 }
 
@@ -230,10 +222,9 @@ fn item_around(text: &str, line: &Range<usize>, own: &Range<usize>) -> [Range<us
     let before = marks.iter().rfind(|mark| **mark < own.start);
     let behind = marks.iter().find(|mark| **mark >= own.end);
     match (before, behind) {
-        (Some(start), end) if marks.len() > 1 => [
-            line.start..marks[0],
-            *start..end.copied().unwrap_or(line.end),
-        ],
+        (Some(start), end) if marks.len() > 1 => {
+            [line.start..marks[0], *start..end.copied().unwrap_or(line.end)]
+        }
         _ => [line.start..line.start, line.clone()],
     }
 }
@@ -349,9 +340,7 @@ mod tests {
             let places = ["111", "222"].map(|value| text.find(value).unwrap());
             let mut values = places.map(|start| start..start + 3);
             values.sort_by_key(|place| place.start);
-            let own = values
-                .iter()
-                .position(|place| text[place.clone()] == *value);
+            let own = values.iter().position(|place| text[place.clone()] == *value);
             let own = own.unwrap();
             let sentence = 0..text.len();
             match standing(text, &sentence, &values, own, false) {
@@ -380,22 +369,10 @@ mod tests {
             "111 was tried, but 222 is current",
             "der Port war früher 111 und ist jetzt 222",
         ] {
-            assert_eq!(
-                [holds(text, "111"), holds(text, "222")],
-                ["no", "yes"],
-                "{text}"
-            );
+            assert_eq!([holds(text, "111"), holds(text, "222")], ["no", "yes"], "{text}");
         }
-        for text in [
-            "port 111, 222",
-            "port 111, no proxy, and 222",
-            "port 111 or 222",
-        ] {
-            assert_eq!(
-                [holds(text, "111"), holds(text, "222")],
-                ["?", "?"],
-                "{text}"
-            );
+        for text in ["port 111, 222", "port 111, no proxy, and 222", "port 111 or 222"] {
+            assert_eq!([holds(text, "111"), holds(text, "222")], ["?", "?"], "{text}");
         }
     }
 
@@ -403,27 +380,12 @@ mod tests {
     fn an_item_has_the_state_of_its_object_line_or_section() {
         use ItemState::{Done, Open, Unclear};
         for (text, expected) in [
-            (
-                r#"[{"status":"done","task":"x"},{"status":"open","task":"wire it"}]"#,
-                Open,
-            ),
-            (
-                r#"[{"status":"open","task":"x"},{"status":"done","task":"wire it"}]"#,
-                Done,
-            ),
+            (r#"[{"status":"done","task":"x"},{"status":"open","task":"wire it"}]"#, Open),
+            (r#"[{"status":"open","task":"x"},{"status":"done","task":"wire it"}]"#, Done),
             (r#"{"task":"wire it","completed":false}"#, Open),
-            (
-                r#"[{"task":"wire it (a.rs)","status":"open"},{"task":"x","status":"done"}]"#,
-                Open,
-            ),
-            (
-                r#"{"status":"ok","plan":"- [x] wire it\n- [ ] port it"}"#,
-                Done,
-            ),
-            (
-                r##"{"state":"active","text":"# Done\n- wire it\n# Open"}"##,
-                Done,
-            ),
+            (r#"[{"task":"wire it (a.rs)","status":"open"},{"task":"x","status":"done"}]"#, Open),
+            (r#"{"status":"ok","plan":"- [x] wire it\n- [ ] port it"}"#, Done),
+            (r##"{"state":"active","text":"# Done\n- wire it\n# Open"}"##, Done),
             ("{\"text\":\"## Done\\n- a\\n**Left**\\n- wire it\"}", Open),
             ("- [x] wire it", Done),
             ("- [ ] wire it", Open),

@@ -141,11 +141,7 @@ fn time(text: &str, found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
 }
 
 fn exact(amount: String, unit: &str) -> Quantity {
-    Quantity {
-        number: amount.clone(),
-        amount,
-        unit: unit.to_owned(),
-    }
+    Quantity { number: amount.clone(), amount, unit: unit.to_owned() }
 }
 
 fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {

@@ -97,10 +97,7 @@ pub(crate) fn heads_rules(heading: &str) -> bool {
     let words = words_of(heading);
     let mut words = words.iter();
     words.any(|word| LISTS.has(&[Class::RuleHeading], word))
-        || LISTS.ends(
-            Class::RuleHeading,
-            heading.trim_end_matches([':', '：', '*']),
-        )
+        || LISTS.ends(Class::RuleHeading, heading.trim_end_matches([':', '：', '*']))
 }
 
 /// A sentence of a rule.
@@ -208,13 +205,7 @@ impl Part {
         }
         let anchors = sentence.anchors.iter();
         let begins = anchors.filter_map(|anchor| words_of(&anchor.written).into_iter().next());
-        Self {
-            begins: begins.collect(),
-            sentence,
-            content,
-            key,
-            keyed,
-        }
+        Self { begins: begins.collect(), sentence, content, key, keyed }
     }
 
     /// Whether a sentence of these words has half of the key; `None` where it has nothing of the key, or less than half
@@ -397,11 +388,7 @@ impl Sentence {
             }
         });
         let is_narrowed = self.goes_on(end) || self.is_narrowed(rule, &content);
-        let otherwise = if is_narrowed {
-            Match::Unsure
-        } else {
-            Match::Stated
-        };
+        let otherwise = if is_narrowed { Match::Unsure } else { Match::Stated };
         taken.max().unwrap_or(otherwise)
     }
 

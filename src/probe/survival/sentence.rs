@@ -120,9 +120,7 @@ impl Sentence {
 
     /// Whether the clause of the word at this place has words of this content, or a comma parts it from one that has.
     fn bears_on(&self, at: usize, content: &[String]) -> bool {
-        let start = self
-            .clauses
-            .partition_point(|other| *other < self.clauses[at]);
+        let start = self.clauses.partition_point(|other| *other < self.clauses[at]);
         self.concerns(self.clauses[at], content)
             || self.is_before(at, content)
             || (start > 0
@@ -132,9 +130,7 @@ impl Sentence {
 
     /// Whether it has none, and a comma parts it from the next one, which has.
     fn is_before(&self, at: usize, content: &[String]) -> bool {
-        let next = self
-            .clauses
-            .partition_point(|other| *other <= self.clauses[at]);
+        let next = self.clauses.partition_point(|other| *other <= self.clauses[at]);
         !self.concerns(self.clauses[at], content)
             && self.is_joined(next)
             && self.concerns(self.clauses[next], content)
@@ -142,9 +138,7 @@ impl Sentence {
 
     /// Whether its first clause is a few words that say nothing of this content, as the next one does: `On Fridays, …`.
     fn is_fronted(&self, content: &[String]) -> bool {
-        let next = self
-            .clauses
-            .partition_point(|other| *other == self.clauses[0]);
+        let next = self.clauses.partition_point(|other| *other == self.clauses[0]);
         next <= FRONT_WORDS && self.is_before(0, content)
     }
 
@@ -251,9 +245,7 @@ impl Sentence {
 }
 
 fn exact_words<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> BTreeSet<String> {
-    anchors
-        .flat_map(|anchor| words_of(&anchor.written))
-        .collect()
+    anchors.flat_map(|anchor| words_of(&anchor.written)).collect()
 }
 
 /// The first sign in a text that parts words: marks of emphasis and what joins words do not.
@@ -285,9 +277,7 @@ pub(super) fn begins_in(words: &[String], other: &str) -> bool {
 
 /// How many of these words are like one of those.
 pub(super) fn alike(words: &[String], others: &[String]) -> usize {
-    let found = words
-        .iter()
-        .filter(|word| others.iter().any(|other| is_alike(word, other)));
+    let found = words.iter().filter(|word| others.iter().any(|other| is_alike(word, other)));
     found.count()
 }
 
@@ -300,11 +290,7 @@ pub(super) fn is_alike(one: &str, other: &str) -> bool {
     if one == other {
         return true;
     }
-    let [short, long] = if one.len() < other.len() {
-        [one, other]
-    } else {
-        [other, one]
-    };
+    let [short, long] = if one.len() < other.len() { [one, other] } else { [other, one] };
     let ending = long.strip_prefix(short).map(str::len);
     let longest = match short.len() {
         ALIKE_LETTERS => LONGEST_ENDING,

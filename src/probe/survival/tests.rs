@@ -32,31 +32,16 @@ fn a_value_is_bound_by_half_of_its_key() {
     let far = "and so on ".repeat(20);
     let probes = [value("staging gateway port", "48213")];
     for (text, expected) in [
-        (
-            "the staging gateway listens on 48213".to_owned(),
-            &[(0, Bound)][..],
-        ),
+        ("the staging gateway listens on 48213".to_owned(), &[(0, Bound)][..]),
         ("48213".to_owned(), &[(0, Unbound)]),
         (format!("staging gateway\n{far}\n48213"), &[(0, Unbound)]),
         (format!("staging gateway {far} 48213"), &[(0, Bound)]),
         (format!("staging {far}\n48213"), &[(0, Unbound)]),
         ("gateway:\n  staging:\n    48213".to_owned(), &[(0, Bound)]),
-        (
-            format!(r#"{{"gateway": "staging", "x": ["{far}",{{}}],"n": 48213}}"#),
-            &[(0, Bound)],
-        ),
-        (
-            r#"{"text":"staging gateway:\n48213"}"#.to_owned(),
-            &[(0, Bound)],
-        ),
-        (
-            "staging gateway port 482134".to_owned(),
-            &[(0, Match::Changed)],
-        ),
-        (
-            format!("48213 {far}{far}\nstaging port 48213"),
-            &[(0, Bound)],
-        ),
+        (format!(r#"{{"gateway": "staging", "x": ["{far}",{{}}],"n": 48213}}"#), &[(0, Bound)]),
+        (r#"{"text":"staging gateway:\n48213"}"#.to_owned(), &[(0, Bound)]),
+        ("staging gateway port 482134".to_owned(), &[(0, Match::Changed)]),
+        (format!("48213 {far}{far}\nstaging port 48213"), &[(0, Bound)]),
     ] {
         check(&probes, &text, expected);
     }
@@ -98,24 +83,12 @@ fn a_value_that_is_denied_is_another() {
         ("gateway port != 48213", Changed),
         ("网关端口不再是48213，改为50117; gateway port", Changed),
         ("the gateway port 48213 was withdrawn", Changed),
-        (
-            "the gateway port was 48213 until Monday; it is 49001 now",
-            Changed,
-        ),
+        ("the gateway port was 48213 until Monday; it is 49001 now", Changed),
         ("the gateway port moved from 48213 to 48312", Changed),
-        (
-            "gateway port 48213 expired handle during the handshake",
-            Bound,
-        ),
-        (
-            "do not confuse it: the gateway port is 48213, not 48312",
-            Bound,
-        ),
+        ("gateway port 48213 expired handle during the handshake", Bound),
+        ("do not confuse it: the gateway port is 48213, not 48312", Bound),
         ("the gateway port must not exceed 48213", Bound),
-        (
-            "the gateway port is 48213. The old flag is no longer used.",
-            Bound,
-        ),
+        ("the gateway port is 48213. The old flag is no longer used.", Bound),
     ] {
         check(&[value("gateway port", "48213")], text, &[(0, expected)]);
     }
@@ -124,51 +97,18 @@ fn a_value_that_is_denied_is_another() {
 #[test]
 fn a_value_beside_the_key_of_another_one_is_another() {
     use Match::{Bound, Changed};
-    let probes = [
-        value("staging gateway port", "48213"),
-        value("user table limit", "777"),
-    ];
+    let probes = [value("staging gateway port", "48213"), value("user table limit", "777")];
     for (text, [port, limit]) in [
-        (
-            "staging gateway port 48213, user table limit 777",
-            [Bound, Bound],
-        ),
-        (
-            "the staging gateway port is 48213 and the user table limit is 777",
-            [Bound, Bound],
-        ),
-        (
-            "48213 is the staging gateway port and 777 the user table limit",
-            [Bound, Bound],
-        ),
-        (
-            "48213 (staging gateway port), 777 (user table limit)",
-            [Bound, Bound],
-        ),
-        (
-            r#"{"staging_gateway_port": 48213, "user_table_limit": 777}"#,
-            [Bound, Bound],
-        ),
-        (
-            "| staging gateway port | 48213 |\n| user table limit | 777 |",
-            [Bound, Bound],
-        ),
-        (
-            "staging gateway port 777, user table limit 48213",
-            [Changed, Changed],
-        ),
-        (
-            "the staging gateway port is 777 and the user table limit is 48213",
-            [Changed, Changed],
-        ),
-        (
-            r#"{"staging_gateway_port": 777, "user_table_limit": 48213}"#,
-            [Changed, Changed],
-        ),
-        (
-            "| staging gateway port | 777 |\n| user table limit | 48213 |",
-            [Changed, Changed],
-        ),
+        ("staging gateway port 48213, user table limit 777", [Bound, Bound]),
+        ("the staging gateway port is 48213 and the user table limit is 777", [Bound, Bound]),
+        ("48213 is the staging gateway port and 777 the user table limit", [Bound, Bound]),
+        ("48213 (staging gateway port), 777 (user table limit)", [Bound, Bound]),
+        (r#"{"staging_gateway_port": 48213, "user_table_limit": 777}"#, [Bound, Bound]),
+        ("| staging gateway port | 48213 |\n| user table limit | 777 |", [Bound, Bound]),
+        ("staging gateway port 777, user table limit 48213", [Changed, Changed]),
+        ("the staging gateway port is 777 and the user table limit is 48213", [Changed, Changed]),
+        (r#"{"staging_gateway_port": 777, "user_table_limit": 48213}"#, [Changed, Changed]),
+        ("| staging gateway port | 777 |\n| user table limit | 48213 |", [Changed, Changed]),
     ] {
         check(&probes, text, &[(0, port), (1, limit)]);
     }
@@ -178,87 +118,27 @@ fn a_value_beside_the_key_of_another_one_is_another() {
 fn a_value_is_kept_where_its_key_names_it_and_no_other_of_its_form() {
     use Match::{Bound, Changed, Unbound};
     for (key, own, text, expected) in [
-        (
-            "staging gateway port",
-            "48213",
-            "staging gateway port 48213, billing 51177",
-            Bound,
-        ),
-        (
-            "staging gateway port",
-            "48213",
-            "staging gateway port 51177, billing 48213",
-            Changed,
-        ),
+        ("staging gateway port", "48213", "staging gateway port 48213, billing 51177", Bound),
+        ("staging gateway port", "48213", "staging gateway port 51177, billing 48213", Changed),
         (
             "staging gateway port",
             "48213",
             "| gateway | port |\n|---|---|\n| staging gateway | 51177 |\n| billing gateway | 48213 |",
             Changed,
         ),
-        (
-            "staging gateway port",
-            "48213",
-            "Staging gateway port: 51177\nBilling: 48213",
-            Changed,
-        ),
-        (
-            "staging gateway port",
-            "48213",
-            "The staging gateway port is 51177.",
-            Changed,
-        ),
-        (
-            "staging gateway port",
-            "48213",
-            "The old staging gateway port 48213",
-            Unbound,
-        ),
-        (
-            "release codename",
-            "bison-086742",
-            "release codename: heron-113355",
-            Changed,
-        ),
+        ("staging gateway port", "48213", "Staging gateway port: 51177\nBilling: 48213", Changed),
+        ("staging gateway port", "48213", "The staging gateway port is 51177.", Changed),
+        ("staging gateway port", "48213", "The old staging gateway port 48213", Unbound),
+        ("release codename", "bison-086742", "release codename: heron-113355", Changed),
         ("request timeout", "40 ms", "request timeout: 0.04 s", Bound),
         ("request timeout", "40 ms", "request timeout: 40 s", Changed),
-        (
-            "parcel allowance",
-            "EUR 40",
-            "parcel allowance: 40 €",
-            Bound,
-        ),
-        (
-            "parcel allowance",
-            "EUR 40",
-            "parcel allowance: $40",
-            Changed,
-        ),
+        ("parcel allowance", "EUR 40", "parcel allowance: 40 €", Bound),
+        ("parcel allowance", "EUR 40", "parcel allowance: $40", Changed),
         ("nightly sync", "1.5 hours", "nightly sync: 1h30", Bound),
-        (
-            "on-call phone",
-            "+49 30 5557 0192",
-            "on-call phone: +493055570192",
-            Bound,
-        ),
-        (
-            "coupon code",
-            "SPRING-7741",
-            "coupon code: WINTER-2210, formerly SPRING-7741",
-            Changed,
-        ),
-        (
-            "coupon code",
-            "SPRING-7741",
-            "coupon code: SPRING-7741 (earlier: WINTER-2210)",
-            Bound,
-        ),
-        (
-            "puerto del servidor",
-            "48213",
-            "El puerto del servidor ya no es 48213.",
-            Changed,
-        ),
+        ("on-call phone", "+49 30 5557 0192", "on-call phone: +493055570192", Bound),
+        ("coupon code", "SPRING-7741", "coupon code: WINTER-2210, formerly SPRING-7741", Changed),
+        ("coupon code", "SPRING-7741", "coupon code: SPRING-7741 (earlier: WINTER-2210)", Bound),
+        ("puerto del servidor", "48213", "El puerto del servidor ya no es 48213.", Changed),
     ] {
         check(&[value(key, own)], text, &[(0, expected)]);
     }
@@ -293,22 +173,10 @@ fn a_fact_in_chinese_japanese_or_korean_is_bound_by_its_key() {
         ("预发布网关端口", "预发布网关端口是48213。", Bound),
         ("预发布网关端口", "端口48213用于预发布网关", Bound),
         ("预发布网关端口", "48213", Unbound),
-        (
-            "预发布网关端口",
-            &format!("预发布网关端口。\n{far}\n48213"),
-            Unbound,
-        ),
-        (
-            "ゲートウェイのポート",
-            "本番のゲートウェイのポートは48213です。",
-            Bound,
-        ),
+        ("预发布网关端口", &format!("预发布网关端口。\n{far}\n48213"), Unbound),
+        ("ゲートウェイのポート", "本番のゲートウェイのポートは48213です。", Bound),
         ("ゲートウェイのポート", "別の番号48213です。", Unbound),
-        (
-            "게이트웨이 포트",
-            "운영 게이트웨이의 포트는 48213입니다.",
-            Bound,
-        ),
+        ("게이트웨이 포트", "운영 게이트웨이의 포트는 48213입니다.", Bound),
         ("게이트웨이 포트", "다른 번호는 48213입니다.", Unbound),
     ] {
         check(&[value(key, "48213")], text, &[(0, expected)]);
@@ -317,26 +185,12 @@ fn a_fact_in_chinese_japanese_or_korean_is_bound_by_its_key() {
 
 #[test]
 fn each_path_of_a_list_is_looked_for() {
-    let file = |path: &str, message| TouchedFile {
-        path: path.to_owned(),
-        message,
-        until: None,
-    };
+    let file = |path: &str, message| TouchedFile { path: path.to_owned(), message, until: None };
     let files = vec![file("./src/a.rs", 1), file("src\\b.rs", 3)];
     let verb = ArtifactVerb::Created;
-    let probes = [
-        value("x", "1234567"),
-        probe(Fact::Artifact {
-            verb,
-            files,
-            optional: Vec::new(),
-        }),
-    ];
-    for text in [
-        "wrote src/b.rs",
-        r"wrote .\src\b.rs",
-        r#"{"path":"src\\b.rs"}"#,
-    ] {
+    let probes =
+        [value("x", "1234567"), probe(Fact::Artifact { verb, files, optional: Vec::new() })];
+    for text in ["wrote src/b.rs", r"wrote .\src\b.rs", r#"{"path":"src\\b.rs"}"#] {
         check(&probes, text, &[(2, Match::Bound)]);
     }
     check(&probes, r"wrote lib\src\b.rs", &[]);
@@ -350,11 +204,7 @@ fn a_rule_stands_where_it_was_said() {
     let rule = |statement: &str| {
         let (topic, statement) = ("deploys".to_owned(), statement.to_owned());
         let form = RuleForm::Open;
-        probe(Fact::Constraint {
-            topic,
-            statement,
-            form,
-        })
+        probe(Fact::Constraint { topic, statement, form })
     };
     let probes = [rule("No deploys on Friday, whatever happens.")];
     check(
@@ -373,11 +223,7 @@ fn a_rule_stands_where_it_was_said() {
 fn check_rule(topic: &str, rule: &str, cases: &[(&str, Option<MatchStrength>)]) {
     let (topic, statement) = (topic.to_owned(), rule.to_owned());
     let form = RuleForm::Open;
-    let survival = Survival::new(&[probe(Fact::Constraint {
-        topic,
-        statement,
-        form,
-    })]);
+    let survival = Survival::new(&[probe(Fact::Constraint { topic, statement, form })]);
     let survival = survival.unwrap();
     for (text, expected) in cases {
         let found = survival.find(&Arc::from(*text), WrittenBy::Compaction);
@@ -410,18 +256,9 @@ fn a_rule_is_kept_only_the_same_way_round() {
         "lynx merger",
         "The lynx merger must not be named to buyers unless they ask 3 times.",
         &[
-            (
-                "- The lynx merger must be named to buyers unless they ask 3 times.",
-                CHANGED,
-            ),
-            (
-                "- Never name the lynx merger to buyers unless they ask 3 times.",
-                KEPT,
-            ),
-            (
-                "- Never name the lynx merger to buyers, who ask 3 times.",
-                UNSURE,
-            ),
+            ("- The lynx merger must be named to buyers unless they ask 3 times.", CHANGED),
+            ("- Never name the lynx merger to buyers unless they ask 3 times.", KEPT),
+            ("- Never name the lynx merger to buyers, who ask 3 times.", UNSURE),
         ],
     );
     check_rule(
@@ -444,36 +281,21 @@ fn a_rule_is_kept_only_the_same_way_round() {
     check_rule(
         "credit checks",
         "Repeat credit checks within 3 days unless I say so.",
-        &[(
-            "Do not repeat credit checks within 3 days unless I say so.",
-            CHANGED,
-        )],
+        &[("Do not repeat credit checks within 3 days unless I say so.", CHANGED)],
     );
 }
 
 #[test]
 fn a_rule_in_another_order_or_of_another_thing_is_not_sure() {
     for (topic, rule, text) in [
-        (
-            "tabs",
-            "Use tabs, never blanks, in a.mk.",
-            "In a.mk: use blanks, never tabs.",
-        ),
-        (
-            "hours",
-            "Call only between 22:00 and 06:00.",
-            "Call only between 06:00 and 22:00.",
-        ),
+        ("tabs", "Use tabs, never blanks, in a.mk.", "In a.mk: use blanks, never tabs."),
+        ("hours", "Call only between 22:00 and 06:00.", "Call only between 06:00 and 22:00."),
         (
             "mails",
             "Mails to buyers must be signed by team-9.",
             "Mails to clients must be signed by team-9.",
         ),
-        (
-            "logs",
-            "Nobody may delete logs of host-12.",
-            "Nobody may read logs of host-12.",
-        ),
+        ("logs", "Nobody may delete logs of host-12.", "Nobody may read logs of host-12."),
         (
             "themes",
             "Use red for team-1 and blue for team-2.",
@@ -484,16 +306,8 @@ fn a_rule_in_another_order_or_of_another_thing_is_not_sure() {
             "Die Datei lager.csv darf nicht gelöscht werden.",
             "Die Datei lager.csv darf gelöscht werden.",
         ),
-        (
-            "",
-            "Нельзя удалять файл lager.csv.",
-            "Можно удалять файл lager.csv.",
-        ),
-        (
-            "lager.csv",
-            "lager.csv を削除しないでください。",
-            "lager.csv を削除してください。",
-        ),
+        ("", "Нельзя удалять файл lager.csv.", "Можно удалять файл lager.csv."),
+        ("lager.csv", "lager.csv を削除しないでください。", "lager.csv を削除してください。"),
     ] {
         check_rule(topic, rule, &[(text, UNSURE), (rule, KEPT)]);
     }
@@ -537,11 +351,7 @@ fn a_rule_stands_beside_another_and_until_it_is_taken_back() {
         "Never skip tests in apps/mobile until the release is out.",
         "Never skip tests in apps/mobile without a good reason.",
     ] {
-        check_rule(
-            "mobile tests",
-            rule,
-            &[(&text.replace("RULE", rule), CHANGED)],
-        );
+        check_rule("mobile tests", rule, &[(&text.replace("RULE", rule), CHANGED)]);
     }
     let denied = "It is not true that the user said: never skip tests in apps/mobile";
     check_rule("mobile tests", rule, &[(denied, UNSURE)]);

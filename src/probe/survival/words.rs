@@ -27,12 +27,7 @@ pub(crate) struct Position {
 /// and `\r` of JSON. A full stop ends a sentence only where no word goes on at once. A run of
 /// Chinese, Japanese or Korean is a word for each two neighbours.
 pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
-    let mut at = Position {
-        word: 0,
-        sentence: 0,
-        clause: 0,
-        start: 0,
-    };
+    let mut at = Position { word: 0, sentence: 0, clause: 0, start: 0 };
     let mut word = String::new();
     let mut next = 0;
     while let Some(c) = char_at(text, next) {
@@ -174,10 +169,7 @@ mod tests {
 
     #[test]
     fn words_are_runs_of_letters_and_digits() {
-        check(
-            "Don’t touch src/a.rs.",
-            &["dont0", "touch0", "src0", "a0", "rs0"],
-        );
+        check("Don’t touch src/a.rs.", &["dont0", "touch0", "src0", "a0", "rs0"]);
         check("One. Two!\nthree", &["one0", "two1", "three3"]);
         check(
             r#"{"x":"a\nport: 8"}"#,

@@ -46,10 +46,7 @@ impl Journal {
         let Some(mut finished) = CheckedLines::open(&path).map_err(unreadable(&path))? else {
             return Ok(cells);
         };
-        while let Some(cell) = finished
-            .read::<CellRecord>()
-            .map_err(lines::refused(&path))?
-        {
+        while let Some(cell) = finished.read::<CellRecord>().map_err(lines::refused(&path))? {
             if cell.kept_calls().any(|(name, ..)| is_missing(name)) {
                 cells.insert(cell.key());
             }

@@ -75,12 +75,7 @@ impl Lease {
                 }
             })
         };
-        Ok(Self {
-            path,
-            owner,
-            is_lost,
-            renewing: Some((held, renewing)),
-        })
+        Ok(Self { path, owner, is_lost, renewing: Some((held, renewing)) })
     }
 
     /// Whether another process took it, because it was not renewed in time.

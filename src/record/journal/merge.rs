@@ -211,11 +211,8 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     let division = one_division(&inputs)?;
     lines.extend(index(&inputs, inputs.len() - 1, &manifest)?);
     lines.sort_by_key(|line| line.session);
-    let mut joining = Joining {
-        present: vec![0; manifest.sessions.len()],
-        manifest: &manifest,
-        inputs: &inputs,
-    };
+    let mut joining =
+        Joining { present: vec![0; manifest.sessions.len()], manifest: &manifest, inputs: &inputs };
     // The cells come last: what is beside them belongs to them.
     join_lines(&inputs, out)?;
     let parts = inputs.iter().map(|one| (&*one.folder, one.shard.as_ref()));
@@ -235,10 +232,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     match division {
         // So that a later merge knows where the rest comes from.
         Some(part) if !merged.missing.is_empty() => {
-            journal.keep_shard(&Shard {
-                is_merged: true,
-                ..Shard::new(part, command(&inputs))
-            })?;
+            journal.keep_shard(&Shard { is_merged: true, ..Shard::new(part, command(&inputs)) })?;
         }
         _ => journal.forget_shard()?,
     }
@@ -350,18 +344,10 @@ fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>
             let known = places.get(&*key.session);
             let arm = (key.strategy.as_str(), key.repeat);
             let Some(session) = known.filter(|_| arms.contains(&arm)) else {
-                return Err(MergeError::StrayCell {
-                    cell: key,
-                    folder: input.folder.clone(),
-                });
+                return Err(MergeError::StrayCell { cell: key, folder: input.folder.clone() });
             };
             let length = lines.length();
-            found.push(Line {
-                session: *session,
-                input: number,
-                begin,
-                length,
-            });
+            found.push(Line { session: *session, input: number, begin, length });
             begin += length;
         }
         if !lines.bytes().is_empty() {

@@ -6,10 +6,7 @@ use crate::record::words::ModelKind;
 use crate::units::Tokens;
 
 pub(super) fn manifest(fingerprint: &str) -> Manifest {
-    let model = ModelEntry {
-        name: "offline".to_owned(),
-        kind: ModelKind::Deterministic,
-    };
+    let model = ModelEntry { name: "offline".to_owned(), kind: ModelKind::Deterministic };
     Manifest {
         format: FORMAT.to_owned(),
         version: FORMAT_VERSION,
@@ -63,10 +60,7 @@ fn a_torn_last_line_is_dropped_and_written_over() {
     journal.append(&cell("two")).unwrap();
     drop(journal);
     assert_eq!(fs::read(&path).unwrap(), whole);
-    assert_eq!(
-        Run::read(folder.path()).unwrap().cells,
-        [cell("one"), cell("two")]
-    );
+    assert_eq!(Run::read(folder.path()).unwrap().cells, [cell("one"), cell("two")]);
 }
 
 #[test]
@@ -162,32 +156,20 @@ fn another_run_a_second_process_and_damage_are_refused() {
     assert!(matches!(open("b"), Err(JournalError::AnotherRun { .. })));
     fs::write(folder.path().join(CELLS), "{}\n").unwrap();
     assert!(matches!(open("a"), Err(JournalError::BadLine(_, 1, _))));
-    assert_eq!(
-        fs::read_to_string(folder.path().join(CELLS)).unwrap(),
-        "{}\n"
-    );
+    assert_eq!(fs::read_to_string(folder.path().join(CELLS)).unwrap(), "{}\n");
     fs::remove_file(folder.path().join(CELLS)).unwrap();
     let path = folder.path().join(MANIFEST);
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, whole.replace("\"seed\": 1", "\"seed\": 3")).unwrap();
     let damaged = open("a").unwrap_err();
-    assert!(matches!(
-        damaged,
-        JournalError::Damaged(_, Damage::WrongChecksum)
-    ));
+    assert!(matches!(damaged, JournalError::Damaged(_, Damage::WrongChecksum)));
     let (content, _) = whole.rsplit_once(',').unwrap();
     fs::write(&path, format!("{content}}}")).unwrap();
     let unsigned = open("a").unwrap_err();
-    assert!(matches!(
-        unsigned,
-        JournalError::Damaged(_, Damage::NoChecksum)
-    ));
+    assert!(matches!(unsigned, JournalError::Damaged(_, Damage::NoChecksum)));
     assert!(unsigned.hint().unwrap().contains("--out"));
     let mut newer = content.replace("\"version\": 1", "\"version\": 99") + "}";
     checked::sign(&mut newer, DOCUMENT);
     fs::write(&path, newer).unwrap();
-    assert!(matches!(
-        open("a"),
-        Err(JournalError::Newer(_, Some(99), _))
-    ));
+    assert!(matches!(open("a"), Err(JournalError::Newer(_, Some(99), _))));
 }

@@ -251,10 +251,7 @@ mod tests {
             user("look at src/a.rs and log_level"),
             call("1", r#"{"command":"cat src/a.rs unseen_name"}"#),
             user("it says retry_limit"),
-            call(
-                "2",
-                r#"{"command":"grep retry_limit src/a.rs; echo unseen_name"}"#,
-            ),
+            call("2", r#"{"command":"grep retry_limit src/a.rs; echo unseen_name"}"#),
             user("ok"),
             call("3", r#"{"command":"grep log_level retry_limit"}"#),
         ];
@@ -282,20 +279,14 @@ mod tests {
             1 => vec![clear(0, "[cleared]"), clear(2, "kept: retry_limit")],
             _ => Vec::new(),
         };
-        walk(
-            &session,
-            &counts,
-            &mut *observer,
-            edits,
-            |observer, context| {
-                let mut again = ActionSupportObserver::new(entities.clone());
-                for entry in context.entries() {
-                    again.entered(entry);
-                }
-                assert_eq!(again.present, observer.present);
-                assert_eq!(again.verbatim, observer.verbatim);
-            },
-        );
+        walk(&session, &counts, &mut *observer, edits, |observer, context| {
+            let mut again = ActionSupportObserver::new(entities.clone());
+            for entry in context.entries() {
+                again.entered(entry);
+            }
+            assert_eq!(again.present, observer.present);
+            assert_eq!(again.verbatim, observer.verbatim);
+        });
         let support = ActionSupport {
             // `src/a.rs` | `retry_limit`, `src/a.rs`, `unseen_name` | `log_level`, `retry_limit`
             wanted: vec![1, 3, 2],
@@ -306,11 +297,7 @@ mod tests {
         };
         assert_eq!(observer.support, support);
         // No tool ever answered: the third call has to look for `log_level`.
-        let reread = Reread {
-            call: 2,
-            message: None,
-            tokens: Tokens::ZERO,
-        };
+        let reread = Reread { call: 2, message: None, tokens: Tokens::ZERO };
         assert_eq!(observer.rereads, [reread]);
     }
 
@@ -338,10 +325,7 @@ mod tests {
             )
         };
         let read = r#"{"file_path":"src/a.rs"}"#;
-        let wants = [
-            r#"{"command":"grep retry_limit"}"#,
-            r#"{"command":"grep log_level"}"#,
-        ];
+        let wants = [r#"{"command":"grep retry_limit"}"#, r#"{"command":"grep log_level"}"#];
         let held = "retry_limit = 3, log_level = 4";
         let edit = r#"{"file_path":"src/a.rs","old_string":"x","new_string":"y"}"#;
         let messages = [

@@ -48,12 +48,7 @@ struct Piece {
 impl Piece {
     fn excerpt(&self, chars: usize) -> Excerpt {
         let (text, chars) = beginning(&self.entry, self.block, chars);
-        Excerpt {
-            kind: kind(&self.entry),
-            message: self.entry.origin.message(),
-            text,
-            chars,
-        }
+        Excerpt { kind: kind(&self.entry), message: self.entry.origin.message(), text, chars }
     }
 }
 
@@ -127,15 +122,8 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
         (before.len() == after.len() && before.len() > 1)
             .then(|| pairs.position(|(before, after)| before != after))?
     });
-    let piece = |entry: &Entry| Piece {
-        entry: entry.clone(),
-        block,
-    };
-    Some(Texts {
-        event,
-        before: largest.map(|(_, entry)| piece(entry)),
-        after: after.map(piece),
-    })
+    let piece = |entry: &Entry| Piece { entry: entry.clone(), block };
+    Some(Texts { event, before: largest.map(|(_, entry)| piece(entry)), after: after.map(piece) })
 }
 
 impl Changes {
@@ -265,10 +253,7 @@ mod tests {
         let summary = Message::text(Role::User, "It was read.");
         let origin = Origin::derived_from(&all[..3]);
         let summary = Entry::new(origin, Arc::new(summary), counts);
-        vec![Edit::Replace {
-            entries: 0..4,
-            with: vec![summary, all[3].clone()],
-        }]
+        vec![Edit::Replace { entries: 0..4, with: vec![summary, all[3].clone()] }]
     }
 
     fn parts(of: &BTreeMap<MessageKind, Portion>) -> Vec<(MessageKind, u64)> {
@@ -294,10 +279,7 @@ mod tests {
     fn a_summary_stands_for_what_it_took_out_and_what_only_moved_is_left_out() {
         use MessageKind::{Agent, Results, Summary, User};
         let changes = watch(1, summarise).changes;
-        assert_eq!(
-            parts(&changes[0].out),
-            [(User, 1), (Agent, 1), (Results, 1)]
-        );
+        assert_eq!(parts(&changes[0].out), [(User, 1), (Agent, 1), (Results, 1)]);
         assert_eq!(parts(&changes[0].put_in), [(Summary, 1)]);
         assert_eq!(changes[0].before.as_ref().unwrap().kind, Results);
         assert_eq!(changes[0].after.as_ref().unwrap().text, "It was read.");

@@ -80,11 +80,7 @@ pub fn letters_of(session: &Session) -> Letters {
 impl Health {
     /// Looks at the summaries of a session whose texts have these letters.
     pub fn new(session: Letters) -> Self {
-        Self {
-            session,
-            found: SummaryHealth::default(),
-            pending: None,
-        }
+        Self { session, found: SummaryHealth::default(), pending: None }
     }
 
     /// Keeps the last summary if something is wrong with it.
@@ -211,18 +207,8 @@ mod tests {
         for (text, stop, larger, expected) in [
             ("## Done\n- src/a.rs was mended", Stop::End, false, &[][..]),
             ("  \n", Stop::End, false, &[Empty]),
-            (
-                "Which file should I look at first?",
-                Stop::End,
-                false,
-                &[Question],
-            ),
-            (
-                r#"{"name":"read","arguments":{"path":"a"}}"#,
-                Stop::End,
-                false,
-                &[ToolCall],
-            ),
+            ("Which file should I look at first?", Stop::End, false, &[Question]),
+            (r#"{"name":"read","arguments":{"path":"a"}}"#, Stop::End, false, &[ToolCall]),
             ("<tool_call>read</tool_call>", Stop::End, false, &[ToolCall]),
             ("anything", Stop::ToolUse, false, &[ToolCall]),
             ("I cannot help with that.", Stop::Refusal, false, &[Refused]),

@@ -24,10 +24,7 @@ pub struct Messages {
 impl Messages {
     /// Has room for so many messages.
     pub(super) fn with_room(messages: usize) -> Self {
-        Self {
-            messages: Vec::with_capacity(messages),
-            ..Self::default()
-        }
+        Self { messages: Vec::with_capacity(messages), ..Self::default() }
     }
 }
 
@@ -43,10 +40,7 @@ impl Observer for Messages {
 
     fn finish(self: Box<Self>, record: &mut CellRecord) {
         let messages = self.messages.iter().map(|(message, tokens)| {
-            let size = Size {
-                tokens: *tokens,
-                ..Size::default()
-            };
+            let size = Size { tokens: *tokens, ..Size::default() };
             let entry = Entry::sized(Origin::Verbatim(0), message.clone(), size);
             prompt_entry(&entry, None)
         });
@@ -61,12 +55,7 @@ pub(super) fn prompt_entry(entry: &Entry, message: Option<usize>) -> PromptEntry
     if chars > CHARS as u64 {
         text.push_str(" …");
     }
-    PromptEntry {
-        kind: kind(entry),
-        message,
-        tokens: entry.size().tokens,
-        text,
-    }
+    PromptEntry { kind: kind(entry), message, tokens: entry.size().tokens, text }
 }
 
 /// How a message, or one block of it, begins, its secrets replaced; and the characters of the whole.
@@ -122,11 +111,7 @@ mod tests {
             "machine a.example login b password s3cretp4ss".to_owned(),
         ] {
             for before in (0..=CHARS).step_by(8) {
-                let text = format!(
-                    "{}\n{secret}\n{}",
-                    "x ".repeat(before / 2),
-                    "y\n".repeat(200)
-                );
+                let text = format!("{}\n{secret}\n{}", "x ".repeat(before / 2), "y\n".repeat(200));
                 let message = Arc::new(Message::text(Role::User, &*text));
                 let entry = Entry::new(Origin::Verbatim(0), message, &counts);
                 let whole = Redactor::new().text(&text);

@@ -60,10 +60,7 @@ impl Moments {
             in_flight: u32::try_from(in_flight).unwrap_or(u32::MAX),
         };
         self.events += 1;
-        let nothing = CompactionMoment {
-            event: moment.event,
-            ..CompactionMoment::default()
-        };
+        let nothing = CompactionMoment { event: moment.event, ..CompactionMoment::default() };
         if moment != nothing {
             self.found.push(moment);
         }
@@ -77,9 +74,7 @@ fn done(input: &Value) -> usize {
         matches!(status, Some("completed" | "done"))
     };
     let lists = ["todos", "tasks", "items", "plan"].iter();
-    let list = lists
-        .filter_map(|name| input.get(name)?.as_array())
-        .flatten();
+    let list = lists.filter_map(|name| input.get(name)?.as_array()).flatten();
     list.chain([input]).filter(is_done).count()
 }
 
@@ -156,10 +151,7 @@ mod tests {
                     let mut context = Context::default();
                     let message = Arc::new(Message::text(Role::User, "old"));
                     context.append(Entry::new(Origin::Verbatim(0), message, &counts));
-                    let edit = Edit::Replace {
-                        entries: 0..1,
-                        with: Vec::new(),
-                    };
+                    let edit = Edit::Replace { entries: 0..1, with: Vec::new() };
                     observer.patched(&Applied {
                         call: 0,
                         stage: "own".into(),
@@ -186,9 +178,8 @@ mod tests {
             append(&mut observer, message);
         }
         let found = observer.found.iter();
-        let found: Vec<_> = found
-            .map(|it| (it.user_turn, it.phase_end, it.in_loop, it.in_flight))
-            .collect();
+        let found: Vec<_> =
+            found.map(|it| (it.user_turn, it.phase_end, it.in_loop, it.in_flight)).collect();
         assert_eq!(found, expected, "{happens}");
     }
 

@@ -242,10 +242,7 @@ impl PromptCaches {
             observed.unrecorded = billed - prompt;
         }
         observed.calls += 1;
-        observed.billed += Usage {
-            output: Tokens::ZERO,
-            ..usage
-        };
+        observed.billed += Usage { output: Tokens::ZERO, ..usage };
         observed.counted += prompt;
         for (_, record) in &self.caches {
             let split = record.of_call(view.call, prompt);

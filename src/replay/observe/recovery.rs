@@ -40,12 +40,7 @@ impl RecoveryPlan {
         // about a token, and what is paid is counted.
         let most = usize::try_from(setting.snippet_tokens).unwrap_or(usize::MAX);
         let fits = |text: &str| text.len() <= most.saturating_mul(4);
-        Self {
-            snippets: Snippets::of(texts, fits),
-            survival,
-            setting,
-            counts,
-        }
+        Self { snippets: Snippets::of(texts, fits), survival, setting, counts }
     }
 }
 
@@ -60,10 +55,7 @@ pub struct RecoveryArm {
 impl RecoveryArm {
     /// An arm for one cell of the plan's session.
     pub fn new(plan: Arc<RecoveryPlan>) -> Self {
-        Self {
-            found: vec![None; plan.survival.items.len()],
-            plan,
-        }
+        Self { found: vec![None; plan.survival.items.len()], plan }
     }
 }
 

@@ -76,14 +76,7 @@ impl<'s> SnapshotObserver<'s> {
     /// Takes a snapshot of this call; after the replay it is in `snapshot`, unless the session ended before
     /// that call.
     pub fn new(call: usize, snapshot: &'s mut Option<Snapshot>) -> Self {
-        Self {
-            call,
-            now: 0,
-            snapshot,
-            entries: Vec::new(),
-            fates: Vec::new(),
-            patches: Vec::new(),
-        }
+        Self { call, now: 0, snapshot, entries: Vec::new(), fates: Vec::new(), patches: Vec::new() }
     }
 }
 
@@ -150,17 +143,16 @@ impl Observer for SnapshotObserver<'_> {
         let at = BTreeSet::from([self.fates.len()]);
         let fates = representations(std::slice::from_ref(entry), &at);
         // Write-time stages have changed the entry before anybody saw it.
-        self.fates
-            .extend(fates.into_values().map(|fate| MessageFate {
-                decided: (fate != Representation::Verbatim).then(|| {
-                    Box::new(Decision {
-                        call: self.now,
-                        stage: "on append".into(),
-                        reason: "changed as it was appended".to_owned(),
-                    })
-                }),
-                fate,
-            }));
+        self.fates.extend(fates.into_values().map(|fate| MessageFate {
+            decided: (fate != Representation::Verbatim).then(|| {
+                Box::new(Decision {
+                    call: self.now,
+                    stage: "on append".into(),
+                    reason: "changed as it was appended".to_owned(),
+                })
+            }),
+            fate,
+        }));
     }
 
     fn patched(&mut self, applied: &Applied) {

@@ -46,11 +46,7 @@ impl<'a> Places<'a> {
                 }
             }
         }
-        Self {
-            session,
-            tools,
-            changes,
-        }
+        Self { session, tools, changes }
     }
 
     /// The tool result in a block of a message; `None` if there is none.

@@ -68,11 +68,7 @@ impl SurvivalPlan {
             let before = session.calls()[call];
             let all = probes.iter().enumerate();
             let answerable = all.filter(|(_, probe)| probe.is_answerable(before));
-            items.extend(answerable.map(|(probe, _)| Item {
-                probe,
-                percent: 0,
-                call,
-            }));
+            items.extend(answerable.map(|(probe, _)| Item { probe, percent: 0, call }));
         }
         Self::of_items(session, probes, items)
     }
@@ -180,11 +176,7 @@ impl SurvivalPlan {
                 slots[found.slot].add(found.place, found.strength, position, found.at);
             });
         }
-        PromptOccurrences {
-            context,
-            slots,
-            is_verbatim,
-        }
+        PromptOccurrences { context, slots, is_verbatim }
     }
 }
 
@@ -345,17 +337,11 @@ impl SurvivalObserver {
                 Fact::TwoStep { .. } => there < found.len(),
                 _ => false,
             };
-            if is_void {
-                0.0
-            } else {
-                there as f64 / found.len().max(1) as f64
-            }
+            if is_void { 0.0 } else { there as f64 / found.len().max(1) as f64 }
         };
         let score = share(&found, &ALL, any);
         let most = share(&found, &ALL, true);
-        let strong = ALL
-            .into_iter()
-            .find(|place| found.iter().any(|it| holds(it, *place, any)));
+        let strong = ALL.into_iter().find(|place| found.iter().any(|it| holds(it, *place, any)));
         let fate = match () {
             () if score >= 1.0 => Fate::Kept,
             () if score > 0.0 => Fate::Partial,
@@ -372,9 +358,7 @@ impl SurvivalObserver {
                 // Of a list, only what is no longer where it was said.
                 Fact::Artifact { files, .. } => {
                     let files = files.iter().filter(|file| file.is_listed(before));
-                    let gone = files
-                        .zip(&found)
-                        .filter(|(file, _)| !is_verbatim(file.message));
+                    let gone = files.zip(&found).filter(|(file, _)| !is_verbatim(file.message));
                     let gone: Vec<&Occurrences> = gone.map(|(_, found)| *found).collect();
                     share(&gone, &COMPACTED, any)
                 }
@@ -441,11 +425,7 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMat
     let is_written = matches!(entry.origin, Origin::Derived(_) | Origin::Authored);
     for (block, text) in entry.message.model_text().iter().enumerate() {
         let is_recorded = entry.is_verbatim(block) || matches!(entry.origin, Origin::Restored(_));
-        let written_by = if is_recorded {
-            WrittenBy::Session
-        } else {
-            WrittenBy::Compaction
-        };
+        let written_by = if is_recorded { WrittenBy::Session } else { WrittenBy::Compaction };
         for finding in survival.find(text, written_by).iter() {
             let is_sequence = survival.is_sequence(finding.slot);
             let within = match (is_recorded || is_sequence, is_written) {

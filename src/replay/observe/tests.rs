@@ -79,11 +79,7 @@ impl Observer for Recount {
         let known = self.support.rereads();
         for reread in missing {
             let same = |it: &&Reread| it.message == reread.message && it.tokens == reread.tokens;
-            assert!(
-                known.iter().any(|it| same(&it)),
-                "call {}: {reread:?}",
-                view.call
-            );
+            assert!(known.iter().any(|it| same(&it)), "call {}: {reread:?}", view.call);
         }
         let mut seen = self.seen.lock().unwrap();
         seen.calls += 1;
@@ -94,10 +90,7 @@ impl Observer for Recount {
 #[track_caller]
 fn check(strategy: &str) {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let recipe = Recipe {
-        length: Length::Rounds(60),
-        ..Recipe::default()
-    };
+    let recipe = Recipe { length: Length::Rounds(60), ..Recipe::default() };
     let made = generate(&recipe, &counts).unwrap();
     let session = Arc::new(made.session);
     let prepared = PreparedSession::new(session.clone(), counts.clone(), Vec::new()).unwrap();
@@ -121,10 +114,7 @@ fn check(strategy: &str) {
         judge: None,
         times: crate::replay::Repetitions::default(),
     };
-    let name = CellName {
-        strategy: strategy.to_owned(),
-        repeat: 0,
-    };
+    let name = CellName { strategy: strategy.to_owned(), repeat: 0 };
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), window);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(recount)];
     replay_observed(&prepared, name, replayed, &models, &NoClock, observers);
@@ -135,12 +125,7 @@ fn check(strategy: &str) {
 
 #[test]
 fn what_is_told_of_files_and_what_is_missing_is_the_same_as_by_looking_at_everything() {
-    for strategy in [
-        "observation-masking",
-        "tail@4000",
-        "random@4000",
-        "learn-claude-code-s06",
-    ] {
+    for strategy in ["observation-masking", "tail@4000", "random@4000", "learn-claude-code-s06"] {
         check(strategy);
     }
 }
@@ -272,10 +257,7 @@ fn work(strategy: &str, window: u64, count: usize, sizes: BTreeMap<usize, Tokens
     let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();
     let spec = spec.with_sizes(sizes);
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));
-    let name = CellName {
-        strategy: strategy.to_owned(),
-        repeat: 0,
-    };
+    let name = CellName { strategy: strategy.to_owned(), repeat: 0 };
     let before = visited();
     let record = replay(&prepared, name, replayed, &models, &NoClock).record;
     assert_eq!(record.reached_calls, count + 1, "{strategy}");
@@ -290,11 +272,9 @@ fn work(strategy: &str, window: u64, count: usize, sizes: BTreeMap<usize, Tokens
 
 #[test]
 fn the_work_of_a_run_grows_with_its_calls_and_no_faster() {
-    for (strategy, window) in [
-        ("none", 1_000_000),
-        ("observation-masking", 1_000_000),
-        ("codex", 10_000),
-    ] {
+    for (strategy, window) in
+        [("none", 1_000_000), ("observation-masking", 1_000_000), ("codex", 10_000)]
+    {
         let control = format!("tail@{strategy}");
         let [once, twice] = [200, 400].map(|count| {
             let own = work(strategy, window, count, BTreeMap::new());

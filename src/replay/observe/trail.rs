@@ -56,12 +56,7 @@ impl TrailPlan {
                 several.or_insert_with(|| Some(path.clone()));
             }
         }
-        Self {
-            by_message,
-            paths,
-            by_end,
-            told: PerText::default(),
-        }
+        Self { by_message, paths, by_end, told: PerText::default() }
     }
 
     /// The changes to files that an entry names: the same when it is removed as when it was added.
@@ -148,11 +143,8 @@ fn verb_of(token: &str) -> Option<ArtifactVerb> {
         return None;
     }
     let mut verbs = VERBS.iter();
-    let found = verbs.find(|(_, words)| {
-        words
-            .split(' ')
-            .any(|word| word.eq_ignore_ascii_case(token))
-    });
+    let found =
+        verbs.find(|(_, words)| words.split(' ').any(|word| word.eq_ignore_ascii_case(token)));
     found.map(|(verb, _)| *verb)
 }
 
@@ -187,10 +179,7 @@ pub struct ArtifactTrailObserver {
 impl ArtifactTrailObserver {
     /// An observer for one cell of the plan's session.
     pub fn new(plan: Arc<TrailPlan>) -> Self {
-        Self {
-            plan,
-            ..Self::default()
-        }
+        Self { plan, ..Self::default() }
     }
 
     fn count(&mut self, entry: &Entry, by: i64) {
@@ -270,17 +259,10 @@ mod tests {
             user(),
             tool("2", ToolClass::Edit, r#"{"path":"/repo/src/a.rs"}"#),
             user(),
-            tool(
-                "3",
-                ToolClass::Write,
-                r#"{"path":"src/b.rs","content":"x"}"#,
-            ),
+            tool("3", ToolClass::Write, r#"{"path":"src/b.rs","content":"x"}"#),
         ];
-        let session = Session::new(SessionParts {
-            id: "s".into(),
-            messages,
-            ..SessionParts::default()
-        });
+        let session =
+            Session::new(SessionParts { id: "s".into(), messages, ..SessionParts::default() });
         TrailPlan::new(&session.unwrap())
     }
 
@@ -306,10 +288,7 @@ mod tests {
         );
         // A file that the session does not know is named nevertheless, and wrongly.
         check("deleted lib/c.rs", &[(Deleted, "lib/c.rs")]);
-        check(
-            "deleted c.rs, and a.rs is there",
-            &[(Deleted, "/repo/src/a.rs")],
-        );
+        check("deleted c.rs, and a.rs is there", &[(Deleted, "/repo/src/a.rs")]);
         check("Files changed:\n\nNotes:\n- a.rs", &[]);
         check("the file a.rs", &[]);
     }

@@ -31,10 +31,7 @@ pub struct SaidNames {
 impl SaidNames {
     /// The names of this session.
     pub fn new(session: &Arc<Session>) -> Self {
-        Self {
-            session: session.clone(),
-            by_name: OnceLock::new(),
-        }
+        Self { session: session.clone(), by_name: OnceLock::new() }
     }
 
     /// Whether a message of these ranges holds the name.
@@ -45,8 +42,7 @@ impl SaidNames {
         };
         ranges.iter().any(|range| {
             let first = at.partition_point(|message| (*message as usize) < range.start);
-            at.get(first)
-                .is_some_and(|message| (*message as usize) < range.end)
+            at.get(first).is_some_and(|message| (*message as usize) < range.end)
         })
     }
 
@@ -88,10 +84,7 @@ pub struct UnsupportedEntities {
 impl UnsupportedEntities {
     /// An observer for one cell of the names' session.
     pub fn new(said: Arc<SaidNames>) -> Self {
-        Self {
-            said,
-            found: SummaryAtoms::default(),
-        }
+        Self { said, found: SummaryAtoms::default() }
     }
 
     fn look(&mut self, entry: &Entry, ranges: &[Range<usize>], applied: &Applied) {
@@ -173,11 +166,7 @@ mod tests {
             "later: cache_size is 51001",
         ];
         let messages = texts.iter().enumerate().map(|(at, text)| {
-            let role = if at % 2 == 0 {
-                Role::User
-            } else {
-                Role::Assistant
-            };
+            let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
             Arc::new(Message::text(role, *text))
         });
         Session::new(SessionParts {
@@ -225,11 +214,7 @@ mod tests {
     fn a_name_must_stand_in_what_the_summary_replaces() {
         check(&[(2, "src/parser.rs, parser.rs: port 48213.")], (3, 0), &[]);
         check(&[(2, "retry_limit HttpClient, plain words")], (2, 0), &[]);
-        check(
-            &[(2, "port 48214 in src/lexer.rs")],
-            (2, 2),
-            &["48214", "src/lexer.rs"],
-        );
+        check(&[(2, "port 48214 in src/lexer.rs")], (2, 2), &["48214", "src/lexer.rs"]);
         // The session holds it, but after the messages that are replaced.
         check(&[(2, "cache_size")], (1, 1), &["cache_size"]);
         check(&[(3, "cache_size")], (1, 0), &[]);

@@ -69,8 +69,7 @@ impl Observer for Validity {
                 subject: Subject::Stage(applied.stage.clone()),
             });
         }
-        self.written
-            .retain(|it| after.contains(it) || !before.contains(it));
+        self.written.retain(|it| after.contains(it) || !before.contains(it));
         self.written.extend(after.difference(&before));
         change.removed.iter().for_each(|entry| self.left(entry));
         applied.written().for_each(|entry| self.entered(entry));
@@ -99,10 +98,8 @@ impl Observer for Validity {
         if let Some(at) = self.user_message
             && !*self.is_whole.get_or_insert_with(|| holds(view, at))
         {
-            findings.insert(Finding {
-                rule: Rule::UserMessageAltered,
-                subject: Subject::Message(at),
-            });
+            findings
+                .insert(Finding { rule: Rule::UserMessageAltered, subject: Subject::Message(at) });
         }
         self.note(findings, view.call);
     }
@@ -118,12 +115,7 @@ impl Observer for Validity {
 impl Validity {
     /// Holds prompts to these rules.
     pub fn new(rules: RuleSet) -> Self {
-        Self {
-            rules,
-            sent: Checker::new(rules),
-            history: Checker::new(rules),
-            ..Self::default()
-        }
+        Self { rules, sent: Checker::new(rules), history: Checker::new(rules), ..Self::default() }
     }
 
     /// The same, with room for so many messages.
@@ -236,12 +228,8 @@ impl ToolCalls {
 
     /// The calls that this API minds at a call, since the user spoke with message `spoke`.
     fn findings(&self, rules: RuleSet, view: &CallView<'_>, spoke: usize) -> Vec<Finding> {
-        let of = |rule| {
-            move |message: &usize| Finding {
-                rule,
-                subject: Subject::Message(*message),
-            }
-        };
+        let of =
+            |rule| move |message: &usize| Finding { rule, subject: Subject::Message(*message) };
         let dropped = of(Rule::ThinkingDropped);
         match rules {
             RuleSet::Anthropic => {
@@ -288,12 +276,7 @@ fn address(entry: &Entry) -> usize {
 
 /// Whether the message holds words of the user: more than tool results, and not injected.
 fn is_said_by_user(message: &Message) -> bool {
-    let injected = [
-        Tag::Synthetic,
-        Tag::Meta,
-        Tag::CompactSummary,
-        Tag::CompactBoundary,
-    ];
+    let injected = [Tag::Synthetic, Tag::Meta, Tag::CompactSummary, Tag::CompactBoundary];
     let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
     message.role() == Role::User
         && !injected.iter().any(|tag| message.has_tag(*tag))

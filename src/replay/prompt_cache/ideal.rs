@@ -30,10 +30,7 @@ struct Position {
 
 impl Position {
     fn of((blocks, part): (usize, Tokens)) -> Self {
-        Self {
-            blocks: number(blocks),
-            part,
-        }
+        Self { blocks: number(blocks), part }
     }
 
     fn blocks(self) -> usize {
@@ -100,13 +97,7 @@ fn number(count: usize) -> u32 {
 impl IdealCache {
     /// An empty cache.
     pub fn new(scheme: Arc<CacheScheme>) -> Self {
-        Self {
-            scheme,
-            nodes: Vec::new(),
-            path: Vec::new(),
-            sent: Vec::new(),
-            asked: Vec::new(),
-        }
+        Self { scheme, nodes: Vec::new(), path: Vec::new(), sent: Vec::new(), asked: Vec::new() }
     }
 
     fn node(&self, id: NodeId) -> Node {
@@ -183,12 +174,7 @@ impl IdealCache {
             0 => Tokens::ZERO,
             _ => scale.prompt(counted.into()),
         };
-        let front = self.add(Node {
-            uses: 0,
-            end,
-            until: whole + end.part,
-            ..node
-        });
+        let front = self.add(Node { uses: 0, end, until: whole + end.part, ..node });
         let behind = &mut self.nodes[place(id)];
         (behind.parent, behind.before) = (Some(front), counted);
         if self.path.get(at) == Some(&id) {
@@ -245,11 +231,7 @@ impl IdealCache {
             last = Some(new);
         }
         self.is_used(last);
-        self.sent.push(AgentPrompt {
-            prefix,
-            last,
-            scale: line.scale,
-        });
+        self.sent.push(AgentPrompt { prefix, last, scale: line.scale });
     }
 
     /// The model call of this number has `shared` blocks in common with the line. It reads, and leaves

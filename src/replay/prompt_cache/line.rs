@@ -67,11 +67,7 @@ fn count(blocks: usize) -> u32 {
 impl Place {
     /// The place of a message; where it begins is not known yet.
     fn of(message: &Pieces) -> Self {
-        Self {
-            first: 0,
-            blocks: count(message.blocks.len()),
-            is_user: message.is_user,
-        }
+        Self { first: 0, blocks: count(message.blocks.len()), is_user: message.is_user }
     }
 }
 
@@ -214,11 +210,7 @@ impl Line {
         let Some(at) = blocks.checked_sub(1).filter(|at| *at < self.len()) else {
             return Sums::default();
         };
-        let Sums {
-            chain,
-            counted,
-            positions,
-        } = self.blocks[at].sums;
+        let Sums { chain, counted, positions } = self.blocks[at].sums;
         if at < self.shifted || self.shifted == 0 {
             return self.blocks[at].sums;
         }
@@ -255,10 +247,7 @@ impl Line {
     pub fn append(&mut self, message: &Pieces) {
         let first = count(self.blocks.first_mark() + self.blocks.len());
         message.blocks.iter().for_each(|piece| self.push(*piece));
-        self.entries.push(Place {
-            first,
-            ..Place::of(message)
-        });
+        self.entries.push(Place { first, ..Place::of(message) });
     }
 
     /// Adds a block at the end.
@@ -289,18 +278,13 @@ impl Line {
     /// Blocks in front of an entry; all of them if there is no such entry.
     pub fn first_block(&self, entry: usize) -> usize {
         let place = self.entries.get(entry);
-        place.map_or(self.blocks.len(), |place| {
-            place.first as usize - self.blocks.first_mark()
-        })
+        place.map_or(self.blocks.len(), |place| place.first as usize - self.blocks.first_mark())
     }
 
     /// Applies a patch whose entries are all there: costs what is between its first edit and its
     /// last, and what is in front of these or behind them, whichever is less.
     pub fn patch(&mut self, edits: &[EditedEntries]) -> Change {
-        let mut change = Change {
-            broken_at: None,
-            removed: Tokens::ZERO,
-        };
+        let mut change = Change { broken_at: None, removed: Tokens::ZERO };
         let range = |edit: &EditedEntries| {
             self.first_block(edit.entries.start)..self.first_block(edit.entries.end)
         };
@@ -363,12 +347,7 @@ impl Line {
                 if self.is_sent(&was) {
                     change.removed += self.scale.text(Size::from(was.size) - piece.size.into());
                 }
-                Block {
-                    content: piece.content,
-                    size: piece.size,
-                    run: piece.run,
-                    ..was
-                }
+                Block { content: piece.content, size: piece.size, run: piece.run, ..was }
             } else {
                 broken.get_or_insert(at);
                 self.block(*piece)
@@ -495,10 +474,8 @@ impl Line {
         // Everything else was sent earlier.
         self.last_sent.filter(|last| is_live(*last))?;
         let limit = limit.min(self.len());
-        let mut known = Known {
-            blocks: self.unbroken.min(limit),
-            prompt: self.sent.prompts.checked_sub(1)?,
-        };
+        let mut known =
+            Known { blocks: self.unbroken.min(limit), prompt: self.sent.prompts.checked_sub(1)? };
         while known.blocks < limit {
             let ids = self.blocks[known.blocks..limit].iter();
             let ids = ids.map(|block| block.id);
@@ -541,8 +518,6 @@ impl Line {
     /// How many blocks another prompt has in common with this one, from the beginning on.
     pub fn shared_with(&self, other: &Self) -> usize {
         let pairs = self.blocks.iter().zip(other.blocks.iter());
-        pairs
-            .take_while(|(own, other)| own.content == other.content)
-            .count()
+        pairs.take_while(|(own, other)| own.content == other.content).count()
     }
 }

@@ -51,11 +51,7 @@ impl From<Size> for Counted {
 
 impl From<Counted> for Size {
     fn from(Counted { scaled, billed }: Counted) -> Self {
-        Self {
-            scaled,
-            billed,
-            ..Self::default()
-        }
+        Self { scaled, billed, ..Self::default() }
     }
 }
 
@@ -85,15 +81,8 @@ impl Piece {
     pub fn new(text: impl AsRef<[u8]>, tokens: Tokens) -> Self {
         // Hashes are compared with each other and never written down.
         let content = FixedState::default().hash_one(text.as_ref());
-        let size = Counted {
-            scaled: tokens,
-            billed: Tokens::ZERO,
-        };
-        Self {
-            content,
-            size,
-            run: None,
-        }
+        let size = Counted { scaled: tokens, billed: Tokens::ZERO };
+        Self { content, size, run: None }
     }
 }
 
@@ -107,10 +96,7 @@ pub struct Pieces {
 impl Pieces {
     /// The blocks of a message whose sender is the user, or is not.
     pub fn new(blocks: Vec<Piece>, role: Role) -> Self {
-        Self {
-            blocks,
-            is_user: role == Role::User,
-        }
+        Self { blocks, is_user: role == Role::User }
     }
 
     /// The blocks of an entry.

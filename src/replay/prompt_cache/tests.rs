@@ -16,12 +16,7 @@ fn plain(write: Option<u32>) -> CacheScheme {
     CacheScheme {
         name: "plain".to_owned(),
         reuse: Reuse::LongestPrefix,
-        rates: Rates {
-            write,
-            read: 100,
-            output: 5_000,
-            long_prompts: None,
-        },
+        rates: Rates { write, read: 100, output: 5_000, long_prompts: None },
         ..CacheScheme::none()
     }
 }
@@ -76,11 +71,7 @@ impl Bench {
         with: Vec<Pieces>,
         cache: CacheEffect,
     ) -> Change {
-        let change = self.line.patch(&[EditedEntries {
-            entries,
-            with,
-            cache,
-        }]);
+        let change = self.line.patch(&[EditedEntries { entries, with, cache }]);
         self.cache.removed(change.removed);
         change
     }
@@ -145,13 +136,8 @@ fn summarising(turns: usize, scheme: &CacheScheme) -> (usize, (String, String)) 
             short.replace(0..earlier + 21, vec![summary]);
             tokens += source;
             // The call is billed without a cache, five times as much for what it writes.
-            cost += Rates {
-                write: None,
-                read: 0,
-                output: 5_000,
-                long_prompts: None,
-            }
-            .cost(&Usage::uncached(Tokens(source), Tokens(1_000)));
+            cost += Rates { write: None, read: 0, output: 5_000, long_prompts: None }
+                .cost(&Usage::uncached(Tokens(source), Tokens(1_000)));
             standing -= 21;
             compactions += 1;
         }
@@ -167,10 +153,7 @@ fn summarising(turns: usize, scheme: &CacheScheme) -> (usize, (String, String)) 
 fn savings(full: &Bench, other: &Bench, tokens: u64, cost: u64) -> (String, String) {
     let share =
         |part: u64, whole: u64| format!("{:.1}", 100.0 * (1.0 - part as f64 / whole as f64));
-    (
-        share(other.tokens + tokens, full.tokens),
-        share(other.cost + cost, full.cost),
-    )
+    (share(other.tokens + tokens, full.tokens), share(other.cost + cost, full.cost))
 }
 
 #[test]
@@ -207,11 +190,7 @@ fn a_written_prefix_pays_for_itself_at_the_second_or_third_request() {
 fn masking_on_every_call_saves_tokens_and_costs_more() {
     let check = |turns, step, write, tokens: &str, cost: &str| {
         let found = masking(turns, step, write);
-        assert_eq!(
-            found,
-            (tokens.to_owned(), cost.to_owned()),
-            "{turns} {step}"
-        );
+        assert_eq!(found, (tokens.to_owned(), cost.to_owned()), "{turns} {step}");
     };
     check(50, 1, 1_250, "46.6", "-175.5");
     check(100, 1, 1_250, "62.8", "-94.6");
@@ -331,10 +310,7 @@ fn what_the_provider_removes_itself_leaves_the_prefix_valid() {
         assert_eq!((change.broken_at, change.removed), (None, Tokens(2_800)));
         let served = bench.send();
         assert_eq!(served.split.read.0, 2_576 / step * step);
-        assert_eq!(
-            (served.split.written, served.resent),
-            (Tokens(0), Tokens(0))
-        );
+        assert_eq!((served.split.written, served.resent), (Tokens(0), Tokens(0)));
         assert!(served.broken.0 < step, "rounding apart, nothing is missed");
     }
 }
@@ -373,10 +349,7 @@ fn a_request_beside_the_agents_reads_as_far_as_it_begins_alike() {
     bench.line.append(&user("b", 20));
     bench.send();
     let read = |head: &[&str], words: &[&str], idle: SentAt| {
-        let head: Vec<Piece> = head
-            .iter()
-            .map(|text| Piece::new(text, Tokens(1)))
-            .collect();
+        let head: Vec<Piece> = head.iter().map(|text| Piece::new(text, Tokens(1))).collect();
         let mut request = Line::new(&head);
         for (at, word) in words.iter().enumerate() {
             let message = [user, said][at % 2](word, 1);
@@ -474,10 +447,7 @@ fn thoughts_of_different_sizes_are_different_thoughts() {
     let pieces = |hidden: u64| {
         let mut message = Message::text(Role::Assistant, "");
         message.details.hidden = Tokens(hidden);
-        Pieces::of(
-            &Entry::new(Origin::Authored, Arc::new(message), &counts),
-            &counts,
-        )
+        Pieces::of(&Entry::new(Origin::Authored, Arc::new(message), &counts), &counts)
     };
     let mut bench = Bench::new(plain(None), &[100]);
     bench.line.append(&pieces(184));
@@ -489,8 +459,5 @@ fn thoughts_of_different_sizes_are_different_thoughts() {
 }
 
 fn split(read: u64, written: u64) -> Split {
-    Split {
-        read: Tokens(read),
-        written: Tokens(written),
-    }
+    Split { read: Tokens(read), written: Tokens(written) }
 }

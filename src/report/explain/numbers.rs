@@ -127,10 +127,7 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
     let rows = report.compared().iter().chain(&report.quoted_controls);
     let strategies: Vec<Number> = rows.filter_map(number).collect();
     if strategies.is_empty() {
-        return Err(ExplainError::NotMeasured(
-            metric.name,
-            "this run".to_owned(),
-        ));
+        return Err(ExplainError::NotMeasured(metric.name, "this run".to_owned()));
     }
     Ok(Numbers {
         metric: metric.name,

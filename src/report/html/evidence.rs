@@ -42,11 +42,7 @@ impl<'a> Evidence<'a> {
             let is_minor = probe.weight < HIGH_WEIGHT;
             (is_floor, is_decoy, fate, is_broken, is_minor)
         });
-        Self {
-            items,
-            sound,
-            report,
-        }
+        Self { items, sound, report }
     }
 
     pub(super) fn items(&self) -> usize {

@@ -12,9 +12,7 @@ fn names_in_our_sentences_are_set_as_code_in_tables_and_plain_in_pictures() {
     let (before, method) = page.split_once("id=\"method\"").unwrap();
     assert!(method.contains("evaluator <code>survival</code>"));
     let pictures = before.split("<figure>").skip(1);
-    let pictures: Vec<&str> = pictures
-        .filter_map(|rest| rest.split("</figure>").next())
-        .collect();
+    let pictures: Vec<&str> = pictures.filter_map(|rest| rest.split("</figure>").next()).collect();
     assert!(!pictures.is_empty() && pictures.iter().all(|svg| !svg.contains('`')));
 }
 
@@ -94,20 +92,14 @@ fn nothing_that_was_recorded_becomes_markup() {
     let page = page();
     assert!(!page.contains("<img"), "an element was made");
     assert!(!page.contains("<script>alert"), "a script was made");
-    assert!(
-        !page.contains('\u{202e}'),
-        "the direction of text was turned round"
-    );
+    assert!(!page.contains('\u{202e}'), "the direction of text was turned round");
     // The data of numbers, calls, items and compactions, and the one script; each is closed once.
     assert_eq!(page.matches("<script").count(), 5);
     assert_eq!(page.matches("</script>").count(), 5);
     // Every text is there, escaped: in the table, the evidence, the violations.
     assert!(page.matches("&lt;/script&gt;").count() > 10);
     let compactions = data(&page, "compacted").to_string();
-    for part in [
-        "[tool results, message 3, 9000 characters]\\n</script>",
-        "[summary]\\n",
-    ] {
+    for part in ["[tool results, message 3, 9000 characters]\\n</script>", "[summary]\\n"] {
         assert!(compactions.contains(part), "{part}");
     }
 }
@@ -145,13 +137,7 @@ fn every_part_has_its_place_and_its_heading() {
         assert_eq!(page.matches(&format!("id=\"{id}\"")).count(), 1, "{id}");
         assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
     }
-    for part in [
-        "lang=\"en\"",
-        "role=\"img\"",
-        "aria-label=",
-        "scope=\"col\"",
-        "scope=\"row\"",
-    ] {
+    for part in ["lang=\"en\"", "role=\"img\"", "aria-label=", "scope=\"col\"", "scope=\"row\""] {
         assert!(page.contains(part), "{part}");
     }
 }
@@ -171,10 +157,7 @@ fn the_comparison_begins_with_a_few_columns_and_offers_the_others() {
     assert!(comparison.contains("class=\"control\""));
     let boxes = head.matches("type=\"checkbox\"").count();
     let checked = head.matches(" checked").count();
-    assert_eq!(
-        [boxes, checked],
-        [heads.len() - 1, heads.len() - 1 - hidden]
-    );
+    assert_eq!([boxes, checked], [heads.len() - 1, heads.len() - 1 - hidden]);
     let without_words = heads.iter().skip(1).find(|head| !head.contains("title=\""));
     assert_eq!(without_words, None);
 }
@@ -186,9 +169,7 @@ fn a_number_of_the_comparison_brings_what_it_is_made_of() {
     let (numbers, _) = numbers.split_once("</script>").unwrap();
     let numbers = template::inflated(numbers);
     let mut numbers = numbers.as_array().unwrap().iter();
-    let facts = numbers
-        .find(|it| it["numbers"]["metric"] == "facts")
-        .unwrap();
+    let facts = numbers.find(|it| it["numbers"]["metric"] == "facts").unwrap();
     let sessions = &facts["numbers"]["strategies"][0]["sessions"];
     assert_eq!(sessions[0]["session"], HOSTILE);
     assert_eq!(sessions[0]["value"], 0.0);
@@ -218,8 +199,7 @@ fn evidence(page: &str, column: usize) -> Vec<String> {
     let data = data(page, "items");
     let rows = data["rows"].as_array().unwrap().iter();
     let number = |row: &serde_json::Value| usize::try_from(row[column].as_u64().unwrap()).unwrap();
-    rows.map(|row| data["texts"][number(row)].as_str().unwrap().to_owned())
-        .collect()
+    rows.map(|row| data["texts"][number(row)].as_str().unwrap().to_owned()).collect()
 }
 
 #[test]
@@ -243,12 +223,7 @@ fn lost_facts_come_first_and_a_decoy_is_never_lost() {
         });
         cell.probes = made.collect();
     });
-    let states = [
-        "lost",
-        "kept",
-        "decoy, found (wrong)",
-        "decoy, not there (right)",
-    ];
+    let states = ["lost", "kept", "decoy, found (wrong)", "decoy, not there (right)"];
     assert_eq!(evidence(&page, 9), states);
     let (_, lost) = page.split_once("id=\"lost\"").unwrap();
     assert!(lost.contains("1 of 1") && lost.contains("call 1, "));

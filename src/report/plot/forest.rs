@@ -121,11 +121,7 @@ fn shared_baseline(comparisons: &[GatedComparison]) -> Option<&str> {
 fn titles(comparisons: &[GatedComparison]) -> Vec<String> {
     let is_shared = shared_baseline(comparisons).is_some();
     let name = |one: &GatedComparison| {
-        if is_shared {
-            one.comparison.candidate.clone()
-        } else {
-            one.title()
-        }
+        if is_shared { one.comparison.candidate.clone() } else { one.title() }
     };
     let title = |one: &GatedComparison| {
         let own = name(one);
@@ -190,11 +186,7 @@ fn margin(metric: &AxisFinding, margin: f64) -> f64 {
 fn draw(scene: &mut Scene, rows: &[Row], x: (f64, f64), text: &dyn Fn(f64) -> String) {
     let right = scene.width - BESIDE;
     let (upper, lower) = (scene.y, scene.y + HEIGHT * rows.len() as f64);
-    let panel = Panel {
-        edges: [LEFT, upper, right, lower],
-        x,
-        y: (0.0, 1.0),
-    };
+    let panel = Panel { edges: [LEFT, upper, right, lower], x, y: (0.0, 1.0) };
     for value in ticks(x, 7) {
         let (x, _) = panel.at(value, 0.0);
         let opacity = if value.abs() < 1e-9 { 0.7 } else { 0.13 };

@@ -61,10 +61,8 @@ fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
     scene.note(&format!("columns: {across}"));
     let is_narrow = scene.is_narrow();
     let mut top = scene.y + 6.0;
-    let maps: [(&str, CellValue); 2] = [
-        (sweep.cost.name(), |cell| cell.cost),
-        (sweep.quality.name(), |cell| cell.quality),
-    ];
+    let maps: [(&str, CellValue); 2] =
+        [(sweep.cost.name(), |cell| cell.cost), (sweep.quality.name(), |cell| cell.quality)];
     for ((metric, value), left) in maps.into_iter().zip(LEFTS) {
         let left = if is_narrow { LEFTS[0] } else { left };
         let heading = match metric {
@@ -176,11 +174,7 @@ fn below(scene: &mut Scene, columns: &[String], left: f64, lower: f64, column: f
 
 /// Where a value lies between the least and the most; the middle where all are the same.
 fn share(value: f64, low: f64, high: f64) -> f64 {
-    if high - low > 1e-9 {
-        (value - low) / (high - low)
-    } else {
-        0.25
-    }
+    if high - low > 1e-9 { (value - low) / (high - low) } else { 0.25 }
 }
 
 /// The colour at a share of the ramp.
@@ -192,11 +186,7 @@ fn shade(share: f64) -> Color {
 fn luminance(Color(red, green, blue): Color) -> f64 {
     let linear = |part: u8| {
         let share = f64::from(part) / 255.0;
-        if share <= 0.04045 {
-            share / 12.92
-        } else {
-            libm::pow((share + 0.055) / 1.055, 2.4)
-        }
+        if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
     };
     0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
 }

@@ -32,10 +32,8 @@ fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> Scene {
     let signs = "dashed: the chosen value; ×: broken";
     scene.paragraph(&format!("mean over {sessions}, in percent; {signs}"));
     let cells: Vec<Option<&PairCell>> = knob.cells.iter().flatten().map(Option::as_ref).collect();
-    let series: [(&str, CellValue, _); 2] = [
-        (&saved, |cell| cell.cost, BLUE),
-        (&kept, |cell| cell.quality, GREEN),
-    ];
+    let series: [(&str, CellValue, _); 2] =
+        [(&saved, |cell| cell.cost, BLUE), (&kept, |cell| cell.quality, GREEN)];
     let mut values = Vec::new();
     for (_, value, _) in series {
         values.extend(cells.iter().filter_map(|cell| value((*cell)?)));

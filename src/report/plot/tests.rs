@@ -63,15 +63,8 @@ fn cell(session: usize, strategy: &str, number: usize) -> CellRecord {
             number => (call * 1_000) % (5_000 + 37_000 / number) + 1_000 + session as u64 * 100,
         })
         .collect();
-    let read: Vec<u64> = prompts
-        .iter()
-        .map(|prompt| prompt / (number as u64 + 1))
-        .collect();
-    let written: Vec<u64> = prompts
-        .iter()
-        .zip(&read)
-        .map(|(all, read)| (all - read) / 2)
-        .collect();
+    let read: Vec<u64> = prompts.iter().map(|prompt| prompt / (number as u64 + 1)).collect();
+    let written: Vec<u64> = prompts.iter().zip(&read).map(|(all, read)| (all - read) / 2).collect();
     let probe = |percent: u64| {
         serde_json::json!({
             "probe": "recall-1", "kind": "recall", "weight": 1, "percent": percent,
@@ -128,14 +121,7 @@ const MANY: [&str; 9] = [
 
 /// The box that a text takes up.
 fn edges(label: &Label) -> Option<([f64; 4], &str)> {
-    let Label {
-        at: (x, y),
-        text,
-        size,
-        anchor,
-        upwards,
-        ..
-    } = label;
+    let Label { at: (x, y), text, size, anchor, upwards, .. } = label;
     let width = text_width(text, *size);
     let from = match anchor {
         HPos::Left => 0.0,
@@ -166,19 +152,13 @@ pub(super) fn apart(plot: &str, scene: &Scene) {
     let (width, height) = (scene.width, scene.height());
     for (at, (one, text)) in texts.iter().enumerate() {
         let inside = one[0] >= 0.0 && one[1] >= 0.0 && one[2] <= width && one[3] <= height;
-        assert!(
-            inside,
-            "{plot}: `{text}` sticks out: {one:?} of {width} × {height}"
-        );
+        assert!(inside, "{plot}: `{text}` sticks out: {one:?} of {width} × {height}");
         for (other, more) in &texts[at + 1..] {
             let apart = one[2] <= other[0]
                 || other[2] <= one[0]
                 || one[3] <= other[1]
                 || other[3] <= one[1];
-            assert!(
-                apart,
-                "{plot}: `{text}` and `{more}` overlap: {one:?} {other:?}"
-            );
+            assert!(apart, "{plot}: `{text}` and `{more}` overlap: {one:?} {other:?}");
         }
     }
 }
@@ -215,10 +195,7 @@ fn names_are_written_and_not_obeyed() {
         for (at, _) in text.match_indices('&') {
             let rest = &text[at..];
             let known = ["&amp;", "&lt;", "&gt;", "&quot;", "&apos;", "&#39;"];
-            assert!(
-                known.iter().any(|entity| rest.starts_with(entity)),
-                "{plot}"
-            );
+            assert!(known.iter().any(|entity| rest.starts_with(entity)), "{plot}");
         }
     }
 }
@@ -229,11 +206,7 @@ fn where_many_strategies_end_at_once_their_ends_stand_in_the_legend() {
         if cell.arm == Arm::Strategy {
             cell.prompt_tokens.truncate(12);
             cell.reached_calls = 12;
-            cell.end = End::Died {
-                call: 12,
-                prompt: Tokens(50_000),
-                cause: DeathCause::Overflow,
-            };
+            cell.end = End::Died { call: 12, prompt: Tokens(50_000), cause: DeathCause::Overflow };
         }
     };
     let one = tokens::scene(&report_of(1, &MANY, end), WIDE);
@@ -286,10 +259,7 @@ fn the_classes_of_a_bill_add_up_to_it() {
     let mut compared = 0;
     for cell in &report.cells {
         let amounts = bill::of_cell(cell, false).unwrap();
-        let (ours, theirs) = (
-            amounts.iter().sum::<f64>(),
-            cell.costs[0].cost as f64 / 1_000.0,
-        );
+        let (ours, theirs) = (amounts.iter().sum::<f64>(), cell.costs[0].cost as f64 / 1_000.0);
         assert!((ours - theirs).abs() < 1e-6 * theirs, "{ours} {theirs}");
         compared += 1;
     }

@@ -23,11 +23,8 @@ const PANEL: f64 = 190.0;
 const MARKED_FROM: f64 = 0.1;
 
 /// Bands of the window, from below, and their opacity.
-const ZONES: [(Color, &str); 3] = [
-    (YELLOW, "warning"),
-    (ORANGE, "automatic compaction"),
-    (VERMILLION, "blocking"),
-];
+const ZONES: [(Color, &str); 3] =
+    [(YELLOW, "warning"), (ORANGE, "automatic compaction"), (VERMILLION, "blocking")];
 const BAND: f64 = 0.22;
 
 /// All cells of one session.
@@ -47,12 +44,7 @@ impl<'a> Session<'a> {
         let prompts = cells.iter().flat_map(|cell| &cell.prompt_tokens);
         let highest = prompts.max().map_or(1.0, |most| most.0 as f64).max(1.0);
         let is_near = |window: &Window| window.tokens.0 as f64 <= 1.6 * highest;
-        Self {
-            name,
-            window_in_sight: window(&cells).filter(is_near),
-            highest,
-            cells,
-        }
+        Self { name, window_in_sight: window(&cells).filter(is_near), highest, cells }
     }
 
     /// The edges of [`ZONES`], if the window is in sight and larger than its buffers.

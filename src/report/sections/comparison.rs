@@ -205,10 +205,7 @@ pub(crate) fn pooled_cell(metric: &Metric, value: PooledValue) -> Cell {
     match value {
         PooledValue::Estimate(it) if metric.is(Mark::Savings) => Cell::savings(Some(it)),
         PooledValue::Estimate(it) => Cell::estimate(Some(it)),
-        PooledValue::AtLeast(it, most) => Cell {
-            most: Some(most),
-            ..Cell::estimate(Some(it))
-        },
+        PooledValue::AtLeast(it, most) => Cell { most: Some(most), ..Cell::estimate(Some(it)) },
         PooledValue::Share(share) => Cell::share(Some(share)),
         PooledValue::Count(count) => Cell::count(count),
         PooledValue::Tokens(tokens) => Cell::tokens(tokens),

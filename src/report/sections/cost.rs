@@ -176,9 +176,7 @@ pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
     let found = [("bill", bill), ("waiting", waiting)].into_iter();
     let notes = found.filter_map(|(metric, known)| {
         let (known, all) = known?;
-        Some(format!(
-            "{metric}: known for {known} of {all} conversations"
-        ))
+        Some(format!("{metric}: known for {known} of {all} conversations"))
     });
     notes.collect()
 }

@@ -31,9 +31,10 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
         ..Cell::share(share)
     };
     let planted = cell.survival.planted();
-    let accuracy = cell.answers.as_ref().map_or(Cell::NOT_MEASURED, |found| {
-        of_items(found.score.mean(), found.score.items)
-    });
+    let accuracy = cell
+        .answers
+        .as_ref()
+        .map_or(Cell::NOT_MEASURED, |found| of_items(found.score.mean(), found.score.items));
     let run = |value: Cell| match cell.arm {
         Arm::Floor => Cell::NOT_APPLICABLE,
         Arm::Reference | Arm::Strategy => value,
@@ -63,11 +64,7 @@ pub(super) fn ended_early(material: &Material<'_>) -> Section {
         let rows = all.filter_map(|cell| {
             let (call, why) = match &cell.end {
                 End::Completed => return None,
-                End::Died {
-                    call,
-                    prompt,
-                    cause,
-                } => {
+                End::Died { call, prompt, cause } => {
                     let why = cause_of_death(cell, *call, *prompt, *cause);
                     (call, format!("died: {why}"))
                 }

@@ -70,12 +70,9 @@ mod tests {
 
     #[test]
     fn times_are_short() {
-        for (time, words) in [
-            (999, "999 ns"),
-            (1_500, "1.5 µs"),
-            (2_000_000, "2.0 ms"),
-            (61_200_000_000, "61.2 s"),
-        ] {
+        for (time, words) in
+            [(999, "999 ns"), (1_500, "1.5 µs"), (2_000_000, "2.0 ms"), (61_200_000_000, "61.2 s")]
+        {
             assert_eq!(in_words(time), words);
         }
     }

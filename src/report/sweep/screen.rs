@@ -63,10 +63,7 @@ fn title(sweep: &Sweep) -> String {
         count => format!("{} to confirm on", many(count, "other", "others")),
     };
     let settings = many(settings(sweep), "setting", "settings");
-    format!(
-        "Sweep of {settings}: chosen on {}, {confirm}",
-        sessions(sweep)
-    )
+    format!("Sweep of {settings}: chosen on {}, {confirm}", sessions(sweep))
 }
 
 /// The chosen settings and the defaults, then the front, then others, as many as there is room for, and a count of

@@ -20,12 +20,8 @@ use crate::units::Tokens;
 /// The breakpoints of a question: after the system prompt (the tools, where there is none), and at
 /// the ends of the last two user messages as the strategy left them. What the question itself adds
 /// is never cached.
-const QUESTIONS: Client = Client {
-    marks_tools: false,
-    messages: 2,
-    senders: Senders::User,
-    forks: false,
-};
+const QUESTIONS: Client =
+    Client { marks_tools: false, messages: 2, senders: Senders::User, forks: false };
 
 /// The rules by which the provider of a model caches what Proctor sends; none where no document names
 /// them, or the API that is spoken has no breakpoints.
@@ -83,10 +79,7 @@ impl ReaderPrompts {
     fn put(&mut self, messages: impl Iterator<Item = Pieces>) -> PromptDue {
         let messages: Vec<Pieces> = messages.collect();
         let old = self.messages.iter();
-        let same = old
-            .zip(&messages)
-            .take_while(|(old, new)| old == new)
-            .count();
+        let same = old.zip(&messages).take_while(|(old, new)| old == new).count();
         if same < self.messages.len() {
             self.line.patch(&[EditedEntries {
                 entries: same..self.messages.len(),
@@ -126,10 +119,7 @@ fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
         return None;
     }
     let message = Arc::new(Message::new(message.role(), content));
-    Some(Pieces::of(
-        &Entry::new(Origin::Authored, message, counts),
-        counts,
-    ))
+    Some(Pieces::of(&Entry::new(Origin::Authored, message, counts), counts))
 }
 
 /// Tokens of a request as it is sent: thinking is left out.

@@ -48,19 +48,13 @@ mod tests {
         };
         let main = ("rollout-9-00-a-b-012345", None);
         let root = Some(main.0);
-        check(
-            &[main, ("x-012345", Some("a-b")), ("y-0", Some("x"))],
-            &[None, root, root],
-        );
+        check(&[main, ("x-012345", Some("a-b")), ("y-0", Some("x"))], &[None, root, root]);
         check(&[main, ("x-0", Some(main.0))], &[None, root]);
         check(
             &[main, ("x-0", Some("b-a")), ("y-0", Some("x-0"))],
             &[None, Some("b-a"), Some("b-a")],
         );
-        check(
-            &[("a-0", Some("b")), ("b-0", Some("a"))],
-            &[Some("b-0"), Some("a-0")],
-        );
+        check(&[("a-0", Some("b")), ("b-0", Some("a"))], &[Some("b-0"), Some("a-0")]);
         check(&[("a-0", Some("a"))], &[Some("a-0")]);
     }
 }

@@ -36,9 +36,7 @@ impl Contents {
 
     fn changes(&self, entries: &[Entry]) -> Vec<Box<RawValue>> {
         let pairs = self.sent.iter().zip(entries);
-        let same = pairs
-            .take_while(|(old, new)| Arc::ptr_eq(old, &new.message))
-            .count();
+        let same = pairs.take_while(|(old, new)| Arc::ptr_eq(old, &new.message)).count();
         let places = places((same..).zip(&self.sent[same..]));
         let mut pieces = Vec::new();
         let mut open: Option<Range<usize>> = (same > 0).then_some(0..same);
@@ -80,11 +78,7 @@ pub(crate) fn message_line(entry: &Entry) -> Box<RawValue> {
 
 /// JSON on one line: recorded arguments may be laid out over several, and a line feed in JSON is always layout.
 pub(crate) fn raw(json: String) -> Box<RawValue> {
-    let json = if json.contains(['\n', '\r']) {
-        json.replace(['\n', '\r'], " ")
-    } else {
-        json
-    };
+    let json = if json.contains(['\n', '\r']) { json.replace(['\n', '\r'], " ") } else { json };
     RawValue::from_string(json).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
@@ -116,14 +110,8 @@ impl Beginning {
     fn of(message: &Message) -> Self {
         let ids = message.content().iter().filter_map(ContentBlock::call_id);
         let ids: Vec<Arc<str>> = ids.cloned().collect();
-        let text = ids
-            .is_empty()
-            .then(|| message.model_text().first().cloned());
-        Self {
-            role: message.role(),
-            text: text.flatten(),
-            ids,
-        }
+        let text = ids.is_empty().then(|| message.model_text().first().cloned());
+        Self { role: message.role(), text: text.flatten(), ids }
     }
 }
 
@@ -135,12 +123,7 @@ enum Piece {
 
 impl<'a> Reading<'a> {
     pub(crate) fn of(base: &'a [Entry], counts: &'a CountedTexts) -> Self {
-        Self {
-            base,
-            counts,
-            known: None,
-            is_used: vec![false; base.len()],
-        }
+        Self { base, counts, known: None, is_used: vec![false; base.len()] }
     }
 
     /// A range that must lie in `base`.
@@ -148,10 +131,7 @@ impl<'a> Reading<'a> {
         if from <= to && to <= self.base.len() {
             return Ok(from..to);
         }
-        Err(format!(
-            "there is no range [{from},{to}]: the list has {} messages",
-            self.base.len()
-        ))
+        Err(format!("there is no range [{from},{to}]: the list has {} messages", self.base.len()))
     }
 
     /// Marks what the ranges among these pieces stand for; fails where one stands for a message a second time.
@@ -187,9 +167,7 @@ impl<'a> Reading<'a> {
                 read.push(self.message(piece)?);
             }
         }
-        let left = gone
-            .filter(|at| !self.is_used[*at])
-            .map(|at| &self.base[at]);
+        let left = gone.filter(|at| !self.is_used[*at]).map(|at| &self.base[at]);
         let origin = Origin::derived_from(left);
         let size = |piece: &Piece| match piece {
             Piece::New(message) => message.model_text().iter().map(|text| text.len()).sum(),
@@ -230,10 +208,8 @@ impl<'a> Reading<'a> {
         let Value::Array(ends) = piece else {
             return Ok(None);
         };
-        let ends: Vec<Option<usize>> = ends
-            .iter()
-            .map(|end| usize::try_from(end.as_u64()?).ok())
-            .collect();
+        let ends: Vec<Option<usize>> =
+            ends.iter().map(|end| usize::try_from(end.as_u64()?).ok()).collect();
         match ends[..] {
             [Some(from), Some(to)] => self.range(from, to).map(Some),
             _ => Err(format!("`{piece}` is no range `[from,to]`")),
@@ -267,9 +243,7 @@ impl<'a> Reading<'a> {
         let beginning = Beginning::of(message);
         let alike = known.get(&beginning)?.iter();
         let mut alike = alike.copied().filter(|at| !self.is_used[*at]);
-        let same = alike
-            .clone()
-            .find(|at| is_same(&base[*at].message, message));
+        let same = alike.clone().find(|at| is_same(&base[*at].message, message));
         let has_tools = !beginning.ids.is_empty();
         same.or_else(|| alike.next().filter(|_| has_tools))
     }
@@ -308,9 +282,7 @@ impl<'a> Reading<'a> {
 /// A message as a program writes it, and the entry that it says it is made of.
 fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), String> {
     let Value::Object(keys) = piece else {
-        return Err(format!(
-            "`{piece}` is neither a message nor a range `[from,to]`"
-        ));
+        return Err(format!("`{piece}` is neither a message nor a range `[from,to]`"));
     };
     let is_known = |key: &str| matches!(key, "role" | "content" | "of" | "tokens");
     if let Some(key) = keys.keys().find(|key| !is_known(key)) {
@@ -331,9 +303,7 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
     let content = keys.get("content").unwrap_or(&Value::Null);
     if let Some(text) = text_among_blocks(content) {
         let shown = shortened(text, SHOWN);
-        return Err(format!(
-            "a block is an object with a `type`, and not the text `{shown}`"
-        ));
+        return Err(format!("a block is an object with a `type`, and not the text `{shown}`"));
     }
     let (blocks, unknown) =
         wire::content::blocks_of(role, content).map_err(|error| error.to_string())?;
@@ -400,10 +370,7 @@ pub(crate) fn edits_to(entries: &[Entry], target: Vec<Entry>) -> Vec<Edit> {
     let (mut next, mut with) = (0, Vec::new());
     let mut close = |range: Range<usize>, with: &mut Vec<Entry>| {
         if !range.is_empty() || !with.is_empty() {
-            edits.push(Edit::Replace {
-                entries: range,
-                with: std::mem::take(with),
-            });
+            edits.push(Edit::Replace { entries: range, with: std::mem::take(with) });
         }
     };
     for entry in target {
@@ -438,28 +405,18 @@ mod tests {
                 signature: Some("signed".into()),
             })),
             ContentBlock::Text("I look. \u{1f9ea}".into()),
-            ContentBlock::tool_use(
-                "a".into(),
-                "Read".into(),
-                json(r#"{ "path": "x", "n": 1.0 }"#),
-            ),
+            ContentBlock::tool_use("a".into(), "Read".into(), json(r#"{ "path": "x", "n": 1.0 }"#)),
             ContentBlock::Opaque(Box::new(Opaque {
                 kind: "web_search_call".into(),
                 json: json(search),
             })),
         ];
         let source = json(r#"{"type":"base64","media_type":"image/png","data":"QQ=="}"#);
-        let parts = vec![
-            ContentBlock::Text("a\nb".into()),
-            ContentBlock::Image(Image { source }),
-        ];
+        let parts = vec![ContentBlock::Text("a\nb".into()), ContentBlock::Image(Image { source })];
         let messages = [
             Message::text(Role::User, "Look."),
             Message::new(Role::Assistant, said),
-            Message::new(
-                Role::User,
-                vec![ContentBlock::tool_result("a".into(), parts, true)],
-            ),
+            Message::new(Role::User, vec![ContentBlock::tool_result("a".into(), parts, true)]),
             Message::new(
                 Role::User,
                 vec![ContentBlock::tool_result("b".into(), Vec::new(), false)],
@@ -479,10 +436,7 @@ mod tests {
         reading.claim(&pieces).unwrap();
         let read = reading.entries(&pieces, 0..base.len()).unwrap();
         let same = |(one, other): (&Entry, &Entry)| Arc::ptr_eq(&one.message, &other.message);
-        assert!(
-            read.len() == base.len() && read.iter().zip(&base).all(same),
-            "{read:#?}"
-        );
+        assert!(read.len() == base.len() && read.iter().zip(&base).all(same), "{read:#?}");
         assert!(edits_to(&base, read).is_empty());
     }
 }

@@ -42,11 +42,7 @@ impl Lines {
         let (found, output) = sync_channel(4);
         std::thread::spawn(move || write_lines(sink, &lines));
         std::thread::spawn(move || read_lines(source, longest, &found));
-        Self {
-            input: Some(input),
-            output: Some(output),
-            ..Self::default()
-        }
+        Self { input: Some(input), output: Some(output), ..Self::default() }
     }
 
     /// The number of the next line that wants an answer.
@@ -75,11 +71,7 @@ impl Lines {
 
     /// How long to wait for output that should not be there: more was seen behind the last line, or nothing was.
     pub(super) fn followed(&self) -> Duration {
-        if self.is_followed {
-            PATIENCE
-        } else {
-            Duration::ZERO
-        }
+        if self.is_followed { PATIENCE } else { Duration::ZERO }
     }
 
     /// Drops what was answered too late, as far as it has arrived.

@@ -18,13 +18,7 @@ const MOST_FILES: usize = 500;
 const MOST_BYTES: u64 = 64 << 20;
 
 /// Folders that hold no source of a program: what tools install, build and write.
-const NO_SOURCES: [&str; 5] = [
-    "node_modules",
-    "target",
-    "__pycache__",
-    "reports",
-    "baselines",
-];
+const NO_SOURCES: [&str; 5] = ["node_modules", "target", "__pycache__", "reports", "baselines"];
 
 /// The same of files, by what their names end in.
 const NO_SOURCE_FILES: [&str; 4] = [".html", ".log", ".pyc", ".svg"];
@@ -36,11 +30,8 @@ const RUN: &str = "run.json";
 /// names, by their path there. Where these are too many, the named files alone; where none is named, the program that
 /// is started. What cannot be read has no part in it.
 pub(super) fn below_folders(host: &Host, launch: &Launch) -> LoadedFiles {
-    let named: Vec<&PathBuf> = launch
-        .command
-        .iter()
-        .filter_map(|word| host.files.get(word))
-        .collect();
+    let named: Vec<&PathBuf> =
+        launch.command.iter().filter_map(|word| host.files.get(word)).collect();
     if named.is_empty() {
         return started(host, launch).into_iter().collect();
     }
@@ -88,10 +79,7 @@ impl Walk {
             return true;
         };
         for entry in entries.flatten() {
-            let (name, path) = (
-                entry.file_name().to_string_lossy().into_owned(),
-                entry.path(),
-            );
+            let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
             let Ok(kind) = entry.file_type() else {
                 continue;
             };
@@ -145,23 +133,15 @@ mod tests {
             fs::write(path, text).unwrap();
         };
         write("mine.sh", "one");
-        let launch = Launch {
-            command: vec!["sh".to_owned(), "mine.sh".to_owned()],
-            ..Launch::default()
-        };
+        let launch =
+            Launch { command: vec!["sh".to_owned(), "mine.sh".to_owned()], ..Launch::default() };
         let host = Host {
             files: [("mine.sh".to_owned(), folder.path().join("mine.sh"))].into(),
             ..Host::default()
         };
         let state = || below_folders(&host, &launch);
         let first = state();
-        for name in [
-            ".git/index",
-            "runs/a/run.json",
-            "runs/a/cells.jsonl",
-            "reports/x",
-            ".env",
-        ] {
+        for name in [".git/index", "runs/a/run.json", "runs/a/cells.jsonl", "reports/x", ".env"] {
             write(name, "written by others");
         }
         assert_eq!(state(), first);

@@ -109,12 +109,7 @@ impl Process {
                 drop(listening);
             });
         }
-        let child = Child {
-            group,
-            stderr,
-            silent,
-            _folder: folder,
-        };
+        let child = Child { group, stderr, silent, _folder: folder };
         Self::met(launch, lines, Owner::Proctor(child))
     }
 
@@ -132,12 +127,7 @@ impl Process {
     }
 
     fn met(launch: &Launch, lines: Lines, owner: Owner) -> Result<Self, ProgramError> {
-        let mut process = Self {
-            launch: launch.clone(),
-            hello: Hello::default(),
-            lines,
-            owner,
-        };
+        let mut process = Self { launch: launch.clone(), hello: Hello::default(), lines, owner };
         // One that does not say hello was never asked anything.
         match (process.greet(), &process.owner) {
             (Ok(()), _) => Ok(process),
@@ -151,10 +141,7 @@ impl Process {
     }
 
     fn greet(&mut self) -> Result<(), ProgramError> {
-        self.send(&ToProgram::Hello {
-            protocol: PROTOCOL,
-            proctor: env!("CARGO_PKG_VERSION"),
-        })?;
+        self.send(&ToProgram::Hello { protocol: PROTOCOL, proctor: env!("CARGO_PKG_VERSION") })?;
         let mut line = self.next_line(self.launch.start_seconds, "start_seconds")?;
         let (mut answer, mut id) = self.parsed(&line)?;
         while self.is_late(id.as_ref()) {

@@ -57,10 +57,7 @@ impl StrategySpec {
         slots.retain(|slot| !off.contains(&slot.notes.name));
         let retries = match reader.table("overflow")? {
             Some(overflow) => self.overflow(overflow, guards, &mut slots)?,
-            None => Retries {
-                most: 1,
-                per: RetriesPer::Call,
-            },
+            None => Retries { most: 1, per: RetriesPer::Call },
         };
         reader.finish()?;
         Ok((slots, retries))
@@ -76,9 +73,7 @@ impl StrategySpec {
             let Some((reserve, part)) = trigger.condition.too_large_reserve(window, least) else {
                 continue;
             };
-            let place = self
-                .stage(stage)
-                .and_then(|table| Some(&table.get(key)?.place));
+            let place = self.stage(stage).and_then(|table| Some(&table.get(key)?.place));
             let problem = format!(
                 "`{stage}.{key}` of `{}` reserves {reserve} tokens of {part}, which has {}{}: it would hold before every call",
                 self.name,
@@ -104,10 +99,7 @@ impl StrategySpec {
             // A tail ends in front of a message that does not fit into it whole.
             let kept = slot.least_kept(window) - prompts.round;
             // One that fires before every call by its settings is meant to, and one that waits for rounds cannot.
-            let line = when
-                .condition
-                .holds_from(window)
-                .filter(|_| when.min_rounds_between <= 1);
+            let line = when.condition.holds_from(window).filter(|_| when.min_rounds_between <= 1);
             let line = line.filter(|line| (Tokens(1)..=prompts.largest).contains(line));
             if let Some(line) = line.filter(|line| kept > Tokens::ZERO && head + kept >= *line) {
                 let problem = format!(

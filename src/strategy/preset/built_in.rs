@@ -3,10 +3,7 @@
 /// The name and the text of a preset's file.
 macro_rules! preset {
     ($name:literal) => {
-        (
-            $name,
-            include_str!(concat!("../../../presets/", $name, ".toml")),
-        )
+        ($name, include_str!(concat!("../../../presets/", $name, ".toml")))
     };
 }
 

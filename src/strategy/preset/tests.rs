@@ -48,14 +48,9 @@ fn a_tail_that_reaches_the_line_of_its_stage_leaves_no_room() {
         ("claude-code", 24_000, 2_000, 60_000, true),
         ("observation-masking", 24_000, 2_000, 60_000, true),
     ] {
-        let sizes = PromptSizes {
-            head: Tokens(head),
-            round: Tokens(500),
-            largest: Tokens(largest),
-        };
-        let checked = named(name)
-            .unwrap()
-            .check_window(Window::new(Tokens(window)), &sizes);
+        let sizes =
+            PromptSizes { head: Tokens(head), round: Tokens(500), largest: Tokens(largest) };
+        let checked = named(name).unwrap().check_window(Window::new(Tokens(window)), &sizes);
         assert_eq!(checked.is_ok(), has_room, "{name} {window} {checked:?}");
     }
 }
@@ -94,18 +89,11 @@ fn a_control_is_called_after_what_it_follows() {
 
 #[test]
 fn a_stage_can_be_switched_off_and_stays_checked() {
-    let stages = |name: &str| {
-        named(name)
-            .and_then(|spec| spec.stages())
-            .map(|it| it.len())
-    };
+    let stages = |name: &str| named(name).and_then(|spec| spec.stages()).map(|it| it.len());
     let all = stages("claude-code").unwrap();
     assert_eq!(stages("claude-code[snip.enabled=false]").unwrap(), all - 1);
     // A request after a refusal is not made, and everything that depends on it waits in vain.
-    assert_eq!(
-        stages("claude-code[summarize.enabled=false]").unwrap(),
-        all - 1
-    );
+    assert_eq!(stages("claude-code[summarize.enabled=false]").unwrap(), all - 1);
     check(
         "claude-code",
         "micro.keep_last",
@@ -124,9 +112,7 @@ fn a_stage_can_be_switched_off_and_stays_checked() {
 fn presets_clear_by_time_only_where_it_is_switched_on() {
     let clears_by_time = |name: &str| {
         let stages = named(name).and_then(|spec| spec.stages()).unwrap();
-        stages
-            .iter()
-            .any(|stage| stage == "micro (after 60 idle minutes)")
+        stages.iter().any(|stage| stage == "micro (after 60 idle minutes)")
     };
     // Qwen Code does it as it comes.
     let has_the_stage =
@@ -135,10 +121,7 @@ fn presets_clear_by_time_only_where_it_is_switched_on() {
     assert_eq!(presets.len(), 6);
     for (name, _) in presets {
         assert!(!clears_by_time(name), "{name}");
-        assert!(
-            clears_by_time(&format!("{name}[micro.enabled=true]")),
-            "{name}"
-        );
+        assert!(clears_by_time(&format!("{name}[micro.enabled=true]")), "{name}");
     }
 }
 
@@ -206,12 +189,7 @@ fn overrides_show_in_the_name_and_are_checked() {
         "5",
         "built-in default: unknown strategy `observation-maskin`, did you mean `observation-masking`?",
     );
-    check(
-        "tail@many",
-        "a.b",
-        "5",
-        "flag `--set`: strategy `tail@many` has no stage `a`",
-    );
+    check("tail@many", "a.b", "5", "flag `--set`: strategy `tail@many` has no stage `a`");
     check(
         "full",
         "a.b",

@@ -17,9 +17,7 @@ const DIGITS: [i64; 3] = [1, 2, 5];
 const NEAREST: f64 = 1.2;
 
 /// The steps of shares.
-const SHARES: [f64; 13] = [
-    0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
-];
+const SHARES: [f64; 13] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
 
 /// The same of a share.
 const NEAREST_SHARE: f64 = 0.015;
@@ -99,9 +97,7 @@ impl StrategySpec {
         let tunes = knobs.filter_map(|(knob, steps)| {
             let own = self.value_of(&knob)?;
             let values = around(&own.value, steps)?.into_iter();
-            let values = values
-                .map(|value| Setting::new(value, &own.place))
-                .collect();
+            let values = values.map(|value| Setting::new(value, &own.place)).collect();
             Some(Tune { knob, values })
         });
         tunes.collect()
@@ -115,9 +111,8 @@ impl StrategySpec {
         let overflow = self.overflow_kind();
         let overflow = overflow.map(|(kind, table)| (OVERFLOW, kind, table));
         let stages = stages.chain(overflow);
-        let stages: Vec<Tunable> = stages
-            .map(|(name, kind, table)| Tunable::of(name, kind, table))
-            .collect();
+        let stages: Vec<Tunable> =
+            stages.map(|(name, kind, table)| Tunable::of(name, kind, table)).collect();
         let waits = stages.iter().any(|stage| stage.waits.is_some());
         let mut found = [None, None];
         for stage in stages {
@@ -156,10 +151,7 @@ impl Tune {
             return Err(SettingError::new(checked.place_of("values"), problem)
                 .with_hint("write `values = [1, 3, 10]`"));
         };
-        Ok(Self {
-            knob: knob.to_owned(),
-            values: values.to_vec(),
-        })
+        Ok(Self { knob: knob.to_owned(), values: values.to_vec() })
     }
 
     /// Adds a value that is not there yet, in its order.
@@ -188,21 +180,14 @@ impl Tunable {
         });
         // A stage without a trigger fires before every call: the knob that decides together with what it keeps
         // says how often it does something.
-        let beside = keeps
-            .as_ref()
-            .filter(|_| when.is_none())
-            .and_then(|(knob, _)| {
-                let (other, _) = decides_with(kind, knob)?;
-                Some((other.to_owned(), steps_of(kind, other, "fires")?))
-            });
+        let beside = keeps.as_ref().filter(|_| when.is_none()).and_then(|(knob, _)| {
+            let (other, _) = decides_with(kind, knob)?;
+            Some((other.to_owned(), steps_of(kind, other, "fires")?))
+        });
         let fires = first_set(kind, stage, "fires").or(beside);
         let [waits, fires, keeps] = [waits, fires, keeps]
             .map(|found| found.map(|(knob, steps)| (format!("{name}.{knob}"), steps)));
-        Self {
-            waits,
-            fires,
-            keeps,
-        }
+        Self { waits, fires, keeps }
     }
 }
 
@@ -240,10 +225,7 @@ pub(super) fn decides_with(kind: &str, knob: &str) -> Option<(&'static str, &'st
 /// The value of the first condition of this name in a trigger.
 fn waited_for<'a>(when: &'a Setting, name: &str) -> Option<&'a Setting> {
     let table = when.as_table()?;
-    let nested = table
-        .entries()
-        .iter()
-        .filter_map(|(_, list)| list.as_list());
+    let nested = table.entries().iter().filter_map(|(_, list)| list.as_list());
     let own = table.get(name);
     own.or_else(|| nested.flatten().find_map(|item| waited_for(item, name)))
 }
@@ -333,25 +315,16 @@ mod tests {
         let mut without = Vec::new();
         for (name, _) in PRESETS {
             let spec = named(name);
-            let tunes = spec
-                .tunes()
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let tunes = spec.tunes().unwrap_or_else(|error| panic!("{name}: {error}"));
             if tunes.is_empty() {
                 without.push(*name);
             }
             assert!(tunes.len() <= 2, "{name}: a screen has two sides");
             for tune in tunes {
-                let numbers: Vec<f64> = tune
-                    .values
-                    .iter()
-                    .filter_map(|it| number(&it.value))
-                    .collect();
+                let numbers: Vec<f64> =
+                    tune.values.iter().filter_map(|it| number(&it.value)).collect();
                 assert_eq!(numbers.len(), 5, "{name}: {}", tune.knob);
-                assert!(
-                    numbers.is_sorted_by(|left, right| left < right),
-                    "{name}: {}",
-                    tune.knob
-                );
+                assert!(numbers.is_sorted_by(|left, right| left < right), "{name}: {}", tune.knob);
                 // The preset's own value is one of them, and changes nothing.
                 let own = spec.value_of(&tune.knob).unwrap();
                 assert!(
@@ -366,10 +339,7 @@ mod tests {
                 let [same, own] = [&same, &spec].map(|spec| spec.to_toml().replace(&line, ""));
                 assert_eq!(same, own, "{name}: {}", tune.knob);
             }
-            assert!(
-                !spec.to_toml().contains("tune"),
-                "{name}: what is tuned is no behaviour"
-            );
+            assert!(!spec.to_toml().contains("tune"), "{name}: what is tuned is no behaviour");
         }
         assert_eq!(without, ["none", "recorded"]);
     }
@@ -379,10 +349,7 @@ mod tests {
         for (name, knobs) in [
             (
                 "observation-masking",
-                &[
-                    "clear_results.every 1 2 5 10 20",
-                    "clear_results.keep_last 2 5 10 20 50",
-                ][..],
+                &["clear_results.every 1 2 5 10 20", "clear_results.keep_last 2 5 10 20 50"][..],
             ),
             (
                 "codex",
@@ -406,14 +373,8 @@ mod tests {
                     "clear_results.keep_last 1 2 3 5 10",
                 ],
             ),
-            (
-                "strands-window",
-                &["drop_middle.max_messages 10 20 41 50 100"],
-            ),
-            (
-                "tail@20000",
-                &["select.budget_tokens 5000 10000 20000 50000 100000"],
-            ),
+            ("strands-window", &["drop_middle.max_messages 10 20 41 50 100"]),
+            ("tail@20000", &["select.budget_tokens 5000 10000 20000 50000 100000"]),
             (
                 // As it was overridden.
                 "codex[summarize.when.window_fraction=0.75]",
@@ -438,18 +399,12 @@ mod tests {
             let said = said.unwrap_or_else(|error| error.to_string());
             assert_eq!(said, says);
         }
-        check(
-            "",
-            "clear_results.every 1 2 5 10 20; clear_results.keep_last 1 2 4 5 10",
-        );
+        check("", "clear_results.every 1 2 5 10 20; clear_results.keep_last 1 2 4 5 10");
         check(
             "tune = [{ knob = 'clear_results.keep_last', values = [8, 2] }]",
             "clear_results.keep_last 2 4 8",
         );
-        check(
-            "tune = [{ values = [8, 2] }]",
-            "`mine.toml`: line 1: `tune` names no `knob`",
-        );
+        check("tune = [{ values = [8, 2] }]", "`mine.toml`: line 1: `tune` names no `knob`");
         check(
             "tune = [{ knob = 'clear_results.keep_last' }]",
             "`mine.toml`: line 1: `tune` has no list of `values` for `clear_results.keep_last`",

@@ -47,21 +47,14 @@ impl StrategySpec {
                 let tables = reader.tables("source")?.into_iter();
                 tables.map(|table| self.source(table)).collect()
             }
-            _ => Ok(reader
-                .text("source")?
-                .into_iter()
-                .map(str::to_owned)
-                .collect()),
+            _ => Ok(reader.text("source")?.into_iter().map(str::to_owned).collect()),
         }
     }
 
     /// `npm:opencode-ai 1.18.33, dist/compaction.js, read 2026-11`.
     fn source(&self, table: &Table) -> Result<String, SettingError> {
         let checked = CheckedTable::new(table, "source", (&KEYS, "source"))?;
-        let origins: Vec<&str> = ORIGINS
-            .into_iter()
-            .filter_map(|key| checked.text(key))
-            .collect();
+        let origins: Vec<&str> = ORIGINS.into_iter().filter_map(|key| checked.text(key)).collect();
         let [origin] = origins[..] else {
             let problem = "`source` needs one of `package`, `repository` and `document`";
             return Err(SettingError::new(table.place(), problem)
@@ -78,10 +71,8 @@ impl StrategySpec {
                 reader.text(knob)?;
             }
             if !knob.starts_with(OTHER) && self.value_of(knob).is_none() {
-                let problem = format!(
-                    "`source.constants` has `{knob}`, no knob of `{}`",
-                    self.name
-                );
+                let problem =
+                    format!("`source.constants` has `{knob}`, no knob of `{}`", self.name);
                 return Err(SettingError::new(&text.place, problem).with_hint(
                     "in quotes: `stage.knob`, `stage.when.CONDITION`, `guards.…`, `overflow.…`, or `other.NAME` where no knob has it",
                 ));
@@ -118,17 +109,9 @@ mod tests {
             let table = Table::parse(name, text).unwrap();
             let spec = StrategySpec::of(name, table, &Trigger::always());
             let spec = spec.unwrap_or_else(|error| panic!("{error}"));
-            let worth = spec
-                .worth()
-                .unwrap_or_else(|| panic!("{name} has no fidelity"));
-            let says_what = worth
-                .missing
-                .as_ref()
-                .is_some_and(|text| text.ends_with('.'));
-            assert!(
-                says_what || worth.fidelity == Fidelity::Exact,
-                "{name}: {worth:?}"
-            );
+            let worth = spec.worth().unwrap_or_else(|| panic!("{name} has no fidelity"));
+            let says_what = worth.missing.as_ref().is_some_and(|text| text.ends_with('.'));
+            assert!(says_what || worth.fidelity == Fidelity::Exact, "{name}: {worth:?}");
             assert!(!spec.sources().unwrap().is_empty(), "{name} has no source");
             let ran = Table::parse(name, &spec.to_toml()).unwrap();
             for key in OF_WORTH {
@@ -167,20 +150,11 @@ mod tests {
                 "fidelity = 'clos'",
                 "1: `fidelity` must be one of `exact`, `close`, `outline`, not `\"clos\"`, did you mean `close`?",
             ),
-            (
-                "fidelity = 'close'",
-                "1: `fidelity = \"close\"` needs `missing`",
-            ),
-            (
-                "\nfidelity = 'outline'\nmissing = ''",
-                "2: `fidelity = \"outline\"` needs `missing`",
-            ),
+            ("fidelity = 'close'", "1: `fidelity = \"close\"` needs `missing`"),
+            ("\nfidelity = 'outline'\nmissing = ''", "2: `fidelity = \"outline\"` needs `missing`"),
             ("missing = 1", "1: `missing` must be text, not `1`"),
             ("source = 1", "1: `source` must be text, not `1`"),
-            (
-                "source = ['a']",
-                "1: `source` must be a list of tables (`[[source]]`), not `\"a\"`",
-            ),
+            ("source = ['a']", "1: `source` must be a list of tables (`[[source]]`), not `\"a\"`"),
             (
                 "[[source]]\nfile = 'a'",
                 "1: `source` needs one of `package`, `repository` and `document`",
@@ -193,10 +167,7 @@ mod tests {
                 "[[source]]\npackage = 'npm:a'",
                 "1: `source` has no `version` of the package `npm:a`",
             ),
-            (
-                "[[source]]\ndocument = 'a'\npage = 'b'",
-                "3: unknown key `source.page`",
-            ),
+            ("[[source]]\ndocument = 'a'\npage = 'b'", "3: unknown key `source.page`"),
             (
                 "[[source]]\ndocument = 'a'\nconstants = 'b'",
                 "3: `source.constants` must be a table, not `\"b\"`",

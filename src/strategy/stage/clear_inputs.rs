@@ -90,12 +90,12 @@ impl ClearInputs {
                 *text = format!("{kept}…{cut}{MARK}");
                 true
             }
-            Value::Array(values) => values
-                .iter_mut()
-                .fold(false, |any, value| self.shorten_texts(value) | any),
-            Value::Object(fields) => fields
-                .values_mut()
-                .fold(false, |any, value| self.shorten_texts(value) | any),
+            Value::Array(values) => {
+                values.iter_mut().fold(false, |any, value| self.shorten_texts(value) | any)
+            }
+            Value::Object(fields) => {
+                fields.values_mut().fold(false, |any, value| self.shorten_texts(value) | any)
+            }
             Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
@@ -130,43 +130,19 @@ mod tests {
                 format!(r#"{{"edits":[{{"new":"{cut}"}},7]}}"#),
             ),
             ("", format!(r#""{long}""#), format!(r#""{cut}""#)),
-            (
-                "keep_chars = 0",
-                format!(r#""{long}""#),
-                r#""…50 chars cut…""#.to_owned(),
-            ),
-            (
-                "max_chars = 50",
-                format!(r#""{long}""#),
-                format!(r#""{long}""#),
-            ),
-            (
-                "max_chars = 49",
-                format!(r#""{long}""#),
-                format!(r#""{cut}""#),
-            ),
+            ("keep_chars = 0", format!(r#""{long}""#), r#""…50 chars cut…""#.to_owned()),
+            ("max_chars = 50", format!(r#""{long}""#), format!(r#""{long}""#)),
+            ("max_chars = 49", format!(r#""{long}""#), format!(r#""{cut}""#)),
             // Many short texts are not one long one.
             (
                 "",
                 format!(r#"{{"a":"{0}","b":"{0}","c":"{0}"}}"#, "y".repeat(20)),
                 format!(r#"{{"a":"{0}","b":"{0}","c":"{0}"}}"#, "y".repeat(20)),
             ),
-            (
-                "tools = ['class:edit']",
-                format!(r#""{long}""#),
-                format!(r#""{long}""#),
-            ),
-            (
-                "tools = ['Write']",
-                format!(r#""{long}""#),
-                format!(r#""{cut}""#),
-            ),
+            ("tools = ['class:edit']", format!(r#""{long}""#), format!(r#""{long}""#)),
+            ("tools = ['Write']", format!(r#""{long}""#), format!(r#""{cut}""#)),
             // The cut would not be shorter.
-            (
-                "keep_chars = 40",
-                format!(r#""{long}""#),
-                format!(r#""{long}""#),
-            ),
+            ("keep_chars = 40", format!(r#""{long}""#), format!(r#""{long}""#)),
         ] {
             let mut all = vec!["max_chars = 30", "keep_chars = 5", "keep_last = 0"];
             all.retain(|knob| !knobs.starts_with(&knob[..8]));
@@ -182,22 +158,15 @@ mod tests {
     #[test]
     fn the_newest_stay_and_thinking_may_go_in_between() {
         let input = format!("\"{}\"", "x".repeat(50));
-        let mut trial = Trial::new(
-            "clear_inputs",
-            "max_chars = 30\nkeep_chars = 1\nkeep_last = 2",
-        );
-        let thought = ContentBlock::Thinking(Box::new(Thinking {
-            text: "hm".into(),
-            signature: None,
-        }));
+        let mut trial = Trial::new("clear_inputs", "max_chars = 30\nkeep_chars = 1\nkeep_last = 2");
+        let thought =
+            ContentBlock::Thinking(Box::new(Thinking { text: "hm".into(), signature: None }));
         let thinks = |uses: Message| {
             let content = std::iter::once(thought.clone()).chain(uses.content().to_vec());
             Message::new(Role::Assistant, content.collect())
         };
-        trial.append([
-            typed("go"),
-            thinks(asks(&[("a", "Write", &input), ("b", "Write", &input)])),
-        ]);
+        trial
+            .append([typed("go"), thinks(asks(&[("a", "Write", &input), ("b", "Write", &input)]))]);
         trial.append([answers(&[("a", "ok"), ("b", "ok")])]);
         assert_eq!(trial.fire().unwrap(), None);
         // Another stage takes the thinking away: blocks move up.
@@ -207,10 +176,7 @@ mod tests {
             std::sync::Arc::new(asks(&[("a", "Write", &input), ("b", "Write", &input)])),
             &trial.cx.counts,
         )];
-        let edit = crate::context::Edit::Replace {
-            entries: 1..2,
-            with,
-        };
+        let edit = crate::context::Edit::Replace { entries: 1..2, with };
         trial.context.apply(vec![edit], &trial.cx.counts).unwrap();
         assert_eq!(trial.context.replacements(), 0);
         trial.append([asks(&[("c", "Write", &input)]), answers(&[("c", "ok")])]);
@@ -225,19 +191,13 @@ mod tests {
     #[test]
     fn what_a_guard_refused_comes_back_with_the_next_tool_use() {
         let input = format!("\"{}\"", "x".repeat(50));
-        let mut trial = Trial::new(
-            "clear_inputs",
-            "max_chars = 30\nkeep_chars = 1\nkeep_last = 0",
-        );
+        let mut trial = Trial::new("clear_inputs", "max_chars = 30\nkeep_chars = 1\nkeep_last = 0");
         trial.append([asks(&[("a", "Write", &input)]), answers(&[("a", "ok")])]);
         assert_eq!((trial.refuse(), trial.refuse()), (1, 0));
         trial.append([asks(&[("b", "Write", &input)]), answers(&[("b", "ok")])]);
         assert_eq!((trial.refuse(), trial.planned().len()), (2, 0));
         trial.append([asks(&[("c", "Write", "1")]), answers(&[("c", "ok")])]);
         trial.fire().unwrap();
-        assert_eq!(
-            uses(&trial),
-            ["\"x…49 chars cut…\"", "\"x…49 chars cut…\"", "1"]
-        );
+        assert_eq!(uses(&trial), ["\"x…49 chars cut…\"", "\"x…49 chars cut…\"", "1"]);
     }
 }

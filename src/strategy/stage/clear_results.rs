@@ -115,9 +115,7 @@ impl ClearResults {
         cx: &Situation,
     ) {
         let entries = context.entries();
-        progress
-            .typed
-            .extend(new.filter(|at| entries[*at].is_typed()));
+        progress.typed.extend(new.filter(|at| entries[*at].is_typed()));
         let end = match self.protect_turns {
             0 => entries.len(),
             turns => {
@@ -125,10 +123,7 @@ impl ClearResults {
                 first.map_or(0, |first| progress.typed[first])
             }
         };
-        for at in context
-            .results_from(progress.seen)
-            .take_while(|at| at.entry < end)
-        {
+        for at in context.results_from(progress.seen).take_while(|at| at.entry < end) {
             progress.seen += 1;
             self.count_typed(progress, at.entry);
             // Finding the tool of a result takes a search.
@@ -221,20 +216,14 @@ mod tests {
 
     /// A round: the tool reads a text of `chars` characters.
     fn round(id: &str, tool: &str, chars: usize) -> [Message; 2] {
-        [
-            asks(&[(id, tool, "{}")]),
-            answers(&[(id, &"x".repeat(chars))]),
-        ]
+        [asks(&[(id, tool, "{}")]), answers(&[(id, &"x".repeat(chars))])]
     }
 
     /// Which of the results, in order, are gone.
     fn gone(trial: &Trial) -> Vec<usize> {
         let results = trial.context.results().enumerate();
         let text = |at: &BlockAt| &trial.context.entries()[at.entry].message.model_text()[at.block];
-        results
-            .filter(|(_, at)| text(at).starts_with('['))
-            .map(|(index, _)| index)
-            .collect()
+        results.filter(|(_, at)| text(at).starts_with('[')).map(|(index, _)| index).collect()
     }
 
     #[track_caller]
@@ -312,10 +301,8 @@ mod tests {
 
     #[test]
     fn the_placeholder_names_tool_and_lines() {
-        let mut trial = Trial::new(
-            "clear_results",
-            "keep_last = 1\nplaceholder = '{lines} lines of {tool}'",
-        );
+        let mut trial =
+            Trial::new("clear_results", "keep_last = 1\nplaceholder = '{lines} lines of {tool}'");
         trial.append([
             asks(&[("a", "Read", "{}"), ("b", "Read", "{}")]),
             answers(&[("a", "one\ntwo\nthree, which is long"), ("b", "x")]),
@@ -331,16 +318,8 @@ mod tests {
              placeholder = '[{lines} lines]'";
         let mut trial = Trial::new("clear_results", knobs);
         trial.append([
-            asks(&[
-                ("a", "Read", "{}"),
-                ("b", "Read", "{}"),
-                ("c", "Read", "{}"),
-            ]),
-            answers(&[
-                ("a", "ünter\n and so on, ende"),
-                ("b", "seven…!"),
-                ("c", "x"),
-            ]),
+            asks(&[("a", "Read", "{}"), ("b", "Read", "{}"), ("c", "Read", "{}")]),
+            answers(&[("a", "ünter\n and so on, ende"), ("b", "seven…!"), ("c", "x")]),
         ]);
         trial.fire().unwrap();
         // What is no longer than its preview stays whole.
@@ -393,10 +372,8 @@ mod tests {
 
     #[test]
     fn a_cache_edit_says_that_the_cache_survives() {
-        for (mode, cache) in [
-            ("rewrite", CacheEffect::Breaks),
-            ("cache_edit", CacheEffect::Keeps),
-        ] {
+        for (mode, cache) in [("rewrite", CacheEffect::Breaks), ("cache_edit", CacheEffect::Keeps)]
+        {
             let mut trial = Trial::new("clear_results", &format!("keep_last = 1\nmode = '{mode}'"));
             trial.append(round("0", "Read", 400));
             trial.append(round("1", "Read", 400));

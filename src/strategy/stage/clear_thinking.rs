@@ -136,10 +136,7 @@ mod tests {
         assert_eq!(trial.refuse(), 1);
         assert_eq!(trial.fire().unwrap(), None);
         trial.append([typed("on")]);
-        assert_eq!(
-            trial.fire().unwrap().unwrap(),
-            "thinking of 1 messages older than the last 1"
-        );
+        assert_eq!(trial.fire().unwrap().unwrap(), "thinking of 1 messages older than the last 1");
         assert_eq!(shown(&trial), "gRxabo");
         assert_eq!(trial.context.replacements(), 0);
         let origin = &trial.context.entries()[1].origin;

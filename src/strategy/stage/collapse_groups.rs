@@ -13,18 +13,12 @@ const INSTRUCTIONS: &str = include_str!("../template/group.md");
 
 /// Variables of a prompt of the user's own that have no value here.
 const UNFIT: [(&str, &str); 2] = [
-    (
-        own_prompt::PREVIOUS_SUMMARY,
-        "and a group has no earlier summary",
-    ),
+    (own_prompt::PREVIOUS_SUMMARY, "and a group has no earlier summary"),
     (own_prompt::FOCUS, "and an account of a group has no focus"),
 ];
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
-    let stage = CollapseGroups {
-        own: OwnPrompt::read(knobs, &UNFIT)?,
-        ..knobs.read()?
-    };
+    let stage = CollapseGroups { own: OwnPrompt::read(knobs, &UNFIT)?, ..knobs.read()? };
     if stage.target > stage.commit_at {
         return Err(knobs.wrong("target", "must not be above `commit_at`"));
     }
@@ -114,9 +108,8 @@ impl CollapseGroups {
             let typed = entries[round.clone()].iter().position(Entry::is_typed);
             // If their message is between call and results, or holds results, the round is cut before
             // the call.
-            let end = typed.map_or(round.end, |typed| {
-                Cut::Pair.snap_back(entries, round.start + typed)
-            });
+            let end =
+                typed.map_or(round.end, |typed| Cut::Pair.snap_back(entries, round.start + typed));
             let start = group.take().map_or(round.start, |group| group.start);
             // It may have come before the results: then their call is not summarised either.
             let end = Cut::Pair.snap_back(entries, end).max(start);
@@ -208,10 +201,7 @@ mod tests {
 
     /// The context, a message a word: accounts as they are, the rounds by their number.
     fn shown(trial: &Trial) -> String {
-        let texts = trial
-            .texts()
-            .into_iter()
-            .filter(|text| !text.starts_with("Read"));
+        let texts = trial.texts().into_iter().filter(|text| !text.starts_with("Read"));
         let short: Vec<&str> = texts.map(|text| &text[..text.len().min(2)]).collect();
         short.join(" ")
     }
@@ -224,21 +214,9 @@ mod tests {
             ("", 8, "tt 10 05 06 07"),
             // One group of two is enough to be at 700 at most: 900 − 200 + 20 is not.
             ("group_rounds = 2", 8, "tt 4: 4: 04 05 06 07"),
-            (
-                "group_rounds = 2\ntarget = 0.72",
-                8,
-                "tt 4: 02 03 04 05 06 07",
-            ),
-            (
-                "group_rounds = 2\ntarget = 0.719",
-                8,
-                "tt 4: 4: 04 05 06 07",
-            ),
-            (
-                "group_rounds = 2\ncommit_at = 0.91",
-                8,
-                "tt 00 01 02 03 04 05 06 07",
-            ),
+            ("group_rounds = 2\ntarget = 0.72", 8, "tt 4: 02 03 04 05 06 07"),
+            ("group_rounds = 2\ntarget = 0.719", 8, "tt 4: 4: 04 05 06 07"),
+            ("group_rounds = 2\ncommit_at = 0.91", 8, "tt 00 01 02 03 04 05 06 07"),
             ("keep_last_rounds = 8", 8, "tt 00 01 02 03 04 05 06 07"),
             ("keep_last_rounds = 7", 8, "tt 2: 01 02 03 04 05 06 07"),
             // A group stays if its summary may be as large as the group.
@@ -267,24 +245,11 @@ mod tests {
         }
         trial.fire().unwrap();
         assert_eq!(shown(&trial), "tt 7: mo 6: 06 07 08");
-        let origins: Vec<&Origin> = trial
-            .context
-            .entries()
-            .iter()
-            .map(|it| &it.origin)
-            .collect();
-        assert_eq!(
-            origins[1],
-            &Origin::Derived(std::iter::once(1..8).collect())
-        );
+        let origins: Vec<&Origin> = trial.context.entries().iter().map(|it| &it.origin).collect();
+        assert_eq!(origins[1], &Origin::Derived(std::iter::once(1..8).collect()));
         assert_eq!(origins[2], &Origin::Verbatim(8));
         assert_eq!(trial.asked().len(), 2);
-        assert!(
-            trial
-                .asked()
-                .iter()
-                .all(|it| it.purpose == Purpose::Compaction)
-        );
+        assert!(trial.asked().iter().all(|it| it.purpose == Purpose::Compaction));
     }
 
     #[test]
@@ -306,10 +271,7 @@ mod tests {
         let mut trial = trial("group_rounds = 2", 8);
         trial.will_answer(Err(CallFailure::SERVER));
         trial.will_answer(Ok(response("A")));
-        assert_eq!(
-            trial.fire().unwrap().unwrap(),
-            "1 groups of rounds collapsed"
-        );
+        assert_eq!(trial.fire().unwrap().unwrap(), "1 groups of rounds collapsed");
         assert_eq!(shown(&trial), "tt 00 01 4: 04 05 06 07");
         let mut trial = super::tests::trial("group_rounds = 2", 8);
         trial.will_answer(Err(CallFailure::SERVER));
@@ -324,10 +286,7 @@ mod tests {
         let results = answers(&[("a", ""), ("b", ""), ("c", "")]);
         for (rounds, says) in [
             (8, "1 groups of rounds collapsed"),
-            (
-                9,
-                "1 groups of rounds collapsed, 2 sub-agents blocked before",
-            ),
+            (9, "1 groups of rounds collapsed, 2 sub-agents blocked before"),
         ] {
             // 900 and 1,000 tokens of a thousand.
             let mut trial = trial("", rounds);

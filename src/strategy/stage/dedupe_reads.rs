@@ -131,10 +131,7 @@ impl Views {
         &'s mut self,
         path: &'s str,
     ) -> impl Iterator<Item = (&'s View, &'s mut ShownView)> {
-        let first = View {
-            path: path.to_owned(),
-            range: String::new(),
-        };
+        let first = View { path: path.to_owned(), range: String::new() };
         let views = self.newest.range_mut(first..);
         views.take_while(move |(view, _)| view.path == path)
     }
@@ -221,52 +218,21 @@ mod tests {
         check("", &again(r#"{"file_path":"b.rs"}"#, A), &[A, A]);
         check("stub = ''", &again(a, A), &[A, A]);
         check("tools = ['class:shell']", &again(a, A), &[A, A]);
-        check(
-            "",
-            &[
-                first.clone(),
-                vec![asks(&[("2", "Read", a)]), fails("2", A)],
-            ],
-            &[A, A],
-        );
-        check(
-            "stub = 'gone'",
-            &[reads("1", a, "four"), reads("2", a, "four")],
-            &["four", "four"],
-        );
+        check("", &[first.clone(), vec![asks(&[("2", "Read", a)]), fails("2", A)]], &[A, A]);
+        check("stub = 'gone'", &[reads("1", a, "four"), reads("2", a, "four")], &["four", "four"]);
         // A stub is not a view: the third read points to the first as well.
-        check(
-            "",
-            &[first.clone(), reads("2", a, A), reads("3", a, A)],
-            &[A, STUB, STUB],
-        );
+        check("", &[first.clone(), reads("2", a, A), reads("3", a, A)], &[A, STUB, STUB]);
         // The same text, but a tool has written the file in between.
         let edit = vec![asks(&[("e", "Edit", a)]), answers(&[("e", "done")])];
         let failed = vec![asks(&[("e", "Edit", a)]), fails("e", "no")];
-        let other = vec![
-            asks(&[("e", "Edit", r#"{"file_path":"b.rs"}"#)]),
-            answers(&[("e", "done")]),
-        ];
-        check(
-            "",
-            &[first.clone(), edit, reads("2", a, A)],
-            &[A, "done", A],
-        );
-        check(
-            "",
-            &[first.clone(), failed, reads("2", a, A)],
-            &[A, "no", STUB],
-        );
-        check(
-            "",
-            &[first.clone(), other, reads("2", a, A)],
-            &[A, "done", STUB],
-        );
+        let other =
+            vec![asks(&[("e", "Edit", r#"{"file_path":"b.rs"}"#)]), answers(&[("e", "done")])];
+        check("", &[first.clone(), edit, reads("2", a, A)], &[A, "done", A]);
+        check("", &[first.clone(), failed, reads("2", a, A)], &[A, "no", STUB]);
+        check("", &[first.clone(), other, reads("2", a, A)], &[A, "done", STUB]);
         // Changed by the very response that reads it.
-        let both = vec![
-            asks(&[("e", "Edit", a), ("2", "Read", a)]),
-            answers(&[("e", "done"), ("2", A)]),
-        ];
+        let both =
+            vec![asks(&[("e", "Edit", a), ("2", "Read", a)]), answers(&[("e", "done"), ("2", A)])];
         check("", &[first, both], &[A, "done", A]);
     }
 
@@ -294,19 +260,8 @@ mod tests {
         check("", &[reads("1", whole, A), reads("2", whole, B)], &[A, B]);
         check(on, &[reads("1", part, A), reads("2", whole, B)], &[OLD, B]);
         check(on, &[reads("1", whole, A), reads("2", part, B)], &[A, B]);
-        check(
-            on,
-            &[reads("1", whole, A), reads("2", whole, A)],
-            &[A, STUB],
-        );
-        check(
-            on,
-            &[
-                reads("1", whole, A),
-                reads("2", r#"{"file_path":"b.rs"}"#, B),
-            ],
-            &[A, B],
-        );
+        check(on, &[reads("1", whole, A), reads("2", whole, A)], &[A, STUB]);
+        check(on, &[reads("1", whole, A), reads("2", r#"{"file_path":"b.rs"}"#, B)], &[A, B]);
         let twice = vec![
             asks(&[("1", "Read", whole), ("2", "Read", whole)]),
             answers(&[("1", A), ("2", B)]),

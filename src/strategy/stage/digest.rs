@@ -7,10 +7,7 @@ use super::prelude::*;
 use crate::script::shortened;
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
-    Ok(Box::new(Digest {
-        sizes: knobs.sizes.clone(),
-        ..knobs.read()?
-    }))
+    Ok(Box::new(Digest { sizes: knobs.sizes.clone(), ..knobs.read()? }))
 }
 
 #[derive(Debug, Deserialize)]
@@ -109,8 +106,7 @@ impl Stage for Digest {
         match message.role() {
             Role::Assistant => {
                 let uses = message.tool_uses();
-                self.asked
-                    .extend(uses.map(|(_, tool)| (tool.id.clone(), tool.clone())));
+                self.asked.extend(uses.map(|(_, tool)| (tool.id.clone(), tool.clone())));
                 let text = text_of(message);
                 let is_answer = message.tool_uses().next().is_none() && !text.is_empty();
                 self.said = is_answer.then_some((at, text));
@@ -145,11 +141,7 @@ impl Digest {
     }
 
     fn note(&mut self, message: usize, kind: Kind, text: String) {
-        self.facts.push(Fact {
-            message,
-            kind,
-            text,
-        });
+        self.facts.push(Fact { message, kind, text });
     }
 
     /// Takes note of a tool use once it is answered.
@@ -293,40 +285,23 @@ mod tests {
         let without = |from: &str| WHOLE[..WHOLE.find(from).unwrap()].trim_end().to_owned();
         for (knobs, expected) in [
             ("", WHOLE.to_owned()),
-            (
-                "max_commands = 1",
-                WHOLE.replace("- cargo test (failed)\n", ""),
-            ),
+            ("max_commands = 1", WHOLE.replace("- cargo test (failed)\n", "")),
             ("max_files = 1", WHOLE.replace("- a.rs\n", "")),
-            (
-                "max_command_chars = 5",
-                WHOLE.replace("cargo test", "cargo…"),
-            ),
+            ("max_command_chars = 5", WHOLE.replace("cargo test", "cargo…")),
             (
                 "max_prompt_chars = 3",
-                WHOLE
-                    .replace("Fix the parser.", "Fix…")
-                    .replace("Now the printer.", "Now…"),
+                WHOLE.replace("Fix the parser.", "Fix…").replace("Now the printer.", "Now…"),
             ),
-            (
-                "max_answer_chars = 10",
-                WHOLE.replace("The parser is fixed.", "The parser…"),
-            ),
+            ("max_answer_chars = 10", WHOLE.replace("The parser is fixed.", "The parser…")),
             // 57 tokens, and 46, 39 and 28 with one section less each time.
             ("target_tokens = 57", WHOLE.to_owned()),
             ("target_tokens = 56", without("Commands run:")),
             ("target_tokens = 45", without("Files read:")),
             ("target_tokens = 38", without("The agent answered:")),
-            (
-                "target_tokens = 9",
-                "[Digest of the conversation so far]\n".to_owned(),
-            ),
+            ("target_tokens = 9", "[Digest of the conversation so far]\n".to_owned()),
         ] {
             let mut trial = trial(&format!("{all}{knobs}"));
-            assert_eq!(
-                trial.fire().unwrap().unwrap(),
-                "a digest in place of 12 messages"
-            );
+            assert_eq!(trial.fire().unwrap().unwrap(), "a digest in place of 12 messages");
             assert_eq!(trial.texts(), [expected], "{knobs}");
             assert_eq!(trial.fire().unwrap(), None, "{knobs}");
         }
@@ -341,10 +316,7 @@ mod tests {
         assert_eq!(trial.texts()[0], first);
         assert_eq!(trial.context.entries().len(), 4);
         trial.append([said("Done."), typed("Thanks."), said("Welcome.")]);
-        assert_eq!(
-            trial.fire().unwrap().unwrap(),
-            "a digest in place of 6 messages"
-        );
+        assert_eq!(trial.fire().unwrap().unwrap(), "a digest in place of 6 messages");
         let second = WHOLE
             .replace("- Now the printer.\n", "- Now the printer.\n- Thanks.\n")
             .replace("is fixed.\n", "is fixed.\n- Done.\n");

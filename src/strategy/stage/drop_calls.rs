@@ -16,21 +16,15 @@ impl Stage for DropCalls {
         let kept: BTreeSet<&str> = ids(new).collect();
         let uses = old.iter().flat_map(|entry| entry.message.tool_uses());
         let dropped = uses.filter(|(_, call)| self.tools.allow(Some(call)));
-        let dropped: BTreeSet<&str> = dropped
-            .map(|(_, call)| &*call.id)
-            .filter(|id| !kept.contains(id))
-            .collect();
+        let dropped: BTreeSet<&str> =
+            dropped.map(|(_, call)| &*call.id).filter(|id| !kept.contains(id)).collect();
         let edits: Vec<Edit> = old
             .iter()
             .enumerate()
             .filter(|(_, entry)| ids(std::slice::from_ref(*entry)).any(|id| dropped.contains(id)))
             .map(|(at, entry)| Edit::replacing(at..at + 1, without(entry, &dropped, cx)))
             .collect();
-        let reason = format!(
-            "{} calls before the last {} messages",
-            dropped.len(),
-            new.len()
-        );
+        let reason = format!("{} calls before the last {} messages", dropped.len(), new.len());
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 
@@ -38,8 +32,7 @@ impl Stage for DropCalls {
         let entries = context.entries().iter();
         entries.enumerate().find_map(|(at, entry)| {
             let mut uses = entry.message.tool_uses();
-            uses.any(|(_, call)| self.tools.allow(Some(call)))
-                .then_some(at)
+            uses.any(|(_, call)| self.tools.allow(Some(call))).then_some(at)
         })
     }
 }

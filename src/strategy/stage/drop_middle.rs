@@ -69,11 +69,7 @@ impl DropMiddle {
             (Snap::Forward, cut) => cut.snap_forward(entries, tail),
         };
         // The newest messages stay, even where no cut is legal among them.
-        if forward < entries.len() {
-            forward
-        } else {
-            self.cut.snap_back(entries, tail)
-        }
+        if forward < entries.len() { forward } else { self.cut.snap_back(entries, tail) }
     }
 }
 
@@ -105,15 +101,9 @@ mod tests {
         for (knobs, stays) in [
             ("max_messages = 3\nkeep_first = 0\nsnap = 'forward'", 3),
             ("max_messages = 2\nkeep_first = 0\nsnap = 'forward'", 2),
-            (
-                "max_messages = 4\nkeep_first = 0\ncut = 'turn'\nsnap = 'forward'",
-                3,
-            ),
+            ("max_messages = 4\nkeep_first = 0\ncut = 'turn'\nsnap = 'forward'", 3),
             // No turn begins there but the newest.
-            (
-                "max_messages = 2\nkeep_first = 0\ncut = 'turn'\nsnap = 'forward'",
-                2,
-            ),
+            ("max_messages = 2\nkeep_first = 0\ncut = 'turn'\nsnap = 'forward'", 2),
             // The result stays with its call: one more than there may be.
             ("max_messages = 1\nkeep_first = 0\nsnap = 'forward'", 2),
             ("max_messages = 1\nkeep_first = 0", 2),

@@ -29,9 +29,7 @@ impl Unit {
                 let (_, rounds) = cut::rounds(entries);
                 rounds.iter().map(|round| round.start).collect()
             }
-            Self::Pair => (0..entries.len())
-                .filter(|at| Cut::Pair.allows(entries, *at))
-                .collect(),
+            Self::Pair => (0..entries.len()).filter(|at| Cut::Pair.allows(entries, *at)).collect(),
             Self::Message => (0..entries.len()).collect(),
         }
     }
@@ -136,11 +134,7 @@ mod tests {
             // Of eight messages between the pinned one and the last.
             ("unit = 'message'\nfraction = 0.5", 1_000, "txytsu"),
             ("unit = 'message'\nfraction = 0.51", 1_000, "tytsu"),
-            (
-                "unit = 'message'\nfraction = 0.5\nmax_steps = 1",
-                1_000,
-                "trABxytsu",
-            ),
+            ("unit = 'message'\nfraction = 0.5\nmax_steps = 1", 1_000, "trABxytsu"),
             ("unit = 'message'\nfraction = 0.5", 1_100, LETTERS),
             ("fit_fraction = 0.5", 2_000, "tABxytsu"),
         ] {
@@ -150,9 +144,7 @@ mod tests {
 
     #[test]
     fn a_prompt_that_was_refused_gives_up_a_unit_though_it_should_fit() {
-        let mut trial = Trial::new("drop_oldest", "unit = 'message'")
-            .within(10_000)
-            .refused();
+        let mut trial = Trial::new("drop_oldest", "unit = 'message'").within(10_000).refused();
         trial.append(["one", "two", "three"].map(typed));
         assert!(trial.fire().unwrap().is_some());
         assert_eq!(trial.texts(), ["one", "three"]);

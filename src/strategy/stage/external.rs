@@ -72,10 +72,7 @@ impl Stage for External {
         if self.wants(Moment::Append, cx)?.is_none() {
             return Ok(Patch::default());
         }
-        let line = ToProgram::Append {
-            call: cx.call,
-            message: message_line(entry),
-        };
+        let line = ToProgram::Append { call: cx.call, message: message_line(entry) };
         self.exchange(&line)?;
         let (answer, line) = self.read()?;
         self.is_at_rest = true;
@@ -291,9 +288,7 @@ fn request(ask: AskLine, base: &[Entry], cx: &Situation) -> Result<Request, Stri
     let own = |with: bool| with.then(|| cx.system.clone()).flatten();
     Ok(Request {
         purpose: cx.purpose(),
-        task: Task::Summarise {
-            sections: Vec::new(),
-        },
+        task: Task::Summarise { sections: Vec::new() },
         system: ask.system.map(Arc::from).or_else(|| own(ask.with_prefix)),
         tools: ask.with_prefix.then(|| cx.tools.clone()),
         messages,
@@ -342,12 +337,7 @@ fn patch(
             (reading.entries(&messages, 0..base.len()), reason)
         }
         FromProgram::Edits { edits, reason } => (spliced(&mut reading, base, &edits), reason),
-        FromProgram::Summary {
-            from,
-            to,
-            text,
-            reason,
-        } => {
+        FromProgram::Summary { from, to, text, reason } => {
             let message = serde_json::json!({ "role": "user", "content": text });
             let with = vec![message];
             let edit = EditLine { from, to, with };

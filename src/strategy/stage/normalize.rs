@@ -104,11 +104,7 @@ impl Normalize {
                 continue;
             }
             let mut left = entry.message.content().to_vec();
-            left.retain(|block| {
-                block
-                    .as_use()
-                    .is_none_or(|tool| answered.contains(&*tool.id))
-            });
+            left.retain(|block| block.as_use().is_none_or(|tool| answered.contains(&*tool.id)));
             // Thinking that led to nothing else goes with the call.
             while matches!(left.last(), Some(ContentBlock::Thinking(_))) {
                 left.pop();

@@ -69,11 +69,7 @@ impl Stage for OffloadResults {
         let (count, limit) = (left.len(), self.max_total_chars);
         let reason = format!("{count} results put aside: over {limit} characters");
         let edit = |(at, text)| Edit::block(at, text, CacheEffect::Breaks);
-        Step::Done(Ok(Patch {
-            edits: left.into_iter().map(edit).collect(),
-            reason,
-            saved,
-        }))
+        Step::Done(Ok(Patch { edits: left.into_iter().map(edit).collect(), reason, saved }))
     }
 }
 
@@ -123,11 +119,7 @@ fn candidate(context: &Context, at: BlockAt) -> Option<Candidate> {
     if !entry.is_verbatim(at.block) && text.starts_with(OPENING) {
         return None;
     }
-    Some(Candidate {
-        at,
-        text: text.clone(),
-        chars: text.chars().count(),
-    })
+    Some(Candidate { at, text: text.clone(), chars: text.chars().count() })
 }
 
 #[cfg(test)]
@@ -148,10 +140,7 @@ mod tests {
         }
         assert_eq!(planned, [(1, 0), (2, 0), (3, 0)]);
         trial.append([asks(&[("d", "Read", "{}")]), answers(&[("d", "short")])]);
-        assert_eq!(
-            trial.fire().unwrap().unwrap(),
-            "3 results put aside: over 300 characters"
-        );
+        assert_eq!(trial.fire().unwrap().unwrap(), "3 results put aside: over 300 characters");
         assert_eq!(trial.fire().unwrap(), None);
     }
 }

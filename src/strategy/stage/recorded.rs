@@ -103,11 +103,7 @@ impl Replay {
                     with.extend(range.clone().filter_map(|at| self.seen.get(&at).cloned()));
                 }
                 // Blocks of one message that were edited one by one are one entry.
-                Recorded::Edited {
-                    message,
-                    block,
-                    text,
-                } => match with.last_mut() {
+                Recorded::Edited { message, block, text } => match with.last_mut() {
                     Some(last) if last.origin.message() == Some(*message) => {
                         *last = last.with_block_text(*block, text, &cx.counts);
                     }
@@ -148,9 +144,7 @@ fn request(summaries: &[&Arc<Message>], before: &[Entry], cx: &Situation) -> Opt
     let messages = messages.chain([asked]).collect();
     Some(Request {
         purpose: Purpose::Compaction,
-        task: Task::Recorded {
-            answer: texts.join("\n").into(),
-        },
+        task: Task::Recorded { answer: texts.join("\n").into() },
         system: cx.system.clone(),
         tools: Some(cx.tools.clone()),
         messages,
@@ -202,11 +196,7 @@ mod tests {
         assert_eq!(origins[1], &Origin::Authored);
         assert_eq!(origins[2..], [&Origin::Verbatim(3), &Origin::Verbatim(4)]);
         // A later one brings back what the first took away.
-        due(
-            &mut trial,
-            5,
-            CompactedTo::Replaced(vec![Recorded::Kept(0..5)]),
-        );
+        due(&mut trial, 5, CompactedTo::Replaced(vec![Recorded::Kept(0..5)]));
         trial.fire().unwrap();
         assert_eq!(trial.texts()[0], "zero");
         assert_eq!(trial.context.entries().len(), 5);
@@ -215,11 +205,7 @@ mod tests {
     #[test]
     fn pruned_results_are_edited_and_cost_no_call() {
         let mut trial = at_work();
-        let cleared = Recorded::Edited {
-            message: 2,
-            block: 0,
-            text: "[cleared]".into(),
-        };
+        let cleared = Recorded::Edited { message: 2, block: 0, text: "[cleared]".into() };
         let after = vec![Recorded::Kept(0..2), cleared, Recorded::Kept(3..5)];
         due(&mut trial, 5, CompactedTo::Replaced(after));
         trial.fire().unwrap();
@@ -232,9 +218,7 @@ mod tests {
         let mut trial = at_work();
         due(&mut trial, 4, CompactedTo::Replaced(vec![summary("SUM")]));
         trial.fire().unwrap();
-        let [request] = trial.asked() else {
-            panic!("one request")
-        };
+        let [request] = trial.asked() else { panic!("one request") };
         assert_eq!(request.messages.len(), 5);
         let answer = Arc::from("SUM");
         assert_eq!(request.task, Task::Recorded { answer });

@@ -61,13 +61,7 @@ enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 5] = [
-        Self::File,
-        Self::Plan,
-        Self::Todo,
-        Self::Skill,
-        Self::Reminder,
-    ];
+    const ALL: [Self; 5] = [Self::File, Self::Plan, Self::Todo, Self::Skill, Self::Reminder];
 }
 
 /// Something that can be put back: a file by its path, a skill by the tool's arguments, a reminder
@@ -262,9 +256,8 @@ impl Restore {
             }
         };
         let known = self.known.iter();
-        let mut gone: Vec<(&ItemKey, &LastVersion)> = known
-            .filter(|(thing, known)| thing.0 == kind && !held.holds(known))
-            .collect();
+        let mut gone: Vec<(&ItemKey, &LastVersion)> =
+            known.filter(|(thing, known)| thing.0 == kind && !held.holds(known)).collect();
         gone.sort_by_key(|(_, known)| std::cmp::Reverse(known.used));
         let mut total = Tokens::ZERO;
         let mut entries = Vec::new();

@@ -53,10 +53,7 @@ enum Method {
 }
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
-    let stage = Select {
-        sizes: knobs.sizes.clone(),
-        ..knobs.read()?
-    };
+    let stage = Select { sizes: knobs.sizes.clone(), ..knobs.read()? };
     let budgets = ["budget_tokens", "budget_fraction"].map(|name| knobs.is_set(name));
     let problem = match budgets {
         [false, false] if stage.sizes.is_none() => "must be set",
@@ -404,16 +401,10 @@ mod tests {
     fn one_budget_is_set() {
         for (knobs, problem) in [
             ("", "must be set"),
-            (
-                "budget_tokens = 9\nbudget_fraction = 0.5",
-                "and `budget_fraction` are set: set one",
-            ),
+            ("budget_tokens = 9\nbudget_fraction = 0.5", "and `budget_fraction` are set: set one"),
         ] {
             let error = build("select", knobs).unwrap_err().to_string();
-            assert!(
-                error.contains(&format!("`select.budget_tokens` {problem}")),
-                "{error}"
-            );
+            assert!(error.contains(&format!("`select.budget_tokens` {problem}")), "{error}");
         }
     }
 }

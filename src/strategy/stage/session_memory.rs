@@ -175,11 +175,7 @@ impl SessionMemory {
     fn request(&self, entries: &[Entry], cx: &Situation) -> Request {
         let mut text = NOTES.body(Span::Full);
         let (mut start, mut previous) = (0, "");
-        if let Some(Notes {
-            text: notes,
-            covers,
-        }) = &self.notes
-        {
+        if let Some(Notes { text: notes, covers }) = &self.notes {
             previous = notes;
             text.push_str("\n\n<notes>\n");
             text.push_str(notes);
@@ -235,10 +231,8 @@ fn closed(entries: &[Entry], start: usize) -> usize {
     let mut start = Cut::Batch.snap_back(entries, start);
     loop {
         let (front, kept) = entries.split_at(start);
-        let calls: Vec<_> = kept
-            .iter()
-            .filter_map(|entry| entry.message.details.api_call.as_ref())
-            .collect();
+        let calls: Vec<_> =
+            kept.iter().filter_map(|entry| entry.message.details.api_call.as_ref()).collect();
         let is_part = |entry: &Entry| {
             let call = entry.message.details.api_call.as_ref();
             call.is_some_and(|call| calls.contains(&call))

@@ -129,10 +129,7 @@ mod tests {
         let mut trial = Trial::new("snip", knobs);
         trial.append([
             typed("go"),
-            asks(&[
-                ("r1", "Read", r#"{"path":"a.rs"}"#),
-                ("r2", "Read", r#"{"path":"b.rs"}"#),
-            ]),
+            asks(&[("r1", "Read", r#"{"path":"a.rs"}"#), ("r2", "Read", r#"{"path":"b.rs"}"#)]),
             answers(&[("r1", LONG)]),
             answers(&[("r2", LONG)]).with_tags([Tag::Snip]),
         ]);
@@ -148,55 +145,27 @@ mod tests {
     #[test]
     fn each_mark_clears_what_it_names_and_nothing_else() {
         let snip = |input: &str, ok: bool| {
-            let answer = if ok {
-                answers(&[("s", "marked")])
-            } else {
-                fails("s", "no")
-            };
+            let answer = if ok { answers(&[("s", "marked")]) } else { fails("s", "no") };
             vec![asks(&[("s", "Snip", input)]), answer]
         };
         let edit = |path: &str, ok: bool| {
             let input = format!(r#"{{"path":"{path}"}}"#);
-            let answer = if ok {
-                answers(&[("e", "done")])
-            } else {
-                fails("e", "no")
-            };
+            let answer = if ok { answers(&[("e", "done")]) } else { fails("e", "no") };
             vec![asks(&[("e", "Edit", &input)]), answer]
         };
         for (knobs, then, left) in [
             ("", snip(r#"{"results":["r1"]}"#, true), [GONE, LONG]),
             ("", snip(r#"{"results":["r1"]}"#, false), [LONG, LONG]),
-            (
-                "",
-                snip(r#"{"ids":[{"id":"r1"},{"id":"r2"}]}"#, true),
-                [GONE, GONE],
-            ),
+            ("", snip(r#"{"ids":[{"id":"r1"},{"id":"r2"}]}"#, true), [GONE, GONE]),
             ("", snip(r#"{"results":["r9","s"]}"#, true), [LONG, LONG]),
-            (
-                "tool = 'forget'",
-                snip(r#"{"results":["r1"]}"#, true),
-                [LONG, LONG],
-            ),
+            ("tool = 'forget'", snip(r#"{"results":["r1"]}"#, true), [LONG, LONG]),
             // The model has not seen it yet; then it has.
             ("marks = ['tag']", vec![], [LONG, LONG]),
             ("marks = ['tag']", vec![said("ok")], [LONG, GONE]),
             ("", vec![said("ok")], [LONG, LONG]),
-            (
-                "marks = ['read_then_edited']",
-                edit("a.rs", true),
-                [GONE, LONG],
-            ),
-            (
-                "marks = ['read_then_edited']",
-                edit("a.rs", false),
-                [LONG, LONG],
-            ),
-            (
-                "marks = ['read_then_edited']",
-                edit("c.rs", true),
-                [LONG, LONG],
-            ),
+            ("marks = ['read_then_edited']", edit("a.rs", true), [GONE, LONG]),
+            ("marks = ['read_then_edited']", edit("a.rs", false), [LONG, LONG]),
+            ("marks = ['read_then_edited']", edit("c.rs", true), [LONG, LONG]),
             ("", edit("a.rs", true), [LONG, LONG]),
             (
                 "",
@@ -227,10 +196,7 @@ mod tests {
     #[test]
     fn what_a_guard_refused_comes_back_with_the_next_mark() {
         let mark = |id: &str, named: &str| {
-            [
-                asks(&[(id, "snip", &format!(r#"["{named}"]"#))]),
-                answers(&[(id, "ok")]),
-            ]
+            [asks(&[(id, "snip", &format!(r#"["{named}"]"#))]), answers(&[(id, "ok")])]
         };
         let mut trial = trial("", mark("s1", "r1").to_vec());
         assert_eq!(trial.refuse(), 1);

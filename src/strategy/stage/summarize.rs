@@ -67,14 +67,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     retry.guards = knobs.guards;
     let mut place: Placement = knobs.read()?;
     place.when = knobs.when.clone();
-    Ok(Box::new(Summarize {
-        select: knobs.read()?,
-        tail,
-        overlap,
-        prompt,
-        retry,
-        place,
-    }))
+    Ok(Box::new(Summarize { select: knobs.read()?, tail, overlap, prompt, retry, place }))
 }
 
 impl Stage for Summarize {

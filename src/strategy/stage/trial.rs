@@ -123,10 +123,7 @@ impl Trial {
 
     /// The provider has just refused the prompt.
     pub(super) fn refused(mut self) -> Self {
-        self.cx.overflow = Some(Overflow {
-            prompt: self.cx.prompt(&self.context),
-            attempt: 0,
-        });
+        self.cx.overflow = Some(Overflow { prompt: self.cx.prompt(&self.context), attempt: 0 });
         self
     }
 
@@ -214,9 +211,6 @@ impl Trial {
     /// The context, one text per block.
     pub(super) fn texts(&self) -> Vec<&str> {
         let entries = self.context.entries().iter();
-        entries
-            .flat_map(|entry| entry.message.model_text())
-            .map(|text| &**text)
-            .collect()
+        entries.flat_map(|entry| entry.message.model_text()).map(|text| &**text).collect()
     }
 }

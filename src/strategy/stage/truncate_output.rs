@@ -164,14 +164,8 @@ impl Shortening {
                     text.len() - truncate::tail(text, within(tail), counter).len(),
                 )
             }
-            Unit::Chars => (
-                first_chars(text, head).len(),
-                first_chars(text, total - tail).len(),
-            ),
-            Unit::Bytes => (
-                text.floor_char_boundary(head),
-                text.ceil_char_boundary(total - tail),
-            ),
+            Unit::Chars => (first_chars(text, head).len(), first_chars(text, total - tail).len()),
+            Unit::Bytes => (text.floor_char_boundary(head), text.ceil_char_boundary(total - tail)),
             Unit::Lines => (after_lines(text, head), after_lines(text, total - tail)),
         };
         // A character that lies in both limits is shown once.
@@ -187,11 +181,7 @@ impl Shortening {
         } else {
             String::new()
         };
-        let short = format!(
-            "{header}{}…{count} {unit} truncated…{}",
-            &text[..head],
-            &text[tail..]
-        );
+        let short = format!("{header}{}…{count} {unit} truncated…{}", &text[..head], &text[tail..]);
         (short.len() < text.len()).then(|| short.into())
     }
 }

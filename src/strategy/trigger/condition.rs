@@ -82,10 +82,7 @@ pub struct Amount<T> {
 
 impl<T> From<T> for Amount<T> {
     fn from(amount: T) -> Self {
-        Self {
-            amount,
-            of: WindowPart::default(),
-        }
+        Self { amount, of: WindowPart::default() }
     }
 }
 
@@ -116,12 +113,7 @@ impl Present<'_> {
 
 impl Condition {
     pub(super) fn holds(&self, present: &Present<'_>) -> bool {
-        let Present {
-            size,
-            window: effective,
-            cx,
-            ..
-        } = *present;
+        let Present { size, window: effective, cx, .. } = *present;
         match self {
             Self::Always => cx.overflow.is_none(),
             Self::TokensOver(_)
@@ -255,14 +247,10 @@ impl Condition {
                 return (whole == Tokens::ZERO).then_some((whole, *of));
             }
             Self::Any(inner) => {
-                return inner
-                    .iter()
-                    .find_map(|one| one.too_large_reserve(window, least));
+                return inner.iter().find_map(|one| one.too_large_reserve(window, least));
             }
             Self::All(inner) => {
-                let found = inner
-                    .iter()
-                    .find_map(|one| one.too_large_reserve(window, least))?;
+                let found = inner.iter().find_map(|one| one.too_large_reserve(window, least))?;
                 // What else must hold says when it fires, or leaves small windows out.
                 let is_idle = |one: &Self| match one {
                     Self::Always => true,
@@ -308,10 +296,7 @@ fn idle(cx: &Situation) -> Option<u64> {
 
 /// The names of all conditions.
 pub fn names() -> Vec<&'static str> {
-    KEYS.in_words("condition")
-        .iter()
-        .map(|key| key.name)
-        .collect()
+    KEYS.in_words("condition").iter().map(|key| key.name).collect()
 }
 
 /// The conditions that a word alone names.
@@ -331,9 +316,7 @@ const OF_THE_WHOLE: [&str; 4] = ["counter", "scope", "window", "min_rounds_betwe
 fn part_of(reader: &mut Reader<'_>) -> Result<Option<WindowPart>, SettingError> {
     reader.choice("of", &KEYS.words_of("when", "of"))?;
     let named = reader.setting("of");
-    named
-        .map(|named| of_json(named, named.value.plain()))
-        .transpose()
+    named.map(|named| of_json(named, named.value.plain())).transpose()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -372,9 +355,9 @@ pub(super) fn read_condition(
                 let read = |item| read_condition(&path, item, Depth::Nested, part);
                 items.iter().map(read).collect()
             }
-            _ => Err(wrong(format!(
-                "is wrong: `{name}` must be a list of conditions, one at least"
-            ))),
+            _ => {
+                Err(wrong(format!("is wrong: `{name}` must be a list of conditions, one at least")))
+            }
         };
         conditions.extend(match name.as_str() {
             "all" => Some(Condition::All(nested()?)),
@@ -401,9 +384,7 @@ pub(super) fn read_condition(
     reader.finish()?;
     match conditions.pop() {
         Some(condition) if conditions.is_empty() => Ok(condition.measured_against(part)),
-        Some(_) => Err(wrong(
-            "names several conditions: combine them with `all` or `any`".into(),
-        )),
+        Some(_) => Err(wrong("names several conditions: combine them with `all` or `any`".into())),
         None => {
             let hint = format!("there are `{}`", names().join("`, `"));
             Err(wrong("names no condition".into()).with_hint(hint))

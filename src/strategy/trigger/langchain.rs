@@ -32,9 +32,7 @@ fn of_message(message: &Message) -> u64 {
                 let role = "tool".len() as u64 + length(&result.tool_use_id);
                 tokens += FRAME + (chars + role).div_ceil(4);
                 let pictures = result.content.iter();
-                images += pictures
-                    .filter(|part| matches!(part, ContentBlock::Image(_)))
-                    .count();
+                images += pictures.filter(|part| matches!(part, ContentBlock::Image(_))).count();
                 continue;
             }
             ContentBlock::Thinking(_) => continue,

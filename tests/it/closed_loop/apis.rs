@@ -42,43 +42,25 @@ pub(super) fn items(api: Api, calls: usize) -> Vec<Value> {
 }
 
 pub(super) fn body(api: Api, items: &[Value]) -> String {
-    let key = if api == Api::Responses {
-        "input"
-    } else {
-        "messages"
-    };
+    let key = if api == Api::Responses { "input" } else { "messages" };
     let tools = json!([{"name": "read", "odd": true}]);
     // Blanks and keys of nobody's knowledge are the agent's business.
-    format!(
-        "{{ \"tools\": {tools},\n  \"{key}\": {}, \"unknown\" : 1.50 }}",
-        json!(items)
-    )
+    format!("{{ \"tools\": {tools},\n  \"{key}\": {}, \"unknown\" : 1.50 }}", json!(items))
 }
 
 /// Lets an agent make calls under a strategy; the items that were sent at the last, and what of the body is around them.
 fn last_sent(live: &Live, api: Api, strategy: usize, calls: usize) -> (Vec<Value>, String) {
-    let cell = LiveCell {
-        strategy,
-        ..LiveCell::default()
-    };
+    let cell = LiveCell { strategy, ..LiveCell::default() };
     let mut last = None;
     for call in 0..=calls {
         let own = body(api, &items(api, call));
         let sent = live.send(&cell, api, &own, Timestamp(i64::try_from(call).unwrap()));
-        live.answered(
-            sent.ticket.unwrap(),
-            None,
-            Timestamp(i64::try_from(call).unwrap()),
-        );
+        live.answered(sent.ticket.unwrap(), None, Timestamp(i64::try_from(call).unwrap()));
         last = Some(sent.body.unwrap_or(own));
     }
     let text = last.unwrap();
     let read: Value = serde_json::from_str(&text).unwrap();
-    let key = if api == Api::Responses {
-        "input"
-    } else {
-        "messages"
-    };
+    let key = if api == Api::Responses { "input" } else { "messages" };
     let items = read[key].as_array().unwrap().clone();
     let own = body(api, &[]);
     let (before, after) = own.split_once("[]").unwrap();
@@ -126,10 +108,7 @@ fn items_that_say_nothing_keep_their_places() {
         let mut own = items(api, 12);
         own.splice(at..at, added.into_iter().cloned());
         let (live, _) = front(None);
-        let cell = LiveCell {
-            strategy: 1,
-            ..LiveCell::default()
-        };
+        let cell = LiveCell { strategy: 1, ..LiveCell::default() };
         let is_models = |item: &Value| {
             let is_said = ["reasoning", "function_call", "mcp_list_tools"].map(Value::from);
             item["role"] == "assistant" || is_said.contains(&item["type"])
@@ -165,18 +144,11 @@ fn an_answer_that_comes_back_tells_an_agent_whose_prompt_changes() {
                 0 | 1 => (format!("It is 12:0{call}."), format!("{agent}: {call}")),
                 _ => (format!("You are {agent}."), format!("ok {call}")),
             };
-            let asked = if call == 0 {
-                "go".to_owned()
-            } else {
-                format!("go {call}")
-            };
+            let asked = if call == 0 { "go".to_owned() } else { format!("go {call}") };
             history.push(said("user", &asked));
             let body = json!({"system": system, "messages": history}).to_string();
             let task = Some(format!("t{}", agent / 2));
-            let cell = LiveCell {
-                task,
-                ..LiveCell::default()
-            };
+            let cell = LiveCell { task, ..LiveCell::default() };
             let sent = live.send(&cell, Api::Messages, &body, Timestamp(call));
             let ticket = sent.ticket.unwrap();
             assert_eq!(ticket.call, usize::try_from(call).unwrap(), "agent {agent}");
@@ -283,28 +255,15 @@ fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
     let late = log
         .events()
         .iter()
-        .filter(|event| {
-            matches!(
-                event,
-                Event::Sent {
-                    skipped: Some(Skip::Late),
-                    ..
-                }
-            )
-        })
+        .filter(|event| matches!(event, Event::Sent { skipped: Some(Skip::Late), .. }))
         .count();
     assert!(late > 0);
     let finished = live.finished();
-    let [cell] = &finished[..] else {
-        panic!("{finished:?}")
-    };
+    let [cell] = &finished[..] else { panic!("{finished:?}") };
     assert_eq!(cell.measured.skipped.values().sum::<u64>(), late as u64);
     assert_eq!(
         (cell.measured.calls, cell.measured.billed.prompt()),
-        (
-            calls + 1,
-            Tokens((0..=calls).map(|call| 300 * (call as u64 + 1)).sum())
-        )
+        (calls + 1, Tokens((0..=calls).map(|call| 300 * (call as u64 + 1)).sum()))
     );
     // Nobody waits for a log, and it says which calls were late.
     assert_eq!(make(1).restore(&log.events()), Ok(Vec::new()));
@@ -315,10 +274,7 @@ fn a_key_in_a_body_is_sent_and_not_logged() {
     let log = Bytes::default();
     let (live, _) = front(None);
     live.keep(Log::new(log.clone()), true);
-    let cell = LiveCell {
-        strategy: 1,
-        ..LiveCell::default()
-    };
+    let cell = LiveCell { strategy: 1, ..LiveCell::default() };
     let tools = r#""tools": [{"type": "mcp", "server_label": "x", "authorization" : "k\"key-é", "headers": {"x": "key-2"}}], "mcp_servers": [{"authorization_token": "key-3"}], "before":"#;
     let mut changed = 0;
     for calls in 1..8 {
@@ -346,10 +302,7 @@ fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
     let log = Bytes::default();
     let (live, _) = front(None);
     live.keep(Log::new(log.clone()), true);
-    let cell = LiveCell {
-        strategy: 1,
-        ..LiveCell::default()
-    };
+    let cell = LiveCell { strategy: 1, ..LiveCell::default() };
     let mut items = vec![
         json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]}),
     ];
@@ -358,12 +311,7 @@ fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
         items.push(json!({"type": "custom_tool_call", "call_id": id, "name": "apply_patch", "input": "*** Begin"}));
         let output = format!("{call} {}", "done\n".repeat(200));
         items.push(json!({"type": "custom_tool_call_output", "call_id": id, "output": output, "odd": call}));
-        let sent = live.send(
-            &cell,
-            Api::Responses,
-            &body(Api::Responses, &items),
-            Timestamp(call),
-        );
+        let sent = live.send(&cell, Api::Responses, &body(Api::Responses, &items), Timestamp(call));
         if call == 5 {
             let read: Value = serde_json::from_str(&sent.body.unwrap()).unwrap();
             let sent = read["input"].as_array().unwrap();
@@ -390,12 +338,8 @@ fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
     let other = Live::new(vec![other], Duration::from_secs(1), READER);
     assert_eq!(other.restore(&events), Err(NotItsLog::Settings));
     // Without the first request, those that follow are other calls.
-    let torn: Vec<Event> = events
-        .into_iter()
-        .enumerate()
-        .filter(|(at, _)| *at != 1)
-        .map(|(_, it)| it)
-        .collect();
+    let torn: Vec<Event> =
+        events.into_iter().enumerate().filter(|(at, _)| *at != 1).map(|(_, it)| it).collect();
     assert_eq!(front(None).0.restore(&torn), Err(NotItsLog::Order));
 }
 
@@ -404,10 +348,8 @@ fn an_answer_that_was_cut_is_billed_and_is_no_answer() {
     let log = Bytes::default();
     let (live, _) = front(Some(&log));
     let body = body(Api::Messages, &items(Api::Messages, 1));
-    let ticket = live
-        .send(&LiveCell::default(), Api::Messages, &body, Timestamp(1))
-        .ticket
-        .unwrap();
+    let ticket =
+        live.send(&LiveCell::default(), Api::Messages, &body, Timestamp(1)).ticket.unwrap();
     let answers = ["", "half a ", "half a word"].map(|text| {
         let content = match text {
             "" => json!([]),
@@ -445,11 +387,7 @@ fn task_of(
     let body = json!({"model": "m", "metadata": metadata, "messages": messages}).to_string();
     let sent = live.send(&LiveCell::default(), Api::Messages, &body, Timestamp(1));
     let answer = json!({"role": "assistant", "content": [{"type": "text", "text": answer}]});
-    live.answered(
-        sent.ticket.unwrap(),
-        Some(&answer.to_string()),
-        Timestamp(2),
-    );
+    live.answered(sent.ticket.unwrap(), Some(&answer.to_string()), Timestamp(2));
     let mut events = log.events().into_iter().rev();
     events.find_map(|event| match event {
         Event::Request { cell, .. } => Some(cell.task),
@@ -462,10 +400,7 @@ fn a_request_that_names_no_task_has_the_only_one_of_its_client() {
     let log = Bytes::default();
     let prompts = [("a", "Fix the parser"), ("b", "Mend the tests")];
     let prompts = prompts.map(|(task, prompt)| (task.to_owned(), prompt.to_owned()));
-    let tasks = TaskNames {
-        prompts: prompts.into(),
-        ..TaskNames::default()
-    };
+    let tasks = TaskNames { prompts: prompts.into(), ..TaskNames::default() };
     let live = front(Some(&log)).0.with_tasks(tasks);
     let summary = "The parser reads dates by their first part, which is the day.";
     let compacted = format!("So far: {summary}");
@@ -476,20 +411,10 @@ fn a_request_that_names_no_task_has_the_only_one_of_its_client() {
         (Some("s2"), &["List all files"], "None.", None),
         (Some("s2"), &["Mend the tests"], "Yes.", Some("b")),
         // What runs keeps its task, and so does one that has none.
-        (
-            Some("s2"),
-            &["List all files", "None.", "Look again."],
-            "Still none.",
-            None,
-        ),
+        (Some("s2"), &["List all files", "None.", "Look again."], "Still none.", None),
         (Some("s2"), &["List two files"], "None.", Some("b")),
         (Some("s2"), &["Fix the parser"], "Yes.", Some("a")),
-        (
-            Some("s2"),
-            &["List two files", "None.", "Look again."],
-            "Still none.",
-            Some("b"),
-        ),
+        (Some("s2"), &["List two files", "None.", "Look again."], "Still none.", Some("b")),
         // The client has two.
         (Some("s2"), &["List three files"], "None.", None),
         (None, &["Fix the parser"], summary, Some("a")),
@@ -529,16 +454,9 @@ fn a_conversation_that_gets_another_name_goes_on() {
 fn answers_without_words_and_those_to_requests_that_no_strategy_saw_are_billed() {
     let log = Bytes::default();
     let (live, _) = front(Some(&log));
-    let cell = LiveCell {
-        task: Some("fix".to_owned()),
-        ..LiveCell::default()
-    };
+    let cell = LiveCell { task: Some("fix".to_owned()), ..LiveCell::default() };
     for (at, api, silent) in [
-        (
-            0,
-            Api::Messages,
-            json!({"role": "assistant", "content": []}),
-        ),
+        (0, Api::Messages, json!({"role": "assistant", "content": []})),
         (
             1,
             Api::ChatCompletions,
@@ -561,11 +479,7 @@ fn answers_without_words_and_those_to_requests_that_no_strategy_saw_are_billed()
         for live in [&live, &again] {
             let [cell] = <[_; 1]>::try_from(live.finished()).unwrap();
             let answers = 2 * (at + 1);
-            assert_eq!(
-                (cell.measured.calls, cell.measured.unbilled),
-                (answers, 0),
-                "{api:?}"
-            );
+            assert_eq!((cell.measured.calls, cell.measured.unbilled), (answers, 0), "{api:?}");
             assert_eq!(cell.measured.billed.prompt(), Tokens(100 * answers as u64));
         }
     }

@@ -28,10 +28,7 @@ impl Client {
     /// Sends these items; the ticket, and the items that were sent on.
     fn send(&self, items: &[Value]) -> (Ticket, Vec<Value>) {
         let own = body(self.api, items);
-        let cell = LiveCell {
-            strategy: self.strategy,
-            ..LiveCell::default()
-        };
+        let cell = LiveCell { strategy: self.strategy, ..LiveCell::default() };
         let sent = self.live.send(&cell, self.api, &own, Timestamp(7));
         let read: Value = serde_json::from_str(sent.body.as_deref().unwrap_or(&own)).unwrap();
         let list = read.get("messages").unwrap_or(&read["input"]);
@@ -43,27 +40,16 @@ impl Client {
 fn check(api: Api, strategy: usize) {
     let log = Bytes::default();
     let (live, _) = front(Some(&log));
-    let client = Client {
-        live,
-        api,
-        strategy,
-    };
+    let client = Client { live, api, strategy };
     for call in 0..=12 {
         let (ticket, _) = client.send(&items(api, call));
         assert_eq!((ticket.conversation, ticket.call), (0, call));
     }
     // It is asked for apart.
     let prompt = json!([{"role": "user", "content": "Sum up this conversation: so it was."}]);
-    let key = if api == Api::Responses {
-        "input"
-    } else {
-        "messages"
-    };
+    let key = if api == Api::Responses { "input" } else { "messages" };
     let asked = json!({ key: prompt }).to_string();
-    let cell = LiveCell {
-        strategy,
-        ..LiveCell::default()
-    };
+    let cell = LiveCell { strategy, ..LiveCell::default() };
     let sent = client.live.send(&cell, api, &asked, Timestamp(8));
     assert_eq!(sent.body, None);
     let side = sent.ticket.unwrap();
@@ -120,11 +106,7 @@ fn an_agent_that_compacts_by_itself_stays_one_conversation() {
 fn check_whole(steps: &[(&str, Vec<Value>, &str)]) {
     let (live, _) = front(None);
     let api = Api::ChatCompletions;
-    let client = Client {
-        live,
-        api,
-        strategy: 0,
-    };
+    let client = Client { live, api, strategy: 0 };
     let mut of: std::collections::BTreeMap<usize, std::collections::BTreeSet<&str>> =
         std::collections::BTreeMap::new();
     for (agent, own, said) in steps {
@@ -222,11 +204,7 @@ fn an_agent_that_clears_old_results_at_each_call_stays_one_conversation() {
     for api in [Api::Messages, Api::ChatCompletions, Api::Responses] {
         for strategy in [0, 2] {
             let live = front(None).0;
-            let client = Client {
-                live,
-                api,
-                strategy,
-            };
+            let client = Client { live, api, strategy };
             for call in 0..12 {
                 let mut own = items(api, call);
                 let is_result =

@@ -54,14 +54,8 @@ fn check(fault: Fault, recovery: &str, ends: &End, is_mended: bool) {
     assert_eq!(record.end, *ends, "{told}");
     // The history is what it was, and what was sent before the first event is all of it.
     assert_eq!(session.messages(), before, "{told}");
-    let first = record
-        .compactions
-        .first()
-        .map_or(seen.len(), |event| event.call);
-    assert!(
-        seen.iter().take(first).all(|origins| is_whole(origins)),
-        "{told}"
-    );
+    let first = record.compactions.first().map_or(seen.len(), |event| event.call);
+    assert!(seen.iter().take(first).all(|origins| is_whole(origins)), "{told}");
     let events = record.compactions.iter();
     let after_refusals = events.filter(|event| event.stage == "overflow").count();
     assert_eq!(after_refusals > 0, is_mended, "{told}");
@@ -89,10 +83,7 @@ fn check(fault: Fault, recovery: &str, ends: &End, is_mended: bool) {
     assert_eq!(names(&record).len(), requests, "{told}");
     let refused = fault == Fault::SummaryOverflow;
     let mut calls = record.model_calls.iter();
-    assert!(
-        calls.all(|call| (call.usage.prompt().0 == 0) == refused),
-        "{told}"
-    );
+    assert!(calls.all(|call| (call.usage.prompt().0 == 0) == refused), "{told}");
     let summary = CellSummary::of(&record, None);
     assert_eq!(summary.model_calls.total().calls, requests, "{told}");
 }
@@ -110,11 +101,7 @@ fn first_refusal() -> (usize, proctor::units::Tokens) {
 fn whatever_becomes_of_summaries_a_session_recovers_or_dies_where_it_is_refused() {
     let (call, prompt) = first_refusal();
     let cause = DeathCause::Overflow;
-    let died = End::Died {
-        call,
-        prompt,
-        cause,
-    };
+    let died = End::Died { call, prompt, cause };
     let mut struck = 0;
     for fault in Fault::ALL {
         if fault.target() != FaultTarget::Summary {

@@ -14,10 +14,9 @@ pub(crate) fn recording(session: &str, turns: &[(&str, &str)]) -> String {
     for (at, (asked, answered)) in turns.iter().enumerate() {
         let time = format!("2026-03-01T09:{at:02}:00Z");
         let uuid = format!("{session}-{at}");
-        lines.push(
-            json!({"type": "user", "uuid": uuid, "parentUuid": parent, "sessionId": session,
-            "timestamp": time, "message": {"role": "user", "content": asked}}),
-        );
+        lines
+            .push(json!({"type": "user", "uuid": uuid, "parentUuid": parent, "sessionId": session,
+            "timestamp": time, "message": {"role": "user", "content": asked}}));
         let reply = format!("{uuid}-r");
         lines.push(json!({"type": "assistant", "uuid": reply, "parentUuid": uuid, "sessionId": session,
             "timestamp": time, "message": {"id": format!("msg_01{at}{answered}"), "role": "assistant",
@@ -35,11 +34,7 @@ fn proctor(folder: &Path, arguments: &[&str]) -> (String, String, bool) {
         .output()
         .unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (
-        text(&output.stdout),
-        text(&output.stderr),
-        output.status.success(),
-    )
+    (text(&output.stdout), text(&output.stderr), output.status.success())
 }
 
 const BEGUN: [(&str, &str); 2] = [("Mend the gate.", "It hangs."), ("Oil it.", "Oiled.")];
@@ -68,25 +63,14 @@ fn check(files: &[(&str, String)], expected: &[(&str, usize, usize)]) {
         assert_eq!(session.loaded(), 0);
         assert!(session.source().warnings.is_empty());
     }
-    let run = manifest(
-        folder.path(),
-        files.iter().map(|(name, _)| format!("in/{name}")),
-    );
+    let run = manifest(folder.path(), files.iter().map(|(name, _)| format!("in/{name}")));
     let sessions = run["sessions"].as_array().unwrap().iter();
     let found: Vec<(u64, u64)> = sessions
-        .map(|it| {
-            (
-                it["messages"].as_u64().unwrap(),
-                it["calls"].as_u64().unwrap(),
-            )
-        })
+        .map(|it| (it["messages"].as_u64().unwrap(), it["calls"].as_u64().unwrap()))
         .collect();
     // A session without a call of its own is left out.
-    let expected: Vec<(u64, u64)> = expected
-        .iter()
-        .filter(|it| it.2 > 0)
-        .map(|it| (it.1 as u64, it.2 as u64))
-        .collect();
+    let expected: Vec<(u64, u64)> =
+        expected.iter().filter(|it| it.2 > 0).map(|it| (it.1 as u64, it.2 as u64)).collect();
     assert_eq!(found, expected);
 }
 
@@ -111,10 +95,7 @@ fn a_fork_goes_on_after_what_it_repeats() {
             ("a.jsonl", recording("s1", &with(("Paint it.", "Red.")))),
             ("b.jsonl", recording("s2", &with(("Close it.", "Shut.")))),
         ],
-        &[
-            ("", 6, 3),
-            ("the first 4 messages are those of session", 6, 1),
-        ],
+        &[("", 6, 3), ("the first 4 messages are those of session", 6, 1)],
     );
 }
 
@@ -153,24 +134,15 @@ fn a_copy_without_times_and_drawn_names_is_left_out() {
             ("b.jsonl", plain("s2", &BEGUN)),
             ("c.jsonl", plain("s3", &longer)),
         ],
-        &[
-            ("", 4, 2),
-            ("all of it stands in session", 4, 0),
-            ("", 6, 3),
-        ],
+        &[("", 4, 2), ("all of it stands in session", 4, 0), ("", 6, 3)],
     );
 }
 
 #[test]
 fn sessions_that_only_say_the_same_are_two() {
     // Another time, and another name of the call: the model said it twice.
-    let other = recording("s2", &BEGUN)
-        .replace("T09:", "T10:")
-        .replace("msg_01", "msg_02");
-    check(
-        &[("a.jsonl", recording("s1", &BEGUN)), ("b.jsonl", other)],
-        &[("", 4, 2), ("", 4, 2)],
-    );
+    let other = recording("s2", &BEGUN).replace("T09:", "T10:").replace("msg_01", "msg_02");
+    check(&[("a.jsonl", recording("s1", &BEGUN)), ("b.jsonl", other)], &[("", 4, 2), ("", 4, 2)]);
 }
 
 #[test]
@@ -199,19 +171,13 @@ fn what_was_compacted_in_the_repeated_part_was_loaded_so() {
         let path = Path::new(name);
         let importer = import::importer("claude-code").unwrap();
         let text = compacted(last);
-        let session = importer
-            .import(path, &mut text.as_bytes())
-            .unwrap()
-            .remove(0);
+        let session = importer.import(path, &mut text.as_bytes()).unwrap().remove(0);
         match forks.repeated(&session) {
             Some(shared) => shared.after(session).unwrap(),
             None => session,
         }
     };
-    let (first, fork) = (
-        loaded("a.jsonl", "Close it."),
-        loaded("b.jsonl", "Open it."),
-    );
+    let (first, fork) = (loaded("a.jsonl", "Close it."), loaded("b.jsonl", "Open it."));
     assert_eq!(first.loaded(), 0);
     let told = super::outline(&fork);
     let expected =

@@ -27,11 +27,7 @@ fn many() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let deep = folder.path().join("many/deep");
     fs::create_dir_all(&deep).unwrap();
-    fs::copy(
-        fixture("claude-code/split-calls.jsonl"),
-        deep.join("b.jsonl"),
-    )
-    .unwrap();
+    fs::copy(fixture("claude-code/split-calls.jsonl"), deep.join("b.jsonl")).unwrap();
     fs::copy(fixture("goose/session.jsonl"), deep.join("c.jsonl")).unwrap();
     fs::write(folder.path().join("many/notes.txt"), "milk").unwrap();
     folder
@@ -64,21 +60,13 @@ fn recordings_are_listed_without_being_read() {
     assert!(listed.starts_with(&expected), "{listed}\n{expected}");
     let rest: Vec<&str> = listed[expected.len()..].lines().collect();
     assert_eq!(rest.len(), 2, "{listed}");
-    assert!(
-        rest[0].starts_with("many/deep/c.jsonl: goose, "),
-        "{listed}"
-    );
+    assert!(rest[0].starts_with("many/deep/c.jsonl: goose, "), "{listed}");
     assert!(rest[1].starts_with("many/task: cline, "), "{listed}");
-    assert_eq!(
-        said(&output.stderr),
-        "passed over: 1 file of no known format\n"
-    );
+    assert_eq!(said(&output.stderr), "passed over: 1 file of no known format\n");
     assert!(!folder.path().join("b.jsonl").exists());
 
-    let missing = run(
-        folder.path(),
-        &["sessions", "import", "--list", "none.jsonl", "many/a.jsonl"],
-    );
+    let missing =
+        run(folder.path(), &["sessions", "import", "--list", "none.jsonl", "many/a.jsonl"]);
     assert_eq!(missing.status.code(), Some(3));
     assert!(said(&missing.stdout).starts_with("many/a.jsonl: "));
     assert!(said(&missing.stderr).contains("there is no file `none.jsonl`"));
@@ -94,30 +82,15 @@ fn a_file_is_imported_as_it_is_read() {
         let (call, answer) = (format!("a{at}"), format!("r{at}"));
         let id = format!("t{at}");
         let blocks = [text(&format!("Reading {at}.")), read_use(&id)].join(",");
-        let _ = write!(
-            lines,
-            "\n{}",
-            model(&call, &parent, &at.to_string(), &blocks)
-        );
-        let _ = write!(
-            lines,
-            "\n{}",
-            result(&answer, &call, &id, &format!("{at}{big} /home/ada/x"))
-        );
+        let _ = write!(lines, "\n{}", model(&call, &parent, &at.to_string(), &blocks));
+        let _ =
+            write!(lines, "\n{}", result(&answer, &call, &id, &format!("{at}{big} /home/ada/x")));
         parent = answer;
     }
     let path = folder.path().join("long.jsonl");
     fs::write(&path, &lines).unwrap();
 
-    let arguments = [
-        "sessions",
-        "import",
-        "long.jsonl",
-        "-o",
-        "out",
-        "--counter",
-        "chars/4",
-    ];
+    let arguments = ["sessions", "import", "long.jsonl", "-o", "out", "--counter", "chars/4"];
     let output = run(folder.path(), &arguments);
     assert!(output.status.success(), "{output:?}");
     let sessions = proctor::session::import::load(&path).unwrap();
@@ -125,28 +98,16 @@ fn a_file_is_imported_as_it_is_read() {
     let bytes = fs::read(folder.path().join("out").join(name)).unwrap();
     assert!(bytes == written(&sessions[0]), "written as another session");
     let line = said(&output.stdout);
-    let chars: usize = sessions[0]
-        .texts()
-        .map(|text| text.chars().count().div_ceil(4))
-        .sum();
+    let chars: usize = sessions[0].texts().map(|text| text.chars().count().div_ceil(4)).sum();
     let shown =
         format!("81 messages, 40 calls, 40 tool uses, 40 results, 0 orphans, {chars} tokens");
     assert!(line.contains(&shown), "{line}\n{shown}");
 
-    let redacted = [
-        "sessions",
-        "import",
-        "long.jsonl",
-        "-o",
-        "shared",
-        "--redact",
-    ];
+    let redacted = ["sessions", "import", "long.jsonl", "-o", "shared", "--redact"];
     let output = run(folder.path(), &redacted);
     assert!(output.status.success(), "{output:?}");
     assert!(said(&output.stdout).ends_with("; redacted: home × 40\n"));
-    let expected = proctor::session::redact::Redactor::new()
-        .session(&sessions[0])
-        .unwrap();
+    let expected = proctor::session::redact::Redactor::new().session(&sessions[0]).unwrap();
     let name = format!("{}.session.jsonl", expected.id());
     let bytes = fs::read(folder.path().join("shared").join(name)).unwrap();
     assert!(bytes == written(&expected), "redacted in another way");
@@ -190,10 +151,8 @@ fn hidden_places_of_products_in_a_project_are_looked_into() {
     let list = ["sessions", "import", "--list", "project"];
     let listed = said(&run(folder.path(), &list).stdout);
     let files: Vec<_> = listed.lines().map(|line| line.split(',').next()).collect();
-    let expected = [
-        "project/.specstory/history/a.md: specstory",
-        "project/sub/.aider.chat.history.md: aider",
-    ];
+    let expected =
+        ["project/.specstory/history/a.md: specstory", "project/sub/.aider.chat.history.md: aider"];
     assert_eq!(files, expected.map(Some));
     fs::remove_dir_all(project.join(".specstory")).unwrap();
     fs::remove_dir_all(project.join("sub")).unwrap();
@@ -234,10 +193,7 @@ fn a_folder_stands_for_all_recordings_in_it() {
     let validated = run(folder.path(), &["doctor", "s.toml"]);
     let shown = said(&validated.stdout);
     assert!(validated.status.success(), "{}", said(&validated.stderr));
-    assert!(
-        shown.contains("many/deep/b.jsonl, many/deep/c.jsonl\n"),
-        "{shown}"
-    );
+    assert!(shown.contains("many/deep/b.jsonl, many/deep/c.jsonl\n"), "{shown}");
     let by_file = run(folder.path(), &["run", "s.toml", "--out", "file"]);
     let by_flag = ["run", "--session", "many", "--strategy", "none"];
     let by_flag = run(folder.path(), &[&by_flag[..], &["--out", "flag"]].concat());
@@ -246,10 +202,7 @@ fn a_folder_stands_for_all_recordings_in_it() {
         assert!(output.status.success(), "{err}");
         assert!(out.starts_with("2 recorded sessions\n"), "{out}");
         // Neither what is no recording goes in silence, nor one in which nothing was said.
-        assert!(
-            err.contains("passed over: `") && err.contains("notes.txt` is not JSON"),
-            "{err}"
-        );
+        assert!(err.contains("passed over: `") && err.contains("notes.txt` is not JSON"), "{err}");
         assert!(err.contains("a.jsonl` holds no conversation"), "{err}");
     }
     let sweep = ["sweep", "s.toml", "--strategy", "observation-masking"];
@@ -273,10 +226,7 @@ fn a_folder_stands_for_all_recordings_in_it() {
     let gone = run(folder.path(), &["run", "s.toml"]);
     assert_eq!(gone.status.code(), Some(3));
     let err = said(&gone.stderr);
-    assert!(
-        err.contains("`s.toml`: line 2: there is no session `many`"),
-        "{err}"
-    );
+    assert!(err.contains("`s.toml`: line 2: there is no session `many`"), "{err}");
 }
 
 #[test]
@@ -287,28 +237,11 @@ fn the_sessions_of_agents_are_found_where_they_keep_them() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::copy(fixture(from), &path).unwrap();
         let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
-        fs::File::options()
-            .append(true)
-            .open(&path)
-            .unwrap()
-            .set_modified(time)
-            .unwrap();
+        fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
     };
-    put(
-        ".claude/projects/p/a.jsonl",
-        "claude-code/compaction.jsonl",
-        1_700_000_000,
-    );
-    put(
-        ".qwen/projects/q/chats/b.jsonl",
-        "qwen-code/chat.jsonl",
-        1_700_086_400,
-    );
-    put(
-        ".qwen/projects/q/c.jsonl",
-        "gemini-cli/older.json",
-        1_600_000_000,
-    );
+    put(".claude/projects/p/a.jsonl", "claude-code/compaction.jsonl", 1_700_000_000);
+    put(".qwen/projects/q/chats/b.jsonl", "qwen-code/chat.jsonl", 1_700_086_400);
+    put(".qwen/projects/q/c.jsonl", "gemini-cli/older.json", 1_600_000_000);
     put(
         ".config/Code/User/workspaceStorage/w/chatSessions/d.json",
         "copilot-chat/chat.json",
@@ -320,11 +253,7 @@ fn the_sessions_of_agents_are_found_where_they_keep_them() {
     let projects = home.path().join(".local/share/crush/projects.json");
     fs::create_dir_all(projects.parent().unwrap()).unwrap();
     let elsewhere = home.path().join("elsewhere");
-    fs::write(
-        projects,
-        format!(r#"{{"projects":[{{"path":{elsewhere:?}}}]}}"#),
-    )
-    .unwrap();
+    fs::write(projects, format!(r#"{{"projects":[{{"path":{elsewhere:?}}}]}}"#)).unwrap();
     #[cfg(unix)]
     std::os::unix::fs::symlink(".codex", home.path().join(".codex")).unwrap();
     let at = home.path().display().to_string();
@@ -334,19 +263,13 @@ fn the_sessions_of_agents_are_found_where_they_keep_them() {
         (said(&output.stdout), said(&output.stderr))
     };
     let (out, err) = shown(&["-n", "2"]);
-    let starts: Vec<&str> = out
-        .lines()
-        .map(|line| line.split(" bytes").next().unwrap())
-        .collect();
+    let starts: Vec<&str> = out.lines().map(|line| line.split(" bytes").next().unwrap()).collect();
     assert_eq!(starts.len(), 2, "{out}");
     assert!(
         starts[0].starts_with("2023-11-15 22:13  qwen-code       5 calls, 2 compactions, up to"),
         "{out}"
     );
-    assert!(
-        starts[1].starts_with("2023-11-14 22:13  claude-code"),
-        "{out}"
-    );
+    assert!(starts[1].starts_with("2023-11-14 22:13  claude-code"), "{out}");
     assert!(
         err.contains("2 older files not looked at") && err.contains("passed over: 1 file"),
         "{err}"

@@ -37,11 +37,7 @@ fn thousands_of_recordings_are_listed_in_little_memory() {
     let long = [user("u", "", "Look."), user("v", "u", &text)].join("\n");
     std::fs::write(folder.path().join("long.jsonl"), long).unwrap();
     // About half of the longest file, and the stack of the thread that waits for Ctrl-C.
-    let output = run(
-        folder.path(),
-        11 << 10,
-        &["sessions", "import", "--list", "."],
-    );
+    let output = run(folder.path(), 11 << 10, &["sessions", "import", "--list", "."]);
     let listed = String::from_utf8(output.stdout).unwrap();
     assert_eq!(listed.lines().count(), 2_001);
 }
@@ -62,10 +58,6 @@ fn a_session_of_many_tiny_messages_is_shown_in_little_memory() {
     let output = run(folder.path(), 40 << 10, &shown);
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains(&format!("[{}] user", MESSAGES - 2)));
-    let sizes = [
-        size_of::<Message>(),
-        size_of::<ContentBlock>(),
-        size_of::<Entry>(),
-    ];
+    let sizes = [size_of::<Message>(), size_of::<ContentBlock>(), size_of::<Entry>()];
     assert_eq!(sizes, [40, 24, 48]);
 }

@@ -7,51 +7,21 @@ use std::process::Command;
 /// By format, and by the end of a place: a fixture, and where it lies below the place. A place that is a file is
 /// the fixture itself.
 const FIXTURES: &[(&str, &str, &str, &str)] = &[
-    (
-        "claude-code",
-        "",
-        "claude-code/compaction.jsonl",
-        "p/a.jsonl",
-    ),
-    (
-        "codex",
-        "",
-        "codex/rollout.jsonl",
-        "2026/01/02/rollout-a.jsonl",
-    ),
+    ("claude-code", "", "claude-code/compaction.jsonl", "p/a.jsonl"),
+    ("codex", "", "codex/rollout.jsonl", "2026/01/02/rollout-a.jsonl"),
     ("gemini-cli", "", "gemini-cli/chat.jsonl", "p/chats/a.jsonl"),
     ("qwen-code", "", "qwen-code/chat.jsonl", "p/chats/a.jsonl"),
     ("iflow", "", "iflow/session.jsonl", "p/session-a.jsonl"),
     ("kimi-cli", "", "kimi-cli/session", "p/a"),
     ("kimi-code", "", "kimi-code/session", "wd_p/a"),
-    (
-        "grok-build",
-        "",
-        "grok-build/chat_history.jsonl",
-        "p/a/chat_history.jsonl",
-    ),
-    (
-        "factory-droid",
-        "",
-        "factory-droid/session.jsonl",
-        "p/a.jsonl",
-    ),
+    ("grok-build", "", "grok-build/chat_history.jsonl", "p/a/chat_history.jsonl"),
+    ("factory-droid", "", "factory-droid/session.jsonl", "p/a.jsonl"),
     ("amp", "", "amp/thread.json", "T-a.json"),
-    (
-        "copilot-cli",
-        "session-state",
-        "copilot-cli/events.jsonl",
-        "a/events.jsonl",
-    ),
+    ("copilot-cli", "session-state", "copilot-cli/events.jsonl", "a/events.jsonl"),
     ("copilot-chat", "", "copilot-chat/chat.json", "a.json"),
     ("cursor", "", "cursor/transcript.jsonl", "a/a.jsonl"),
     ("cline", "tasks", "cline/task", "a"),
-    (
-        "cline",
-        "",
-        "cline/session.messages.json",
-        "a/a.messages.json",
-    ),
+    ("cline", "", "cline/session.messages.json", "a/a.messages.json"),
     ("goose", "", "goose/session.jsonl", "a.jsonl"),
     ("crush", ".db", "../../../../fuzz/seeds/crush.db", ""),
     ("opencode", "storage", "opencode/storage", ""),
@@ -59,18 +29,8 @@ const FIXTURES: &[(&str, &str, &str, &str)] = &[
     ("opencode", "", "../../../../fuzz/seeds/opencode.db", ""),
     ("openhands", "", "openhands/conversation", "a"),
     ("swe-agent", "", "swe-agent/plain.traj", "user/a/a.traj"),
-    (
-        "mini-swe-agent",
-        ".json",
-        "mini-swe-agent/tools.traj.json",
-        "",
-    ),
-    (
-        "pi",
-        ".sqlite",
-        "../../../../fuzz/seeds/openclaw.sqlite",
-        "",
-    ),
+    ("mini-swe-agent", ".json", "mini-swe-agent/tools.traj.json", ""),
+    ("pi", ".sqlite", "../../../../fuzz/seeds/openclaw.sqlite", ""),
     ("pi", "", "pi/tree.jsonl", "p/a.jsonl"),
     ("aider", "", "aider/history.md", ""),
     ("specstory", "", "specstory/history.md", "a.md"),
@@ -79,16 +39,12 @@ const FIXTURES: &[(&str, &str, &str, &str)] = &[
 /// Products, formats and paths of the table.
 fn table() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
     let page = include_str!("../../../docs/reference/formats.md");
-    let (_, section) = page
-        .split_once("\n## Where `proctor sessions` looks")
-        .unwrap();
+    let (_, section) = page.split_once("\n## Where `proctor sessions` looks").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| "));
     let cells = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
     let rows = cells.filter(|cells| cells[1] != "format").map(|cells| {
-        let paths = cells[2..]
-            .iter()
-            .flat_map(|cell| cell.split('`').skip(1).step_by(2));
+        let paths = cells[2..].iter().flat_map(|cell| cell.split('`').skip(1).step_by(2));
         let product = cells[0].trim_start_matches("| ");
         (product, cells[1].trim_matches('`'), paths.collect())
     });
@@ -136,9 +92,7 @@ fn found_at(path: &str, format: &str) -> Result<Vec<String>, String> {
     let output = command.args(["sessions", "--json"]).output().unwrap();
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let found = json["recordings"].as_array().unwrap().iter();
-    Ok(found
-        .map(|one| one["format"].as_str().unwrap().to_owned())
-        .collect())
+    Ok(found.map(|one| one["format"].as_str().unwrap().to_owned()).collect())
 }
 
 #[test]

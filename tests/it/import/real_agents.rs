@@ -68,11 +68,7 @@ fn files_of_real_agents_and_their_requests_say_the_same() {
         let sessions = import::load(&fixture(&name)).expect("a good file");
         let session = sessions.into_iter().max_by_key(|it| it.calls().len());
         let session = session.expect("a session");
-        assert!(
-            session.source().unknown.is_empty(),
-            "{name}: {:?}",
-            session.source()
-        );
+        assert!(session.source().unknown.is_empty(), "{name}: {:?}", session.source());
         round_trip(&session);
         (session.calls().len(), calls_before_compactions(&session))
     };
@@ -116,21 +112,12 @@ fn a_prompt_for_a_summary_in_the_middle_of_a_turn_is_left_out() {
         ),
         exchange(
             2,
-            &request(
-                &json!([]),
-                &[&first, &said, &call, &result, &user("Sum up.")],
-            ),
+            &request(&json!([]), &[&first, &said, &call, &result, &user("Sum up.")]),
             &json!(90),
             summary,
             None,
         ),
-        exchange(
-            3,
-            &request(&tools, &[&first, &after]),
-            &json!(60),
-            "Mended.",
-            None,
-        ),
+        exchange(3, &request(&tools, &[&first, &after]), &json!(60), "Mended.", None),
     ];
     let sessions = read("openai-responses", log.concat().as_bytes()).expect("a good log");
     assert_eq!(
@@ -148,11 +135,7 @@ skipped: request for a summary: 1
 
 /// An item of a request: what somebody of that role said.
 fn said(role: &str, text: &str) -> Value {
-    let kind = if role == "assistant" {
-        "output_text"
-    } else {
-        "input_text"
-    };
+    let kind = if role == "assistant" { "output_text" } else { "input_text" };
     json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]})
 }
 
@@ -179,18 +162,8 @@ fn an_answer_that_the_agent_leaves_out_begins_no_session() {
     let (told, next) = (said("assistant", "A gear is worn."), said("user", "Go on."));
     let sessions = log_of(&[
         (None, "You mend clocks.", vec![ask.clone()], "Hm."),
-        (
-            None,
-            "You mend clocks.",
-            vec![ask.clone(), again.clone()],
-            "A gear is worn.",
-        ),
-        (
-            None,
-            "You mend clocks.",
-            vec![ask.clone(), again.clone(), told.clone(), next],
-            "Mended.",
-        ),
+        (None, "You mend clocks.", vec![ask.clone(), again.clone()], "A gear is worn."),
+        (None, "You mend clocks.", vec![ask.clone(), again.clone(), told.clone(), next], "Mended."),
     ]);
     check_one(
         &sessions,
@@ -208,20 +181,8 @@ skipped: answer that the agent left out: 1
     let found =
         json!({"type": "function_call_output", "call_id": "call_0001", "output": "a worn gear"});
     let log = [
-        exchange(
-            1,
-            &request(vec![ask.clone()]),
-            &json!(9),
-            "I look.",
-            Some(("look", &json!({}))),
-        ),
-        exchange(
-            2,
-            &request(vec![ask.clone(), again.clone()]),
-            &json!(9),
-            "Late clock.",
-            None,
-        ),
+        exchange(1, &request(vec![ask.clone()]), &json!(9), "I look.", Some(("look", &json!({})))),
+        exchange(2, &request(vec![ask.clone(), again.clone()]), &json!(9), "Late clock.", None),
         exchange(
             3,
             &request(vec![ask.clone(), said("assistant", "I look."), look, found]),
@@ -235,12 +196,7 @@ skipped: answer that the agent left out: 1
     assert_eq!(calls, [2, 1]);
     // Another agent may be asked the same.
     let sessions = log_of(&[
-        (
-            None,
-            "You mend clocks.",
-            vec![ask.clone()],
-            "A gear is worn.",
-        ),
+        (None, "You mend clocks.", vec![ask.clone()], "A gear is worn."),
         (None, "You mend bells.", vec![ask, again], "It rings."),
     ]);
     assert_eq!(sessions.len(), 2);
@@ -252,23 +208,14 @@ fn requests_for_summaries_belong_to_the_conversation_that_goes_on_from_them() {
     const TWO: &str = "The clock has a new gear, and its spring is to be wound daily.";
     let main = "You mend clocks.";
     let asked = |prompt: &str| vec![said("user", prompt)];
-    let after = |summary: &str| {
-        vec![
-            said("user", &format!("So far: {summary}")),
-            said("user", "Go on."),
-        ]
-    };
+    let after =
+        |summary: &str| vec![said("user", &format!("So far: {summary}")), said("user", "Go on.")];
     let sessions = log_of(&[
         (None, main, asked("Mend it."), "A gear is worn."),
         (None, "Sum up.", asked("Mend it. A gear is worn."), ONE),
         (None, main, after(ONE), "I put a new gear in."),
         // The second request holds the first summary.
-        (
-            None,
-            "Sum up.",
-            asked(&format!("{ONE} I put a new gear in.")),
-            TWO,
-        ),
+        (None, "Sum up.", asked(&format!("{ONE} I put a new gear in.")), TWO),
         (None, main, after(TWO), "It runs."),
     ]);
     check_one(
@@ -287,27 +234,14 @@ skipped: request for a summary: 2
 #[test]
 fn a_key_of_the_prompt_cache_names_a_conversation_that_begins_otherwise() {
     let summary = "The clock is late, because one of its gears is worn down.";
-    let (one, skills) = (
-        said("user", "Why is it late?"),
-        said("developer", "You can solder."),
-    );
+    let (one, skills) = (said("user", "Why is it late?"), said("developer", "You can solder."));
     let context = |key| {
         log_of(&[
+            (key, "You mend clocks.", vec![skills.clone(), one.clone()], "A gear is worn."),
             (
                 key,
                 "You mend clocks.",
-                vec![skills.clone(), one.clone()],
-                "A gear is worn.",
-            ),
-            (
-                key,
-                "You mend clocks.",
-                vec![
-                    one.clone(),
-                    skills.clone(),
-                    said("user", "Mend it."),
-                    said("user", summary),
-                ],
+                vec![one.clone(), skills.clone(), said("user", "Mend it."), said("user", summary)],
                 summary,
             ),
         ])
@@ -327,10 +261,7 @@ fn shared_requests_of_codex_are_its_calls_and_the_preset_compacts_where_it_did()
     let [session] = <[Session; 1]>::try_from(sessions).expect("one session");
     assert_eq!(session.calls().len(), 41);
     assert_eq!(calls_before_compactions(&session), [18, 35]);
-    let texts = session
-        .messages()
-        .iter()
-        .flat_map(|message| message.model_text());
+    let texts = session.messages().iter().flat_map(|message| message.model_text());
     for text in texts {
         assert!(!text.contains("CONTEXT CHECKPOINT COMPACTION"), "{text}");
     }
@@ -344,9 +275,7 @@ fn fired(session: Session) -> Vec<usize> {
     let bill = Bill::of(&session, &counts, Sizes::Billed, None);
     assert_eq!(bill.sizes().sizes, Sizes::Billed, "{:?}", bill.sizes());
     let prepared = PreparedSession::new(Arc::new(session), counts.clone(), Vec::new());
-    let prepared = prepared
-        .expect("searchable patterns")
-        .billed(Arc::new(bill));
+    let prepared = prepared.expect("searchable patterns").billed(Arc::new(bill));
     let models = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
@@ -381,15 +310,9 @@ fn rollout_of(session: &Session) -> String {
             json!({"timestamp": "2026-11-22T16:38:17.000Z", "type": kind, "payload": payload});
         writeln!(text, "{line}").expect("strings take everything");
     };
-    add(
-        "session_meta",
-        json!({"base_instructions": {"text": session.system().map(|it| &**it)}}),
-    );
+    add("session_meta", json!({"base_instructions": {"text": session.system().map(|it| &**it)}}));
     let window = session.context_window().unwrap_or_default().0;
-    add(
-        "event_msg",
-        json!({"type": "task_started", "model_context_window": window}),
-    );
+    add("event_msg", json!({"type": "task_started", "model_context_window": window}));
     let mut response = String::new();
     for (at, message) in session.messages().iter().enumerate() {
         for compaction in session.compactions().iter().filter(|one| one.at == at) {
@@ -414,10 +337,7 @@ fn rollout_of(session: &Session) -> String {
         if let Some(usage) = message.details.usage {
             response = format!("resp_{at:04}");
             let usage = json!({"input_tokens": usage.prompt().0, "cached_input_tokens": usage.cache_read.0, "output_tokens": usage.output.0});
-            add(
-                "token_usage_record",
-                json!({"response_id": response, "usage": usage}),
-            );
+            add("token_usage_record", json!({"response_id": response, "usage": usage}));
         }
     }
     text
@@ -425,19 +345,14 @@ fn rollout_of(session: &Session) -> String {
 
 #[test]
 fn shared_rollouts_of_codex_hold_its_calls_and_its_window_and_the_preset_compacts_where_it_did() {
-    for (folder, calls, places) in [
-        ("agents/codex-one-turn", 41, [18, 35]),
-        ("agents/codex-two-turns", 45, [17, 34]),
-    ] {
+    for (folder, calls, places) in
+        [("agents/codex-one-turn", 41, [18, 35]), ("agents/codex-two-turns", 45, [17, 34])]
+    {
         let Some(stored) = unpacked(folder, "rollout.jsonl.gz") else {
             return;
         };
         let stored = read("native", stored.as_bytes()).expect("a good file");
-        assert_eq!(
-            stored[0].calls().len(),
-            calls + 2,
-            "{folder}: as it was stored"
-        );
+        assert_eq!(stored[0].calls().len(), calls + 2, "{folder}: as it was stored");
         let sessions = read("codex", rollout_of(&stored[0]).as_bytes()).expect("a good rollout");
         let [session] = &sessions[..] else {
             panic!("{folder}: {} sessions", sessions.len());
@@ -448,9 +363,6 @@ fn shared_rollouts_of_codex_hold_its_calls_and_its_window_and_the_preset_compact
         // Its tools are in no rollout: the head is known by the bill.
         let fired = fired(session.clone());
         assert_eq!(fired, places, "{folder}");
-        assert!(
-            !session.messages().iter().any(|it| it.has_tag(Tag::Orphan)),
-            "{folder}"
-        );
+        assert!(!session.messages().iter().any(|it| it.has_tag(Tag::Orphan)), "{folder}");
     }
 }

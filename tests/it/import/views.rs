@@ -158,8 +158,5 @@ fn shared_stored_prompts_are_what_replay_sends() {
         files += 1;
         prompts += stored;
     }
-    assert!(
-        files >= 2 && prompts >= 30,
-        "{prompts} prompts of {files} files"
-    );
+    assert!(files >= 2 && prompts >= 30, "{prompts} prompts of {files} files");
 }

@@ -19,10 +19,7 @@ fn weak(folder: &Path, name: &str) -> String {
     let mut rules = String::new();
     let mut rule = |asked: &str, alike: &str, text: &str| {
         let asked = toml::Value::String(asked.to_owned());
-        let _ = write!(
-            rules,
-            "[[answer]]\nasked = {asked}\n{alike}text = \"{text}\"\n"
-        );
+        let _ = write!(rules, "[[answer]]\nasked = {asked}\n{alike}text = \"{text}\"\n");
     };
     for known in known_answers(JudgeTask::Narrow) {
         let asked = format!("<answer>\n{}\n</answer>\n\nDoes", known.answer);
@@ -64,10 +61,7 @@ fn a_judge_that_is_unfit_for_six_words_is_asked_yes_or_no() {
     let path = folder.path();
     let weak_judge = weak(path, "weak");
     let run_of_it = judged_by(path, &weak_judge, 0);
-    assert_eq!(
-        known_verdicts(&run_of_it).map(|known| known.len()),
-        [20, 12]
-    );
+    assert_eq!(known_verdicts(&run_of_it).map(|known| known.len()), [20, 12]);
     let items = run_of_it.cells.iter().flat_map(|cell| &cell.probes);
     let judged = items.filter_map(|item| item.answer.as_ref()?.judged);
     let outcome = |verdict| match verdict {
@@ -85,64 +79,31 @@ fn a_judge_that_is_unfit_for_six_words_is_asked_yes_or_no() {
     let report = fs::read_to_string(path.join("r.json")).unwrap();
     let report: Value = serde_json::from_str(&report).unwrap();
     assert!(report["unfit_judges"].is_null());
-    assert_eq!(
-        report["run"]["judges"]["weak"],
-        "asked yes or no, not calibrated"
-    );
+    assert_eq!(report["run"]["judges"]["weak"], "asked yes or no, not calibrated");
     let sections = report["sections"].as_array().unwrap();
     let section = sections.iter().find(|it| it["id"] == "sentinels").unwrap();
     let rows = section["table"]["rows"].as_array().unwrap();
-    let fitness = rows
-        .iter()
-        .map(|row| (&row["name"], &row["cells"][3]["value"]["text"]));
+    let fitness = rows.iter().map(|row| (&row["name"], &row["cells"][3]["value"]["text"]));
     let expected = serde_json::json!([["weak", "unfit"], ["weak, yes or no", "fit"]]);
     assert_eq!(serde_json::json!(fitness.collect::<Vec<_>>()), expected);
     // Labels are compared with its answers to the same question.
     let labels =
         "question,reference,answer,label\nWhich port?,7,7,right\nWhich port?,7,8,invented\n";
     fs::write(path.join("l.csv"), labels).unwrap();
-    let calibrate = [
-        "judge",
-        "test",
-        "l.csv",
-        "--judge",
-        &weak_judge,
-        "-o",
-        "c.json",
-    ];
+    let calibrate = ["judge", "test", "l.csv", "--judge", &weak_judge, "-o", "c.json"];
     run(path, &calibrate, 0);
-    let score = [
-        "judge",
-        "score",
-        "out",
-        "--judge",
-        &weak_judge,
-        "--calibration",
-        "c.json",
-    ];
+    let score = ["judge", "score", "out", "--judge", &weak_judge, "--calibration", "c.json"];
     let said = shown(&run(path, &score, 0).stderr);
-    assert!(
-        said.contains("it meets, with yes or no, 12 of 12 answers"),
-        "{said}"
-    );
+    assert!(said.contains("it meets, with yes or no, 12 of 12 answers"), "{said}");
     let found = standings(path)["weak"].to_string();
-    assert!(
-        found.starts_with("\"asked yes or no, provisional (2 labels"),
-        "{found}"
-    );
+    assert!(found.starts_with("\"asked yes or no, provisional (2 labels"), "{found}");
     let after = Run::read(&path.join("out")).unwrap();
     assert_eq!(after.manifest.conditions["judge prompt"], *prompt);
     assert_eq!(known_verdicts(&after).map(|known| known.len()), [20, 12]);
     // Its verdicts and those of a judge with six words make no difference of strategies.
     run(path, &["baseline", "save", "out", "narrow"], 0);
     let wide = careful(path, "weak", "");
-    run(
-        path,
-        &[
-            "judge", "score", "out", "--judge", &wide, "--replay", "record",
-        ],
-        0,
-    );
+    run(path, &["judge", "score", "out", "--judge", &wide, "--replay", "record"], 0);
     let said = shown(&run(path, &["compare", "narrow", "out"], 106).stderr);
     assert!(said.contains("setting judge prompt"), "{said}");
 }
@@ -151,20 +112,13 @@ fn a_judge_that_is_unfit_for_six_words_is_asked_yes_or_no() {
 fn a_judge_that_writes_nonsense_is_ended_after_three_replies() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let nonsense = judge(
-        path,
-        "nonsense",
-        "[[answer]]\ntext = \"The ferry is blue.\"\n",
-    );
+    let nonsense = judge(path, "nonsense", "[[answer]]\ntext = \"The ferry is blue.\"\n");
     let run_of_it = judged_by(path, &nonsense, 102);
     let unscored = |reason| Verdict::Unscored { reason };
     for known in known_verdicts(&run_of_it) {
         assert!(known.len() > 10);
         let (asked, rest) = known.split_at(3);
         assert_eq!(asked, [unscored(Unscored::Unparsable); 3]);
-        assert!(
-            rest.iter().all(|it| *it == unscored(Unscored::JudgeUnfit)),
-            "{rest:?}"
-        );
+        assert!(rest.iter().all(|it| *it == unscored(Unscored::JudgeUnfit)), "{rest:?}");
     }
 }

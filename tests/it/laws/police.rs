@@ -44,10 +44,7 @@ pub(super) struct Seen {
 pub(super) fn observed(spec: &StrategySpec, prepared: &PreparedSession, answer: &Answer) -> Seen {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let once = |strategy: Box<dyn Strategy>| {
-        let police = Police {
-            seen: seen.clone(),
-            session: prepared.session().clone(),
-        };
+        let police = Police { seen: seen.clone(), session: prepared.session().clone() };
         let answer = answer.clone();
         let window = Window::new(WINDOW);
         replay_observed(
@@ -56,11 +53,7 @@ pub(super) fn observed(spec: &StrategySpec, prepared: &PreparedSession, answer: 
             Replayed::Strategy(strategy, window),
             &models(Scripted::new().reply(move |_| answer.clone())),
             &NoClock,
-            vec![
-                Box::new(police),
-                Box::new(Validity::default()),
-                Box::new(Changes::default()),
-            ],
+            vec![Box::new(police), Box::new(Validity::default()), Box::new(Changes::default())],
         )
         .record
     };
@@ -88,15 +81,7 @@ pub(super) fn observed(spec: &StrategySpec, prepared: &PreparedSession, answer: 
 fn full_history(prepared: &PreparedSession) -> CellRecord {
     let models = models(Scripted::new());
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(Messages::default())];
-    replay_observed(
-        prepared,
-        cell("full"),
-        Replayed::Full,
-        &models,
-        &NoClock,
-        observers,
-    )
-    .record
+    replay_observed(prepared, cell("full"), Replayed::Full, &models, &NoClock, observers).record
 }
 
 /// Tokens of each entry of each prompt, as the record of a cell and that of full history give them: what
@@ -148,9 +133,7 @@ impl Observer for Police {
             seen.broken.insert(Law::TrueOrigins);
         }
         let history = &self.session.messages()[..view.before];
-        let newest = history
-            .iter()
-            .rposition(|message| message.role() == Role::User);
+        let newest = history.iter().rposition(|message| message.role() == Role::User);
         let kept = |at: usize| {
             let mut newest_first = entries.iter().rev();
             newest_first.any(|entry| entry.origin == Origin::Verbatim(at))
@@ -166,10 +149,7 @@ impl Police {
         let message = |at: usize| self.session.messages().get(at).filter(|_| at < before);
         match &entry.origin {
             Origin::Verbatim(at) => message(*at).is_some_and(|m| *m == entry.message),
-            Origin::Edited {
-                message: at,
-                blocks,
-            } => message(*at).is_some_and(|m| {
+            Origin::Edited { message: at, blocks } => message(*at).is_some_and(|m| {
                 let same = |block: usize| m.content()[block] == entry.message.content()[block];
                 m.content().len() == entry.message.content().len()
                     && (0..m.content().len())
@@ -177,9 +157,7 @@ impl Police {
             }),
             Origin::Derived(ranges) => {
                 !ranges.is_empty()
-                    && ranges
-                        .iter()
-                        .all(|range| range.start < range.end && range.end <= before)
+                    && ranges.iter().all(|range| range.start < range.end && range.end <= before)
                     && ranges.windows(2).all(|pair| pair[0].end < pair[1].start)
             }
             Origin::Restored(at) => message(*at).is_some(),
@@ -246,8 +224,7 @@ impl Seen {
         let grown = applied
             .iter()
             .filter(|applied| applied.change.after.tokens > applied.change.before.tokens);
-        self.grown
-            .extend(grown.map(|applied| applied.stage.to_string()));
+        self.grown.extend(grown.map(|applied| applied.stage.to_string()));
     }
 }
 
@@ -271,10 +248,7 @@ impl Strategy for Twice {
         let before = context.size().tokens;
         let mut first = drive(self.inner.before_call(context, cx), &mut caller);
         self.compare(before, &first, caller.asked);
-        let again = drive(
-            self.inner.before_call(first.context.clone(), cx),
-            &mut caller,
-        );
+        let again = drive(self.inner.before_call(first.context.clone(), cx), &mut caller);
         if !again.applied.is_empty() {
             let mut seen = self.seen.lock().unwrap();
             seen.broken.insert(Law::IdempotentAtRest);

@@ -30,11 +30,7 @@ pub(super) fn for_all(
     law: impl FnMut(&PreparedSession) -> TestCaseResult,
 ) -> Result<(), String> {
     let law = RefCell::new(law);
-    let config = Config {
-        failure_persistence: None,
-        max_shrink_iters: 400,
-        ..Config::default()
-    };
+    let config = Config { failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, rng);
     let scripts = script();
@@ -107,16 +103,8 @@ struct Left {
 }
 
 fn script() -> impl Strategy<Value = Script> {
-    let left = (
-        prop_oneof![3 => Just(1_usize), 1 => Just(4_000)],
-        any::<bool>(),
-        0_usize..3,
-    );
-    let left = left.prop_map(|(words, is_marked, kept)| Left {
-        words,
-        is_marked,
-        kept,
-    });
+    let left = (prop_oneof![3 => Just(1_usize), 1 => Just(4_000)], any::<bool>(), 0_usize..3);
+    let left = left.prop_map(|(words, is_marked, kept)| Left { words, is_marked, kept });
     // Some end before a window is full, some go on for long.
     let rounds = prop_oneof![
         1 => vec(round(), 0..4),
@@ -130,14 +118,8 @@ fn script() -> impl Strategy<Value = Script> {
 fn round() -> impl Strategy<Value = Round> {
     let thought = prop_oneof![3 => Just(0_usize), 1 => 1_usize..200];
     let typed = proptest::bool::weighted(0.2);
-    (thought, vec(call(), 1..4), any::<bool>(), typed).prop_map(|(thought, calls, apart, typed)| {
-        Round {
-            thought,
-            calls,
-            apart,
-            typed,
-        }
-    })
+    (thought, vec(call(), 1..4), any::<bool>(), typed)
+        .prop_map(|(thought, calls, apart, typed)| Round { thought, calls, apart, typed })
 }
 
 fn call() -> impl Strategy<Value = Call> {
@@ -161,13 +143,7 @@ fn call() -> impl Strategy<Value = Call> {
     ];
     let new_part = proptest::bool::weighted(0.3);
     (tool, 0_usize..4, 0_usize..2, lines, new_part).prop_map(
-        |(tool, file, state, lines, new_part)| Call {
-            tool,
-            file,
-            state,
-            lines,
-            new_part,
-        },
+        |(tool, file, state, lines, new_part)| Call { tool, file, state, lines, new_part },
     )
 }
 
@@ -194,10 +170,7 @@ impl Round {
         if self.thought > 0 {
             let text = format!("thought {at} ").repeat(self.thought).into();
             let signature = Some("signed".into());
-            parts[0].push(ContentBlock::Thinking(Box::new(Thinking {
-                text,
-                signature,
-            })));
+            parts[0].push(ContentBlock::Thinking(Box::new(Thinking { text, signature })));
         }
         let mut results = Vec::new();
         for (n, call) in self.calls.iter().enumerate() {
@@ -249,21 +222,17 @@ impl Call {
                 json!({ "file_path": path, "old_string": "a", "new_string": body }),
                 "Done.".to_owned(),
             ),
-            Tool::Write => (
-                "Write",
-                json!({ "file_path": path, "content": body }),
-                "Written.".to_owned(),
-            ),
+            Tool::Write => {
+                ("Write", json!({ "file_path": path, "content": body }), "Written.".to_owned())
+            }
             Tool::Todo => (
                 "TodoWrite",
                 json!({ "todos": [{ "task": format!("step {round}"), "status": "open" }] }),
                 "Noted.".to_owned(),
             ),
-            Tool::Agent => (
-                "Task",
-                json!({ "prompt": body }),
-                "The other agent is done.".to_owned(),
-            ),
+            Tool::Agent => {
+                ("Task", json!({ "prompt": body }), "The other agent is done.".to_owned())
+            }
             Tool::Compact => ("compact", json!({}), "Compacted.".to_owned()),
             Tool::Snip => ("snip", json!({ "results": asked }), "Marked.".to_owned()),
         }

@@ -45,16 +45,8 @@ fn early(name: &str) -> String {
 /// Strategies to put on trial: all presets and controls, and [`stages`].
 pub(super) fn on_trial() -> Vec<StrategySpec> {
     let presets = PRESETS.iter().map(|(name, _)| strategy(&early(name)));
-    let controls = [
-        "tail@2000",
-        "random@2000",
-        "tail@observation-masking",
-        "random@none",
-    ];
-    presets
-        .chain(controls.map(strategy))
-        .chain(stages())
-        .collect()
+    let controls = ["tail@2000", "random@2000", "tail@observation-masking", "random@none"];
+    presets.chain(controls.map(strategy)).chain(stages()).collect()
 }
 
 /// A strategy of these stages, which fire at every call unless they say when.
@@ -93,10 +85,7 @@ pub(super) fn stages() -> Vec<StrategySpec> {
         "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'dedupe_reads'\nsupersede = true",
     ));
     let memory = "[[stage]]\nkind = 'session_memory'\ninit_tokens = 500\nupdate_every_tokens = 400\nmin_tokens = 600\nreserve_tokens = 1_000";
-    specs.push(own(
-        "memory",
-        &format!("{memory}\nwhen = {{ tokens_over = 2_000 }}"),
-    ));
+    specs.push(own("memory", &format!("{memory}\nwhen = {{ tokens_over = 2_000 }}")));
     specs.push(own("memory-always", memory));
     // What is put back can be one thing too many again.
     specs.push(own(
@@ -107,11 +96,7 @@ pub(super) fn stages() -> Vec<StrategySpec> {
         "collapse",
         "[[stage]]\nkind = 'collapse_groups'\ncommit_at = 0.5\ntarget = 0.3\nmax_output_tokens = 30",
     ));
-    for knobs in [
-        "unit = 'pair'",
-        "unit = 'pair'\nfraction = 0.4",
-        "fraction = 1",
-    ] {
+    for knobs in ["unit = 'pair'", "unit = 'pair'\nfraction = 0.4", "fraction = 1"] {
         specs.push(own(
             &format!("drop-{knobs}"),
             &format!("[[stage]]\nkind = 'drop_oldest'\nfit_fraction = 0.5\n{knobs}"),
@@ -121,10 +106,7 @@ pub(super) fn stages() -> Vec<StrategySpec> {
         "clear-inputs",
         "[[stage]]\nkind = 'clear_inputs'\nmax_chars = 40\nkeep_last = 2\n[[stage]]\nkind = 'clear_thinking'",
     ));
-    specs.push(own(
-        "digest",
-        "[[stage]]\nkind = 'digest'\nwhen = { tokens_over = 2_000 }",
-    ));
+    specs.push(own("digest", "[[stage]]\nkind = 'digest'\nwhen = { tokens_over = 2_000 }"));
     specs.push(own(
         "digest-always",
         "[[stage]]\nkind = 'digest'\ncut = 'pair'\ntarget_tokens = 200",
@@ -182,10 +164,7 @@ pub(super) fn stages() -> Vec<StrategySpec> {
     // too many again.
     for (name, knobs) in [
         ("repaired", ""),
-        (
-            "repaired-by-dropping",
-            "missing_result = 'drop_call'\norphan_result = 'to_text'",
-        ),
+        ("repaired-by-dropping", "missing_result = 'drop_call'\norphan_result = 'to_text'"),
     ] {
         specs.push(own(
             name,
@@ -224,10 +203,7 @@ pub(super) fn at_work(kind: &str) -> (&'static str, &'static str) {
             "",
         ),
         "normalize" => ("guards.on_inflation = 'apply'", breaking),
-        "restore" => (
-            "max_tokens_per_file = 300\nguards.on_inflation = 'apply'",
-            dropping,
-        ),
+        "restore" => ("max_tokens_per_file = 300\nguards.on_inflation = 'apply'", dropping),
         _ => ("", ""),
     }
 }

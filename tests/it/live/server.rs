@@ -194,11 +194,7 @@ impl Server {
 
     /// Answers what `play` makes of the head and the body.
     pub(crate) fn routing(play: impl Fn(&str, &str) -> Reply + Send + Sync + 'static) -> Self {
-        Self::start(
-            Duration::ZERO,
-            Box::new(move |_, head, body| play(head, body)),
-            0,
-        )
+        Self::start(Duration::ZERO, Box::new(move |_, head, body| play(head, body)), 0)
     }
 
     /// Answers the first request, and no other until so many have been under way at once; after ten
@@ -207,11 +203,7 @@ impl Server {
         until: usize,
         play: impl Fn(&str) -> Reply + Send + Sync + 'static,
     ) -> Self {
-        Self::start(
-            Duration::ZERO,
-            Box::new(move |_, _, body| play(body)),
-            until,
-        )
+        Self::start(Duration::ZERO, Box::new(move |_, _, body| play(body)), until)
     }
 
     fn start(latency: Duration, play: Play, until: usize) -> Self {
@@ -240,14 +232,7 @@ impl Server {
                 });
             }
         });
-        Self {
-            address,
-            asked,
-            connections,
-            under_way,
-            stop,
-            thread: Some(thread),
-        }
+        Self { address, asked, connections, under_way, stop, thread: Some(thread) }
     }
 
     pub(crate) fn base_url(&self) -> String {

@@ -69,18 +69,12 @@ fn texts(value: &Value) -> String {
 impl Provider {
     /// One whose batches are done when somebody has asked about them so often and once more.
     pub(crate) fn patient(patience: usize) -> Self {
-        Self {
-            patience,
-            ..Self::default()
-        }
+        Self { patience, ..Self::default() }
     }
 
     /// One whose batches report so many tokens beyond what they bill.
     pub(crate) fn exaggerating(exaggeration: u64) -> Self {
-        Self {
-            exaggeration,
-            ..Self::default()
-        }
+        Self { exaggeration, ..Self::default() }
     }
 
     pub(crate) fn billed(&self) -> Vec<Billed> {
@@ -93,12 +87,7 @@ impl Provider {
 
     /// How often anybody asked about a batch.
     pub(crate) fn polls(&self) -> usize {
-        self.batches
-            .lock()
-            .unwrap()
-            .values()
-            .map(|batch| batch.1)
-            .sum()
+        self.batches.lock().unwrap().values().map(|batch| batch.1).sum()
     }
 
     /// What is answered to a request.
@@ -252,37 +241,18 @@ impl Provider {
         assert_eq!(body["stream"] == true, !in_batch);
         let array = |value: &Value| value.as_array().cloned().unwrap_or_default();
         let mut blocks: Vec<(String, Value)> = Vec::new();
-        blocks.extend(
-            array(&body["tools"])
-                .into_iter()
-                .map(|tool| ("tools".to_owned(), tool)),
-        );
-        blocks.extend(
-            array(&body["system"])
-                .into_iter()
-                .map(|text| ("system".to_owned(), text)),
-        );
+        blocks.extend(array(&body["tools"]).into_iter().map(|tool| ("tools".to_owned(), tool)));
+        blocks.extend(array(&body["system"]).into_iter().map(|text| ("system".to_owned(), text)));
         for message in array(&body["messages"]) {
             let role = message["role"].as_str().unwrap().to_owned();
-            blocks.extend(
-                array(&message["content"])
-                    .into_iter()
-                    .map(|one| (role.clone(), one)),
-            );
+            blocks.extend(array(&message["content"]).into_iter().map(|one| (role.clone(), one)));
         }
         let (mut chain, mut until, mut position) = (0, 0, 0);
         let mut kind = String::new();
         let mut prefixes = Vec::new();
         for (role, mut block) in blocks {
-            let is_marked = block
-                .as_object_mut()
-                .unwrap()
-                .remove("cache_control")
-                .is_some();
-            assert!(
-                !(is_marked && in_batch),
-                "what a batch marks is paid for and never read"
-            );
+            let is_marked = block.as_object_mut().unwrap().remove("cache_control").is_some();
+            assert!(!(is_marked && in_batch), "what a batch marks is paid for and never read");
             chain = hash((chain, &role, block.to_string()));
             until += tokens(&texts(&block));
             let own = block["type"].as_str().unwrap_or_default().to_owned();
@@ -301,11 +271,7 @@ impl Provider {
         });
         let read = found.map_or(0, |at| prefixes[at].1);
         let last = marks.last().map_or(0, |at| prefixes[*at].1);
-        let last = if last >= MINIMUM {
-            last.max(read)
-        } else {
-            read
-        };
+        let last = if last >= MINIMUM { last.max(read) } else { read };
         for mark in marks {
             if prefixes[mark].1 >= MINIMUM {
                 cached.insert(prefixes[mark].0);
@@ -353,13 +319,8 @@ impl Provider {
             }
         }
         let text = said(body);
-        let bill = Billed {
-            input: prompt - read,
-            written: 0,
-            read,
-            output: tokens(&text),
-            in_batch,
-        };
+        let bill =
+            Billed { input: prompt - read, written: 0, read, output: tokens(&text), in_batch };
         self.billed.lock().unwrap().push(bill);
         (text, bill)
     }
@@ -369,10 +330,7 @@ impl Provider {
 fn is_right(asked: &str) -> bool {
     let part = |tag: &str| {
         let (_, rest) = asked.split_once(&format!("<{tag}>")).unwrap();
-        rest.split_once(&format!("</{tag}>"))
-            .unwrap()
-            .0
-            .to_lowercase()
+        rest.split_once(&format!("</{tag}>")).unwrap().0.to_lowercase()
     };
     let (reference, answer) = (part("reference"), part("answer"));
     let is_shown = |known: &KnownAnswer| answer.trim() == known.answer.to_lowercase().trim();
@@ -382,10 +340,7 @@ fn is_right(asked: &str) -> bool {
     }
     let words = |text: &str| -> BTreeSet<String> {
         let words = text.split(|c: char| !c.is_alphanumeric());
-        words
-            .filter(|word| !word.is_empty())
-            .map(str::to_owned)
-            .collect()
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     };
     let (reference, answer) = (words(&reference), words(&answer));
     let same = reference.intersection(&answer).count();
@@ -398,11 +353,7 @@ fn said(body: &Value) -> String {
     let asked = body["messages"].as_array().unwrap().last().unwrap();
     let asked = texts(&asked["content"]);
     if asked.contains("<reference>") {
-        let verdict = if is_right(&asked) {
-            "right"
-        } else {
-            "invented"
-        };
+        let verdict = if is_right(&asked) { "right" } else { "invented" };
         let reason = "The answer is held against the reference word by word: what it names is the same \
                       value, or another one, and nothing beside it changes what it says.";
         format!("{{\"reason\": \"{reason}\", \"verdict\": \"{verdict}\"}}")

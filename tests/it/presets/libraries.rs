@@ -56,16 +56,8 @@ const LIBRARIES: &[(&str, &str, usize)] = &[
         12,
     ),
     // There each result is a message of its own; here those of one response are one message.
-    (
-        "aisdk-prune-4",
-        "vercel-prune[drop_calls.keep_last_messages=4]",
-        33,
-    ),
-    (
-        "aisdk-prune-10",
-        "vercel-prune[drop_calls.keep_last_messages=10]",
-        26,
-    ),
+    ("aisdk-prune-4", "vercel-prune[drop_calls.keep_last_messages=4]", 33),
+    ("aisdk-prune-10", "vercel-prune[drop_calls.keep_last_messages=10]", 26),
     // OpenHands counts each call and each result as an event, where several come in one message here; and its tokens
     // are those of the rendered events.
     (
@@ -148,13 +140,8 @@ fn wanted(message: &Value) -> Vec<String> {
         })
         .collect();
     let calls = calls.iter().map(|part| &part["toolCallId"]);
-    let calls = calls.chain(
-        message["tool_calls"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|call| &call["id"]),
-    );
+    let calls =
+        calls.chain(message["tool_calls"].as_array().into_iter().flatten().map(|call| &call["id"]));
     let calls: Vec<String> = calls.map(|id| id.as_str().unwrap().to_owned()).collect();
     all.extend(spoken(role, &text(content), &calls));
     all
@@ -184,14 +171,7 @@ fn prompts(spec: &StrategySpec, prepared: &PreparedSession) -> Vec<Vec<String>> 
     let window = Window::new(Tokens(200_000));
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), window);
     let observers: Vec<Box<dyn Observer>> = vec![Box::new(Prompts(Arc::clone(&seen)))];
-    replay_observed(
-        prepared,
-        cell(spec.name()),
-        replayed,
-        &models(model),
-        &NoClock,
-        observers,
-    );
+    replay_observed(prepared, cell(spec.name()), replayed, &models(model), &NoClock, observers);
     std::mem::take(&mut *seen.lock().unwrap())
 }
 
@@ -218,8 +198,7 @@ fn shared_presets_of_libraries_make_the_libraries_prompts() {
             for (call, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
                 let items = theirs["prompt"].as_array().unwrap().iter();
                 let items = items.map(|item| {
-                    item.as_u64()
-                        .map_or(item, |at| &messages[usize::try_from(at).unwrap()])
+                    item.as_u64().map_or(item, |at| &messages[usize::try_from(at).unwrap()])
                 });
                 let theirs: Vec<String> = items.flat_map(wanted).collect();
                 let is_same = *ours == theirs;
@@ -238,9 +217,6 @@ fn shared_presets_of_libraries_make_the_libraries_prompts() {
             }
         }
     }
-    let expected: BTreeMap<_, _> = LIBRARIES
-        .iter()
-        .map(|(peer, _, same)| (*peer, *same))
-        .collect();
+    let expected: BTreeMap<_, _> = LIBRARIES.iter().map(|(peer, _, same)| (*peer, *same)).collect();
     assert_eq!(found, expected);
 }

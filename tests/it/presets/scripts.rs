@@ -26,10 +26,7 @@ pub(super) struct Script {
 pub(super) fn of(name: &str) -> Script {
     let script = |session, tokens, max_output, fails| Script {
         session,
-        window: Window {
-            max_output: Tokens(max_output),
-            ..Window::new(Tokens(tokens))
-        },
+        window: Window { max_output: Tokens(max_output), ..Window::new(Tokens(tokens)) },
         fails,
     };
     match name {
@@ -96,10 +93,8 @@ fn read(id: &str, path: &str) -> Message {
 /// twice, a huge output, a marked result, so many small steps, six results at once, and a break.
 fn opening(steps: usize) -> Vec<Message> {
     let greps: Vec<String> = (0..6).map(|n| format!("g{n}")).collect();
-    let searches: Vec<_> = greps
-        .iter()
-        .map(|id| (id.as_str(), "Grep", json!({ "pattern": id })))
-        .collect();
+    let searches: Vec<_> =
+        greps.iter().map(|id| (id.as_str(), "Grep", json!({ "pattern": id }))).collect();
     let found = greps.iter().map(|id| tool_result(id, &about(id, 8_000)));
     let a = about("a.rs", 8_000);
     let mut messages = vec![
@@ -108,10 +103,7 @@ fn opening(steps: usize) -> Vec<Message> {
         at(1, answers("r0", &a)),
         at(2, read("r1", "a.rs")),
         at(2, answers("r1", &a)),
-        at(
-            3,
-            uses(&[("b0", "Bash", json!({ "command": "make test" }))]),
-        ),
+        at(3, uses(&[("b0", "Bash", json!({ "command": "make test" }))])),
         at(4, answers("b0", &about("log", 210_000))),
         at(5, uses(&[("s0", "snip", json!({ "results": ["r0"] }))])),
         at(5, answers("s0", "Marked.")),
@@ -125,10 +117,7 @@ fn opening(steps: usize) -> Vec<Message> {
         at(6, uses(&searches)),
         at(6, Message::new(Role::User, found.collect())),
         at(7, said("Found it.")),
-        at(
-            90,
-            typed("Go on.").with_tags([Tag::TypedUser, Tag::PhaseEnd]),
-        ),
+        at(90, typed("Go on.").with_tags([Tag::TypedUser, Tag::PhaseEnd])),
     ]);
     messages
 }
@@ -148,10 +137,7 @@ fn laddered(steps: usize) -> Session {
         at(95, answers("r4", &about("d.rs", 80_000))),
         at(96, read("r5", "e.rs")),
         at(96, answers("r5", &about("e.rs", 120_000))),
-        at(
-            97,
-            uses(&[("t0", "Task", json!({ "prompt": "Check it." }))]),
-        ),
+        at(97, uses(&[("t0", "Task", json!({ "prompt": "Check it." }))])),
         at(97, answers("t0", "It is right.")),
         at(98, said("All of it is done.")),
     ]);
@@ -221,11 +207,7 @@ fn busy() -> Session {
         let id = format!("c{step}");
         let name = if step % 4 == 0 { "Read" } else { "Bash" };
         messages.push(uses(&[(&id, name, json!({ "step": step }))]));
-        let chars = if matches!(step, 42..45 | 53..) {
-            20_000
-        } else {
-            200
-        };
+        let chars = if matches!(step, 42..45 | 53..) { 20_000 } else { 200 };
         messages.push(answers(&id, &about(&id, chars)));
     }
     messages.push(said("All steps are done."));
@@ -253,10 +235,7 @@ fn edited() -> Session {
         messages.push(uses(&[(&id, "Read", json!({ "file_path": path }))]));
         messages.push(answers(&id, &about(&path, chars)));
         if at < 4 {
-            let (id, input) = (
-                format!("e{at}"),
-                json!({ "file_path": path, "new_string": "B" }),
-            );
+            let (id, input) = (format!("e{at}"), json!({ "file_path": path, "new_string": "B" }));
             messages.push(uses(&[(&id, "Edit", input)]));
             messages.push(answers(&id, "Done."));
         }

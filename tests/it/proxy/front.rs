@@ -62,10 +62,7 @@ fn through_front(
             assert!(!head.contains("x-proctor"), "{head}");
             assert!(head.starts_with("POST /v1/messages "), "{head}");
             if body.len() > limit {
-                let text = format!(
-                    "prompt is too long: {} tokens > {limit} maximum",
-                    body.len()
-                );
+                let text = format!("prompt is too long: {} tokens > {limit} maximum", body.len());
                 let error = json!({"type": "error", "error": {"type": "invalid_request_error", "message": text}});
                 let error = error.to_string();
                 return vec![
@@ -103,10 +100,8 @@ fn a_prompt_that_is_refused_is_shortened_and_sent_again() {
     let (front, answered) = through_front(&["none", "claude-code-reactive-only"], limit, |proxy| {
         for calls in 0..20 {
             let body = conversation(calls);
-            let answer = ask(
-                proxy,
-                &post("/t/fix/s/claude-code-reactive-only/r/2/v1/messages", &body),
-            );
+            let answer =
+                ask(proxy, &post("/t/fix/s/claude-code-reactive-only/r/2/v1/messages", &body));
             assert!(answer.starts_with("HTTP/1.1 200"), "{calls}: {answer}");
             assert_eq!(unchunked(&answer), events("all is well"));
             // Under `none` the agent is told what the provider says.
@@ -118,10 +113,8 @@ fn a_prompt_that_is_refused_is_shortened_and_sent_again() {
     });
     assert!(answered.iter().all(|body| body.len() <= limit));
     let finished = front.live.finished();
-    let measured: Vec<_> = finished
-        .iter()
-        .map(|it| (it.cell.strategy, it.cell.repeat, it.measured.calls))
-        .collect();
+    let measured: Vec<_> =
+        finished.iter().map(|it| (it.cell.strategy, it.cell.repeat, it.measured.calls)).collect();
     assert_eq!(measured[0], (1, 2, 20));
     assert!(!finished[0].measured.refused.is_empty());
     assert!(measured[1].2 < 20);
@@ -150,24 +143,14 @@ fn paths_and_headers_say_what_a_request_belongs_to() {
             let request =
                 post(path, &body).replacen("content-type", &format!("{headers}content-type"), 1);
             let answer = ask(proxy, &request);
-            assert!(
-                answer.starts_with(&format!("HTTP/1.1 {status}")),
-                "{path}: {answer}"
-            );
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
         }
     });
     let finished = front.live.finished();
-    let cells = finished
-        .iter()
-        .map(|it| (it.session.id(), it.cell.strategy, it.cell.repeat));
+    let cells = finished.iter().map(|it| (it.session.id(), it.cell.strategy, it.cell.repeat));
     let cells: Vec<_> = cells.collect();
-    let expected = [
-        ("live-0001", 0, 0),
-        ("one", 1, 0),
-        ("two", 1, 3),
-        ("one-two", 0, 0),
-        ("x", 0, 0),
-    ];
+    let expected =
+        [("live-0001", 0, 0), ("one", 1, 0), ("two", 1, 3), ("one-two", 0, 0), ("x", 0, 0)];
     assert_eq!(cells, expected);
 }
 
@@ -219,8 +202,5 @@ fn a_refusal_that_never_ends_holds_nobody_up() {
     });
     let mut told = String::new();
     let read = waits.unwrap().read_to_string(&mut told);
-    assert!(
-        read.is_err() || told.contains("the proxy was stopped") || told.is_empty(),
-        "{told}"
-    );
+    assert!(read.is_err() || told.contains("the proxy was stopped") || told.is_empty(), "{told}");
 }

@@ -81,10 +81,7 @@ fn a_recording_of_many_sessions_says_how_many_of_them_are_written() {
         for client in 0..8 {
             clients.spawn(move || {
                 for task in (client..1_001).step_by(8) {
-                    ask(
-                        proxy,
-                        &post("/v1/chat/completions", &said(&format!("task {task}"))),
-                    );
+                    ask(proxy, &post("/v1/chat/completions", &said(&format!("task {task}"))));
                 }
             });
         }
@@ -93,9 +90,6 @@ fn a_recording_of_many_sessions_says_how_many_of_them_are_written() {
     let folder = out.path().display();
     let progress = format!("0 of 1001 sessions are written to `{folder}`; Ctrl-C leaves");
     assert!(said.contains(&progress), "{said}");
-    assert!(
-        said.contains("1001 requests in 1001 sessions; 0 failed"),
-        "{said}"
-    );
+    assert!(said.contains("1001 requests in 1001 sessions; 0 failed"), "{said}");
     assert_eq!(std::fs::read_dir(out.path()).unwrap().count(), 1_002);
 }

@@ -36,9 +36,7 @@ fn closing_after(requests: usize) -> (SocketAddr, Connections, mpsc::Receiver<()
                         return;
                     };
                     kept.lock().unwrap()[at].push(body.to_owned());
-                    socket
-                        .write_all(whole("200 OK", COMPLETION).as_bytes())
-                        .unwrap();
+                    socket.write_all(whole("200 OK", COMPLETION).as_bytes()).unwrap();
                 }
                 drop(socket);
                 let _ = closed.send(());
@@ -49,10 +47,7 @@ fn closing_after(requests: usize) -> (SocketAddr, Connections, mpsc::Receiver<()
 }
 
 fn completion(proxy: SocketAddr, number: usize) {
-    let heard = ask(
-        proxy,
-        &post("/v1/chat/completions", &said(&format!("number {number}"))),
-    );
+    let heard = ask(proxy, &post("/v1/chat/completions", &said(&format!("number {number}"))));
     assert!(heard.ends_with(COMPLETION), "{heard}");
 }
 
@@ -94,10 +89,7 @@ fn a_request_that_was_sent_is_not_sent_again() {
     let upstream = api(Arc::new(move |request| {
         *counted.lock().unwrap() += 1;
         let is_begun = request.contains("begin");
-        is_begun
-            .then(|| b"HTTP/1.1 200 OK\r\n".to_vec())
-            .into_iter()
-            .collect()
+        is_begun.then(|| b"HTTP/1.1 200 OK\r\n".to_vec()).into_iter().collect()
     }));
     let (kept, failed) = through(&format!("http://{upstream}"), |proxy| {
         for text in ["hello", "begin"] {
@@ -107,9 +99,7 @@ fn a_request_that_was_sent_is_not_sent_again() {
     });
     assert_eq!((kept.len(), *asked.lock().unwrap()), (0, 2));
     assert!(
-        failed
-            .iter()
-            .all(|why| why.starts_with("the API did not answer: connection")),
+        failed.iter().all(|why| why.starts_with("the API did not answer: connection")),
         "{failed:?}"
     );
 }
@@ -140,9 +130,7 @@ fn an_api_that_is_not_there_is_said_to_be_with_the_cause() {
         (format!("https://{without_tls}"), "InvalidContentType"),
     ] {
         let (failed, heard) = unreached(&upstream);
-        let [failed] = &failed[..] else {
-            panic!("{failed:?}")
-        };
+        let [failed] = &failed[..] else { panic!("{failed:?}") };
         let (problem, words) = failed.split_once(": ").unwrap();
         assert_eq!(problem, "the API cannot be reached");
         assert!(words.contains(cause), "{failed}");
@@ -222,9 +210,6 @@ fn a_client_that_goes_away_before_its_answer_is_kept_as_such() {
         socket.write_all(request.as_bytes()).unwrap();
         was_asked.recv().unwrap();
     });
-    assert_eq!(
-        (kept, failed),
-        (vec![], vec!["the client went away".to_owned()])
-    );
+    assert_eq!((kept, failed), (vec![], vec!["the client went away".to_owned()]));
     drop(answer);
 }

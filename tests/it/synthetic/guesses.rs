@@ -27,19 +27,14 @@ const GUESSERS: [(&str, Guesser); 6] = [
         let common = |offer: &Offer<'_>| words(offer.text).intersection(&asked).count();
         best(question, offers, common)
     }),
-    ("the longer option", |question, offers| {
-        best(question, offers, |offer| offer.text.len())
-    }),
+    ("the longer option", |question, offers| best(question, offers, |offer| offer.text.len())),
     ("the shorter option", |question, offers| {
         best(question, offers, |offer| 10_000 - offer.text.len())
     }),
     ("the option that denies something", |question, offers| {
         best(question, offers, |offer| {
             let denials = ["not", "never", "no", "nothing", "nobody", "unless"];
-            words(offer.text)
-                .iter()
-                .filter(|word| denials.contains(&word.as_str()))
-                .count()
+            words(offer.text).iter().filter(|word| denials.contains(&word.as_str())).count()
         })
     }),
     ("always A", |_, _| "A".to_owned()),
@@ -120,13 +115,7 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
                     check_options(&questions[0]);
                 }
                 calls += usize::from(format == AnswerFormat::Call);
-                if matches!(
-                    &probe.fact,
-                    Fact::Constraint {
-                        form: RuleForm::Call { .. },
-                        ..
-                    }
-                ) {
+                if matches!(&probe.fact, Fact::Constraint { form: RuleForm::Call { .. }, .. }) {
                     assert_eq!(questions.len(), 2, "{}: no pair", probe.id);
                 }
                 for (name, guess) in GUESSERS {
@@ -141,11 +130,7 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
                         Verdict::Unscored { .. } => 0.0,
                     };
                     let tally = tallies.entry(name).or_default();
-                    let part = if is_choice {
-                        &mut tally.choices
-                    } else {
-                        &mut tally.others
-                    };
+                    let part = if is_choice { &mut tally.choices } else { &mut tally.others };
                     *part = (part.0 + score, part.1 + 1);
                     if score > 0.0 && !is_choice {
                         let place = format!("{} {seed} {}", family.name, probe.id);
@@ -162,10 +147,7 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
         let share = sum / items as f64;
         let error = (0.25 / items as f64).sqrt();
         println!("{name}: {share:.3} of {items} choices, {:?}", tally.others);
-        assert!(
-            share <= 0.5 + 3.0 * error,
-            "{name}: {share} of {items} choices"
-        );
+        assert!(share <= 0.5 + 3.0 * error, "{name}: {share} of {items} choices");
         assert!(tally.right.is_empty(), "{name}: {:#?}", tally.right);
     }
 }
@@ -191,23 +173,13 @@ fn known(probe: &Probe, before: usize) -> Vec<String> {
         answers
     };
     match &probe.fact {
-        Fact::Constraint {
-            form: RuleForm::Choice { .. },
-            ..
-        } => say(["A", "B"]),
-        Fact::Constraint {
-            form:
-                RuleForm::Call {
-                    task,
-                    allowed: Some(allowed),
-                    ..
-                },
-            ..
-        } => in_order(task, ["ask", &format!("edit({}/notes.md)", allowed.target)]),
-        Fact::RejectedPath { reason, .. } => say([
-            &format!("Yes: {reason}."),
-            &format!("No, it failed with {reason}."),
-        ]),
+        Fact::Constraint { form: RuleForm::Choice { .. }, .. } => say(["A", "B"]),
+        Fact::Constraint { form: RuleForm::Call { task, allowed: Some(allowed), .. }, .. } => {
+            in_order(task, ["ask", &format!("edit({}/notes.md)", allowed.target)])
+        }
+        Fact::RejectedPath { reason, .. } => {
+            say([&format!("Yes: {reason}."), &format!("No, it failed with {reason}.")])
+        }
         Fact::Obsolete { .. } => in_order(probe.question.trim(), ["No.", "Yes."]),
         Fact::Act { arguments } => {
             let values: Vec<&str> = arguments.iter().map(|pair| pair.value.as_str()).collect();
@@ -237,10 +209,7 @@ fn a_reader_that_knows_what_was_planted_is_right_at_every_point() {
             let answers = known(probe, before);
             assert_eq!(answers.len(), probe.questions().len(), "{}", probe.id);
             let verdict = rules.verdict(probe, before, &answers.join(OTHER_ORDER));
-            let right = Verdict::Scored {
-                score: 1.0,
-                outcome: Outcome::Right,
-            };
+            let right = Verdict::Scored { score: 1.0, outcome: Outcome::Right };
             let place = format!("{} {} at {} %", family.name, probe.id, item.percent);
             assert_eq!(verdict, right, "{place}: {answers:?}");
             optional += probe.fact.spec().optional(before).len();

@@ -146,8 +146,5 @@ fn a_family_without_a_table_says_which_have_one() {
     let error = generate(&recipe("teaching", 1, Language::Chinese), &counts).unwrap_err();
     assert!(matches!(error, SyntheticError::Untranslated { .. }));
     let said = error.to_string();
-    assert!(
-        said.contains("`teaching` is not written in `zh`, only `code-review`"),
-        "{said}"
-    );
+    assert!(said.contains("`teaching` is not written in `zh`, only `code-review`"), "{said}");
 }

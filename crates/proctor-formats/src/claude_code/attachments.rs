@@ -126,9 +126,7 @@ mod tests {
     /// The text of the attachment's first block; `-` if hidden, `?` if unknown.
     fn check(attachment: &str, expected: &str, tag: Tag) {
         let value: Value = serde_json::from_str(attachment).expect("test attachments are JSON");
-        let kind = value["type"]
-            .as_str()
-            .expect("test attachments have a type");
+        let kind = value["type"].as_str().expect("test attachments have a type");
         let got = match attached(kind, &value) {
             AttachmentUse::Hidden => "-".to_owned(),
             AttachmentUse::Unknown => "?".to_owned(),
@@ -167,36 +165,12 @@ mod tests {
             "a.rs\n1 x",
             meta,
         );
-        check(
-            r#"{"type":"hook_additional_context","content":["one","two"]}"#,
-            "one\ntwo",
-            meta,
-        );
-        check(
-            r#"{"type":"hook_success","hookEvent":"SessionStart","content":"hi"}"#,
-            "hi",
-            meta,
-        );
-        check(
-            r#"{"type":"hook_success","hookEvent":"PostToolUse","content":"hi"}"#,
-            "-",
-            meta,
-        );
-        check(
-            r#"{"type":"hook_success","hookEvent":"SessionStart","content":""}"#,
-            "-",
-            meta,
-        );
-        check(
-            r#"{"type":"task_reminder","content":[],"itemCount":0}"#,
-            "-",
-            meta,
-        );
-        check(
-            r#"{"type":"task_reminder","content":[{"id":"1"}]}"#,
-            r#"{"id":"1"}"#,
-            meta,
-        );
+        check(r#"{"type":"hook_additional_context","content":["one","two"]}"#, "one\ntwo", meta);
+        check(r#"{"type":"hook_success","hookEvent":"SessionStart","content":"hi"}"#, "hi", meta);
+        check(r#"{"type":"hook_success","hookEvent":"PostToolUse","content":"hi"}"#, "-", meta);
+        check(r#"{"type":"hook_success","hookEvent":"SessionStart","content":""}"#, "-", meta);
+        check(r#"{"type":"task_reminder","content":[],"itemCount":0}"#, "-", meta);
+        check(r#"{"type":"task_reminder","content":[{"id":"1"}]}"#, r#"{"id":"1"}"#, meta);
         check(
             r#"{"type":"queued_command","prompt":"stop","commandMode":"prompt","origin":{"kind":"human"}}"#,
             "stop",
@@ -213,11 +187,7 @@ mod tests {
             Tag::TypedUser,
         );
         check(r#"{"type":"queued_command"}"#, "-", meta);
-        check(
-            r#"{"type":"command_permissions","allowedTools":[]}"#,
-            "-",
-            meta,
-        );
+        check(r#"{"type":"command_permissions","allowedTools":[]}"#, "-", meta);
         check(r#"{"type":"brand_new","content":"x"}"#, "?", meta);
     }
 }

@@ -40,10 +40,7 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
     }
     let parent = |uuid| parents.get(uuid).and_then(Option::as_ref);
     let messages = entries.iter().filter(|entry: &&Entry| {
-        matches!(
-            entry.said,
-            RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::ApiError
-        )
+        matches!(entry.said, RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::ApiError)
     });
     let last = messages.clone().rfind(|entry| entry.chain == 0);
     let mut path = BTreeSet::new();

@@ -167,8 +167,7 @@ impl Chain {
     }
 
     fn warn_not_kept(&mut self) {
-        self.assembler
-            .warn("a compaction kept a message that is not in the file");
+        self.assembler.warn("a compaction kept a message that is not in the file");
     }
 
     fn summary(&mut self, uuid: Option<&Arc<str>>, blocks: Blocks, timestamp: When) {

@@ -42,8 +42,7 @@ impl Recording {
             && message.id.is_none_or(|id| !self.calls.contains_key(&id))
         {
             let usage = usage_in(&usage, CachedTokens::Apart, &mut self.source);
-            self.summaries
-                .insert(record.timestamp.and_then(time), usage);
+            self.summaries.insert(record.timestamp.and_then(time), usage);
         }
         sums_up
     }

@@ -77,11 +77,7 @@ impl HiddenMessages {
             after.retain(|due| matches!(due, PendingCompaction::Written(..)));
             after.push(PendingCompaction::OmittedRange(it.first..=it.last));
         }
-        Self {
-            marks,
-            due,
-            ..Self::default()
-        }
+        Self { marks, due, ..Self::default() }
     }
 
     /// Whether the product wrote the message in place of others.

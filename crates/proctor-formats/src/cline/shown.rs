@@ -134,10 +134,7 @@ impl Shown {
         let mut said = said.into_iter().peekable();
         for (number, (began, counters)) in self.calls.iter().enumerate() {
             let next = self.calls.get(number + 1).map(|(time, _)| time.0 as f64);
-            while said
-                .next_if(|(_, ts)| ts.is_some_and(|ts| ts < began.0 as f64))
-                .is_some()
-            {}
+            while said.next_if(|(_, ts)| ts.is_some_and(|ts| ts < began.0 as f64)).is_some() {}
             let is_its = |ts: f64| next.is_none_or(|next| ts < next);
             match said.next_if(|(_, ts)| ts.is_some_and(is_its)) {
                 Some((at, _)) => {

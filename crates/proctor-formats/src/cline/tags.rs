@@ -74,9 +74,7 @@ impl Calls {
     /// The call that is answered from this text on.
     fn answered(&mut self, text: &str) -> Option<Arc<str>> {
         let mut not_used = NOT_USED.iter().filter_map(|mark| text.strip_prefix(mark));
-        let named = text
-            .strip_prefix('[')
-            .filter(|rest| rest.contains("Result:"));
+        let named = text.strip_prefix('[').filter(|rest| rest.contains("Result:"));
         let tool = named.or_else(|| not_used.next())?.split([' ', ']']).next();
         let mut open = self.open.iter();
         let at = open.position(|(_, name)| Some(&**name) == tool)?;
@@ -170,10 +168,7 @@ mod tests {
             "<list_files></list_files><read_file><path>b</path></read_file>",
             r#"list_files {} "<read_file><path>b</path></read_file>""#,
         );
-        check(
-            "<execute_command>ls</execute_command>",
-            r#"execute_command {"text":"ls"} """#,
-        );
+        check("<execute_command>ls</execute_command>", r#"execute_command {"text":"ls"} """#);
         check("<read_file><path>cut", "-");
         check("<unknown_tool><path>a</path></unknown_tool>", "-");
         check("a < b", "-");

@@ -43,9 +43,7 @@ impl Rollouts {
 fn rollout(folder: &Folder, end: &str, depth: usize) -> Option<PathBuf> {
     let is_it = |name: &&String| {
         name.starts_with("rollout-")
-            && compressed::stem(Path::new(name.as_str()))
-                .trim_end_matches(".jsonl")
-                .ends_with(end)
+            && compressed::stem(Path::new(name.as_str())).trim_end_matches(".jsonl").ends_with(end)
     };
     if let Some(name) = folder.names().iter().find(is_it) {
         return Some(folder.child(name));

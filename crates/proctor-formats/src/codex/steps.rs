@@ -38,9 +38,7 @@ pub(super) fn as_codex_counts(billed: Tokens, model: Option<&str>) -> Tokens {
     let model = model.unwrap_or_default();
     let mut reasoning_percents = REASONING_PERCENT.iter();
     let known = reasoning_percents.find(|(name, _)| model.starts_with(name));
-    known.map_or(billed, |(_, percent)| {
-        Tokens(billed.0.saturating_mul(*percent) / 100)
-    })
+    known.map_or(billed, |(_, percent)| Tokens(billed.0.saturating_mul(*percent) / 100))
 }
 
 /// Codex's own token count of a reasoning item: three quarters of the encrypted length, less 650 bytes, divided

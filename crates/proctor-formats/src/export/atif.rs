@@ -69,10 +69,7 @@ pub fn atif(session: &Session) -> Exported {
         "schema_version": VERSION, "session_id": session.id(), "agent": agent,
         "final_metrics": {"total_steps": steps.len()}, "steps": steps,
     });
-    Exported {
-        json: format!("{trajectory:#}\n"),
-        left_out: left_out.0,
-    }
+    Exported { json: format!("{trajectory:#}\n"), left_out: left_out.0 }
 }
 
 fn step(who: &str, text: &str, time: When) -> Value {

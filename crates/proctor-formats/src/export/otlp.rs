@@ -50,10 +50,7 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
         next = at;
         size += context.iter().map(String::len).sum::<usize>();
         if size > LARGEST {
-            return Err(TraceTooLarge {
-                id: session.id().to_owned(),
-                calls: calls.len(),
-            });
+            return Err(TraceTooLarge { id: session.id().to_owned(), calls: calls.len() });
         }
         let answer = &messages[at];
         let mut before = messages[..at].iter().rev();
@@ -84,10 +81,7 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
          \"scopeSpans\":[{{\"scope\":{{\"name\":\"proctor\"}},\"spans\":[\n{}\n]}}]}}]}}\n",
         spans.join(",\n")
     );
-    Ok(Exported {
-        json,
-        left_out: left_out.0,
-    })
+    Ok(Exported { json, left_out: left_out.0 })
 }
 
 /// The messages that a compaction left.
@@ -105,11 +99,7 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
         match piece {
             Recorded::Kept(range) => left.extend_from_slice(&told[range.clone()]),
             Recorded::Written(message) => left.push(sent(message)),
-            Recorded::Edited {
-                message,
-                block,
-                text,
-            } => {
+            Recorded::Edited { message, block, text } => {
                 let own = edited.take().map(|(_, it)| it);
                 let own = own.unwrap_or_else(|| messages[*message].clone());
                 edited = Some((*message, Arc::new(own.with_block_text(*block, text))));

@@ -16,10 +16,9 @@ impl LeftOut {
         /// The lines of each kind that are named.
         const NAMED: usize = 5;
         let (count, why) = match &problem {
-            ImportError::Nesting(_, _, limit) => (
-                &mut self.too_deep,
-                format!("nested deeper than {limit} levels"),
-            ),
+            ImportError::Nesting(_, _, limit) => {
+                (&mut self.too_deep, format!("nested deeper than {limit} levels"))
+            }
             _ => (&mut self.no_json, "no JSON".to_owned()),
         };
         *count += 1;

@@ -32,10 +32,7 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
 
 /// One session, message by message.
 pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
-    let mut reading = Reading {
-        assembler: database.assembler(one),
-        ..Reading::default()
-    };
+    let mut reading = Reading { assembler: database.assembler(one), ..Reading::default() };
     let [id, metadata] = database.columns("messages", ["message_id", "metadata_json"])?;
     let query = format!(
         "SELECT {id}, role, created_timestamp, content_json, {metadata} FROM messages \
@@ -46,13 +43,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
     let rows = database.rows(&query, &[&*one.id])?.into_iter();
     let rows = rows.map(|[id, role, created, content, metadata]| {
         hasher.update(content.as_deref().unwrap_or_default());
-        Row {
-            id,
-            role,
-            created: number(created),
-            content: json(content),
-            metadata: json(metadata),
-        }
+        Row { id, role, created: number(created), content: json(content), metadata: json(metadata) }
     });
     let rows: Vec<Row> = rows.collect();
     let bills = bills(database, &one.id, &rows, &mut reading.assembler)?;

@@ -53,9 +53,10 @@ fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     blocks.extend(thought.map(|text| ContentBlock::thinking(text, None)));
     blocks.extend(message.take_blocks("content", Speaker::Assistant, assembler));
     let calls = message.items("tool_calls");
-    blocks.extend(assembler.calls("tool_call", calls, |call, _| {
-        flat_call(call, ["id", "function", "arguments"])
-    }));
+    blocks.extend(
+        assembler
+            .calls("tool_call", calls, |call, _| flat_call(call, ["id", "function", "arguments"])),
+    );
     blocks
 }
 

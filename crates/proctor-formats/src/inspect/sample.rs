@@ -54,9 +54,7 @@ impl<'a> Sample<'a> {
         is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
         let others = 0..sample.calls.len() + sample.nameless.len();
-        sample
-            .assembler
-            .skip_all(others, "call of another agent or a grader");
+        sample.assembler.skip_all(others, "call of another agent or a grader");
         let session = sample.assembler.finish("sample".to_owned(), line.path)?;
         let is_read = session.is_some();
         sessions.extend(session);
@@ -190,8 +188,7 @@ impl<'a> Sample<'a> {
             return Some(());
         }
         let (trigger, before) = (event.take_text("type"), event.take_as("tokens_before"));
-        self.assembler
-            .compaction(at, trigger, before.map(Tokens), after);
+        self.assembler.compaction(at, trigger, before.map(Tokens), after);
         Some(())
     }
 
@@ -233,11 +230,8 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
     let usage = value(raw);
     let mut count = |keys| counters(&usage, keys, &mut assembler.source);
     let [input, output, total] = count(["/input_tokens", "/output_tokens", "/total_tokens"]);
-    let [read, written, thought] = count([
-        "/input_tokens_cache_read",
-        "/input_tokens_cache_write",
-        "/reasoning_tokens",
-    ]);
+    let [read, written, thought] =
+        count(["/input_tokens_cache_read", "/input_tokens_cache_write", "/reasoning_tokens"]);
     let cached = read.saturating_add(written);
     // Providers count what was cached within the input or beside it, and what was thought within
     // the output or beside it; the total shows which.

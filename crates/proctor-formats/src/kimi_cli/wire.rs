@@ -136,14 +136,12 @@ impl Agent {
             ("StepInterrupted", _) if !self.step.is_answered => {
                 let step = std::mem::take(&mut self.step);
                 let parts = step.blocks.iter().chain(&step.results);
-                self.assembler
-                    .skip_all(parts, "part of an interrupted step");
+                self.assembler.skip_all(parts, "part of an interrupted step");
             }
             ("StepInterrupted", _) => self.ends_step(),
             ("CompactionEnd", _) => {
                 self.ends_step();
-                self.assembler
-                    .compacts(None, self.context, CompactedTo::Missing);
+                self.assembler.compacts(None, self.context, CompactedTo::Missing);
             }
             (known, _) if is_one_of(BOOKKEEPING, known) => self.assembler.skip(known),
             _ => self.assembler.hear_unknown("record", &kind, raw, time),

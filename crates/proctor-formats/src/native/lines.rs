@@ -191,11 +191,7 @@ enum After {
 #[serde(remote = "Recorded", rename_all = "snake_case", deny_unknown_fields)]
 enum Piece {
     Kept(Range<usize>),
-    Edited {
-        message: usize,
-        block: usize,
-        text: Arc<str>,
-    },
+    Edited { message: usize, block: usize, text: Arc<str> },
     Written(#[serde(serialize_with = "write_message", deserialize_with = "message")] Arc<Message>),
 }
 
@@ -229,11 +225,7 @@ fn message<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Message>, D
 pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
     let tools = session.tools().iter().map(|tool| {
         let (definition, definition_text) = embed(&tool.definition);
-        Tool {
-            name: tool.name.clone(),
-            definition,
-            definition_text,
-        }
+        Tool { name: tool.name.clone(), definition, definition_text }
     });
     let header = Header {
         format: FORMAT.to_owned(),
@@ -258,10 +250,7 @@ pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn write_compaction(compaction: &RecordedCompaction, out: &mut dyn Write) -> io::Result<()> {
-    let entry = Entry {
-        compaction: Some(CompactionLine(compaction.clone())),
-        ..Entry::default()
-    };
+    let entry = Entry { compaction: Some(CompactionLine(compaction.clone())), ..Entry::default() };
     write_line(out, &entry)
 }
 
@@ -283,9 +272,7 @@ fn embed(json: &JsonText) -> (Option<&RawValue>, Text) {
 pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
     let start: Version<'_> = line.parse()?;
     if start.format != FORMAT {
-        return Err(line.error(format!(
-            "the first line must have `\"format\":\"{FORMAT}\"`"
-        )));
+        return Err(line.error(format!("the first line must have `\"format\":\"{FORMAT}\"`")));
     }
     if start.version > VERSION {
         let path = line.path.to_owned();
@@ -306,10 +293,9 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
         model: header.model,
         context_window: header.context_window,
         // Written by hand, most likely.
-        source: header.source.unwrap_or_else(|| Source {
-            format: "native".to_owned(),
-            ..Source::default()
-        }),
+        source: header
+            .source
+            .unwrap_or_else(|| Source { format: "native".to_owned(), ..Source::default() }),
         resumed: header.resumed,
         ..SessionParts::default()
     })

@@ -112,11 +112,7 @@ mod tests {
     #[test]
     fn an_action_is_cut_out_with_the_marks_around_it() {
         check("Look.\n```\nls -l\n```", "ls -l\n", "Look.");
-        check(
-            "Look.\n\n```bash\nls\n```\nThen more.",
-            "ls",
-            "Look.\nThen more.",
-        );
+        check("Look.\n\n```bash\nls\n```\nThen more.", "ls", "Look.\nThen more.");
         check("Look.\n<command>\nls\n</command>", "ls", "Look.");
         check("Look.\n<bash_command>ls</bash_command>", "ls", "Look.");
         check("Is 1 <b>ls</c>?", "ls", "Is 1 <b>ls</c>?");
@@ -125,11 +121,7 @@ mod tests {
             "ls",
             "Look.\nWait.",
         );
-        check(
-            "Done: submit.\n<function=submit>\n",
-            "submit",
-            "Done: submit.",
-        );
+        check("Done: submit.\n<function=submit>\n", "submit", "Done: submit.");
         check("ls", "ls", "");
         check("```\nls\n```", "ls", "");
         // Text that is not a mark stays, and so does a text that does not hold the action.
@@ -140,10 +132,7 @@ mod tests {
     #[test]
     fn an_action_is_the_one_block_of_its_language() {
         assert_eq!(fenced("a\n```bash\nls\n```\nb"), Some("ls"));
-        assert_eq!(
-            fenced("```mswea_bash_command\nls\n\ncat\n```"),
-            Some("ls\n\ncat")
-        );
+        assert_eq!(fenced("```mswea_bash_command\nls\n\ncat\n```"), Some("ls\n\ncat"));
         assert_eq!(fenced("```bash\nls\n```\n```bash\ncat\n```"), None);
         assert_eq!(fenced("```python\nprint()\n```"), None);
         assert_eq!(fenced("```bash\nls"), None);

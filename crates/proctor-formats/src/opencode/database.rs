@@ -19,19 +19,14 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
 
 /// One session, message by message.
 pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
-    let mut reading = Reading {
-        assembler: database.assembler(one),
-        ..Reading::default()
-    };
+    let mut reading = Reading { assembler: database.assembler(one), ..Reading::default() };
     let query = "SELECT m.id, m.data, p.data FROM message m \
                  LEFT JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1 \
                  ORDER BY m.time_created, m.id, p.id";
     let mut hasher = Sha256::new();
     let mut messages: Vec<StoredMessage> = Vec::new();
     let rows = |tables, query| {
-        let rows = database
-            .has(tables)
-            .then(|| database.rows(query, &[&*one.id]));
+        let rows = database.has(tables).then(|| database.rows(query, &[&*one.id]));
         rows.unwrap_or_else(|| Ok(Vec::new()))
     };
     for [id, info, part] in rows(&["message", "part"], query)? {
@@ -53,9 +48,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
         let (kind, data) = (kind.unwrap_or_default(), data.unwrap_or_default());
         hasher.update(data.as_bytes());
         if !messages.is_empty() {
-            reading
-                .assembler
-                .skip("row of `session_message` beside messages");
+            reading.assembler.skip("row of `session_message` beside messages");
             continue;
         }
         match serde_json::from_str(&data) {

@@ -66,8 +66,7 @@ impl Step {
         let Some((content, is_error)) = tool.result else {
             return;
         };
-        self.cleared
-            .extend(tool.cleared.map(|time| (time, id.clone())));
+        self.cleared.extend(tool.cleared.map(|time| (time, id.clone())));
         let result = ContentBlock::tool_result(id, content, is_error);
         self.results.push(result);
     }

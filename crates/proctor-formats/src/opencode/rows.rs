@@ -28,8 +28,7 @@ impl Reading {
                 let files = row.items("files").into_iter().map(file);
                 let said = text.into_iter().chain(files).collect();
                 let name = self.own(id);
-                self.assembler
-                    .hear(name.as_ref(), said, time, [Tag::TypedUser]);
+                self.assembler.hear(name.as_ref(), said, time, [Tag::TypedUser]);
             }
             "assistant" => {
                 let content = row.items("content");
@@ -72,8 +71,7 @@ impl Reading {
              <summary>\n{summary}\n</summary>{recent}\n</conversation-checkpoint>"
         );
         let (reason, size) = (row.take_text("reason"), self.last_size);
-        self.assembler
-            .summarizes(reason, size, Some(text.into()), None);
+        self.assembler.summarizes(reason, size, Some(text.into()), None);
     }
 }
 

@@ -49,11 +49,7 @@ impl Tree {
             names.filter_map(|name| session.folder(name))
         });
         let infos = infos.filter(|info| info.names().iter().any(is_session));
-        Some(Self {
-            infos: infos.collect(),
-            message,
-            part,
-        })
+        Some(Self { infos: infos.collect(), message, part })
     }
 
     /// The names of its sessions.

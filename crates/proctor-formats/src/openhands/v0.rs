@@ -182,8 +182,7 @@ impl Reading {
             return found;
         }
         if cause.is_some() || kind == "error" {
-            self.assembler
-                .warn("an observation answers no call; it is kept as the user's");
+            self.assembler.warn("an observation answers no call; it is kept as the user's");
             return None;
         }
         let next = self.pairs.open.pop_front();

@@ -78,11 +78,7 @@ impl Reading {
     fn speaks(&mut self, mut event: Event<'_>, blocks: Blocks) {
         let response = event.keys.take_text("llm_response_id");
         let usage = response.as_ref().and_then(|id| self.usages.get(id));
-        let call = Call {
-            usage: self.billed(usage.copied()),
-            response,
-            model: None,
-        };
+        let call = Call { usage: self.billed(usage.copied()), response, model: None };
         self.say(&event, blocks, call);
     }
 
@@ -144,10 +140,7 @@ impl Reading {
                 Some(text) => vec![ContentBlock::Text(text)],
                 None => shown(Some(said), &mut self.assembler),
             },
-            None => raw
-                .map(|raw| self.assembler.unread("observation", raw))
-                .into_iter()
-                .collect(),
+            None => raw.map(|raw| self.assembler.unread("observation", raw)).into_iter().collect(),
         };
         let metadata = observation.take_object("metadata");
         let state = metadata.clone().map(shell).unwrap_or_default();

@@ -13,11 +13,8 @@ const REWARD: &str = "reward";
 
 /// The strategy of a base URL, and its trial: they stand in any order.
 static PARTS: LazyLock<[Option<Regex>; 2]> = LazyLock::new(|| {
-    [
-        r#""https?://[^"]*?/s/([^/"]+)[/"]"#,
-        r#""https?://[^"]*?/r/(\d{1,4})[/"]"#,
-    ]
-    .map(|part| Regex::new(part).ok())
+    [r#""https?://[^"]*?/s/([^/"]+)[/"]"#, r#""https?://[^"]*?/r/(\d{1,4})[/"]"#]
+        .map(|part| Regex::new(part).ok())
 });
 
 pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>> {
@@ -52,15 +49,12 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
     });
     let agent = trial.inner("config").take("agent");
     if let (Some(outcome), Some(agent)) = (&mut outcome, agent) {
-        let [strategy, trial] = PARTS
-            .each_ref()
-            .map(|part| Some(part.as_ref()?.captures(agent.get())?[1].to_owned()));
+        let [strategy, trial] =
+            PARTS.each_ref().map(|part| Some(part.as_ref()?.captures(agent.get())?[1].to_owned()));
         if strategy.is_some() {
             outcome.strategy = strategy;
         }
-        outcome.trial = trial
-            .and_then(|trial| trial.parse().ok())
-            .unwrap_or_default();
+        outcome.trial = trial.and_then(|trial| trial.parse().ok()).unwrap_or_default();
     }
     Some(Ok(outcome.into_iter().collect()))
 }
@@ -69,11 +63,5 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
 fn not_run(mut failure: Object<'_>) -> Option<String> {
     let is_invalid = failure.inner("policy").take_denial("has_valid_reward");
     let [kind, message] = ["exception_type", "exception_message"].map(|key| failure.take_text(key));
-    is_invalid.then(|| {
-        format!(
-            "{}: {}",
-            kind.unwrap_or_default(),
-            message.unwrap_or_default()
-        )
-    })
+    is_invalid.then(|| format!("{}: {}", kind.unwrap_or_default(), message.unwrap_or_default()))
 }

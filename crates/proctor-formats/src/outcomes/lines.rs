@@ -51,10 +51,7 @@ fn line(text: &str, place: &str) -> Result<Outcome, String> {
         (Some(Err((_, why))), None) => return Err(why),
         (None, None) => Err(no_score("score", line.score)),
     };
-    Ok(Outcome {
-        strategy,
-        ..Outcome::new(&line.task, line.trial, score, place)
-    })
+    Ok(Outcome { strategy, ..Outcome::new(&line.task, line.trial, score, place) })
 }
 
 /// The reason in an `error`; an empty one is none.

@@ -4,12 +4,8 @@ use super::{Outcome, Problem};
 use crate::prelude::*;
 
 /// The lists of instances in the report of a run, with their score. One that was not handed in is in none of them.
-const LISTS: [(&str, f64); 4] = [
-    ("resolved_ids", 1.0),
-    ("unresolved_ids", 0.0),
-    ("empty_patch_ids", 0.0),
-    ("error_ids", 0.0),
-];
+const LISTS: [(&str, f64); 4] =
+    [("resolved_ids", 1.0), ("unresolved_ids", 0.0), ("empty_patch_ids", 0.0), ("error_ids", 0.0)];
 
 pub(super) fn read(mut report: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>> {
     let mut outcomes = Vec::new();

@@ -42,10 +42,7 @@ fn lines_of_our_own_are_read() {
         "a any 0 1, b codex 2 0.5",
     );
     check(r#"{"task": "a", "repeat": 1, "score": 1}"#, "a any 1 1");
-    check(
-        r#"{"task": "a", "score": 7}"#,
-        "`FILE`:1: a score is from 0 to 1, not 7",
-    );
+    check(r#"{"task": "a", "score": 7}"#, "`FILE`:1: a score is from 0 to 1, not 7");
     check(
         "{\"task\": \"a\", \"score\": 1}\n{\"task\": \"a\", \"trial\": 10000, \"score\": 1}",
         "`FILE`:2: a trial is a number from 0 to 9999",
@@ -73,31 +70,19 @@ fn lines_of_our_own_are_read() {
         (r#""score": 1, "error": {"code": 1}"#, "1"),
         (r#""score": -1, "error": "late""#, "(late)"),
         (r#""score": null, "error": {"code": 1}"#, r#"({"code":1})"#),
-        (
-            r#""score": null, "error": """#,
-            r#"("score" is `null`, which is no score)"#,
-        ),
+        (r#""score": null, "error": """#, r#"("score" is `null`, which is no score)"#),
     ] {
-        check(
-            format!(r#"{{"task": "a", {rest}}}"#),
-            &format!("a any 0 {expected}"),
-        );
+        check(format!(r#"{{"task": "a", {rest}}}"#), &format!("a any 0 {expected}"));
     }
     // It was run again.
-    check(
-        format!("{busy}\n{{\"task\": \"a\", \"score\": 1}}"),
-        "a any 0 1",
-    );
+    check(format!("{busy}\n{{\"task\": \"a\", \"score\": 1}}"), "a any 0 1");
 }
 
 #[test]
 fn two_scores_for_one_trial_are_an_error() {
     let twice = "task `a` has two scores for one trial: 1 in `FILE`:1, and 0 in `FILE`:2";
     let [first, second] = [r#""score": 1"#, r#""score": 0"#];
-    check(
-        format!("{{\"task\": \"a\", {first}}}\n{{\"task\": \"a\", {second}}}"),
-        twice,
-    );
+    check(format!("{{\"task\": \"a\", {first}}}\n{{\"task\": \"a\", {second}}}"), twice);
     check(
         format!("{{\"task\": \"a\", {first}}}\n{{\"task\": \"a\", \"trial\": 1, {second}}}"),
         "a any 0 1, a any 1 0",
@@ -106,10 +91,7 @@ fn two_scores_for_one_trial_are_an_error() {
 
 #[test]
 fn trials_of_harbor_are_read() {
-    check(
-        trial(r#""verifier_result": {"rewards": {"reward": 1.0}}"#),
-        "org-name any 0 1",
-    );
+    check(trial(r#""verifier_result": {"rewards": {"reward": 1.0}}"#), "org-name any 0 1");
     check(
         trial(r#""verifier_result": {"rewards": {"style": 0.2, "reward": 0}}"#),
         "org-name any 0 0",
@@ -138,15 +120,9 @@ fn trials_of_harbor_are_read() {
     };
     // Harbor itself says which rewards mean nothing.
     let none = r#"{"rewards": {"reward": 0}}"#;
-    check(
-        failed("ApiRateLimitError", false, none),
-        "org-name any 0 (ApiRateLimitError: …)",
-    );
+    check(failed("ApiRateLimitError", false, none), "org-name any 0 (ApiRateLimitError: …)");
     check(failed("AgentTimeoutError", true, none), "org-name any 0 0");
-    check(
-        failed("AgentTimeoutError", true, "null"),
-        "org-name any 0 0",
-    );
+    check(failed("AgentTimeoutError", true, "null"), "org-name any 0 0");
     check(
         trial(
             r#""verifier_result": {"rewards": {"reward": 1}}, "step_results": [{"exception_info": {"exception_type": "Timeout",
@@ -209,14 +185,9 @@ fn logs_of_inspect_are_read() {
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, text) in [
         ("header.json", r#"{"eval": {}}"#),
-        (
-            "samples/x_epoch_1.json",
-            r#"{"id": "x", "epoch": 1, "scores": {"a": {"value": "I"}}}"#,
-        ),
+        ("samples/x_epoch_1.json", r#"{"id": "x", "epoch": 1, "scores": {"a": {"value": "I"}}}"#),
     ] {
-        archive
-            .start_file(name, zip::write::SimpleFileOptions::default())
-            .unwrap();
+        archive.start_file(name, zip::write::SimpleFileOptions::default()).unwrap();
         archive.write_all(text.as_bytes()).unwrap();
     }
     check(archive.finish().unwrap().into_inner(), "x any 0 0");
@@ -226,10 +197,7 @@ fn logs_of_inspect_are_read() {
 fn what_is_no_result_is_refused() {
     check("", "`FILE` has no outcome of a task");
     check("{}", "`FILE` has no outcome of a task");
-    check(
-        "[1]",
-        "`FILE`:1: invalid type: integer `1`, expected a string at line 1 column 2",
-    );
+    check("[1]", "`FILE`:1: invalid type: integer `1`, expected a string at line 1 column 2");
     let deep = format!("{}1{}", r#"{"a":"#.repeat(100_000), "}".repeat(100_000));
     check(deep, "`FILE` has no outcome of a task");
 }
@@ -260,10 +228,7 @@ fn attempts_at_one_base_url_have_the_mean_of_their_scores() {
     let (merged, several) = merge(all).unwrap();
     let scores: Vec<_> = merged.into_iter().map(|one| one.score).collect();
     assert_eq!((scores, several), (vec![Ok(0.5), late.score.clone()], 1));
-    let again = Outcome {
-        score: Ok(1.0),
-        ..late.clone()
-    };
+    let again = Outcome { score: Ok(1.0), ..late.clone() };
     assert_eq!(merge(vec![late, again.clone()]).unwrap(), (vec![again], 0));
 }
 
@@ -297,11 +262,7 @@ fn prompts_of_tasks_are_read() {
     let prompt = "Fix the parser\n  of dates, please.\n";
     write(folder.path(), "a__1/instruction.md", prompt);
     write(folder.path(), "B/instruction.md", prompt);
-    write(
-        folder.path(),
-        "B/task.toml",
-        "[task]\nname = \"org/other\"\n",
-    );
+    write(folder.path(), "B/task.toml", "[task]\nname = \"org/other\"\n");
     write(folder.path(), "c/instruction.md", "Short");
     write(
         folder.path(),
@@ -310,17 +271,8 @@ fn prompts_of_tasks_are_read() {
     );
     let found = prompts(folder.path()).unwrap();
     let words = "Fix the parser of dates, please.".to_owned();
-    assert_eq!(
-        found,
-        [
-            ("org-other".to_owned(), words.clone()),
-            ("a__1".to_owned(), words)
-        ]
-    );
+    assert_eq!(found, [("org-other".to_owned(), words.clone()), ("a__1".to_owned(), words)]);
     let found = prompts(&folder.path().join("lines.jsonl")).unwrap();
-    assert_eq!(
-        found,
-        [("x__2".to_owned(), "It prints the wrong date.".to_owned())]
-    );
+    assert_eq!(found, [("x__2".to_owned(), "It prints the wrong date.".to_owned())]);
     prompts(&folder.path().join("c")).unwrap_err();
 }

@@ -20,10 +20,7 @@ const NAMES: &str = "session_id sessionId conversation_id conversationId thread_
 impl Name {
     /// The name of a conversation that a trace knows.
     pub(crate) fn of_trace(value: Arc<str>) -> Self {
-        Self {
-            place: "trace",
-            value,
-        }
+        Self { place: "trace", value }
     }
 
     /// The most certain name in a request or in the log around it: an application may use one cache key, and a
@@ -82,11 +79,7 @@ impl Prompt {
         if self.number == other.number {
             return true;
         }
-        let (early, late) = if self.number < other.number {
-            (self, other)
-        } else {
-            (other, self)
-        };
+        let (early, late) = if self.number < other.number { (self, other) } else { (other, self) };
         let mut alike = late.alike.borrow_mut();
         let known = alike.entry(early.number);
         *known.or_insert_with(|| is_most_shared(early.words(), late.words()))

@@ -16,9 +16,7 @@ pub(super) fn bills_of(call: &Message, kind: &str, model: Option<&str>) -> Vec<I
         model: details.model.clone().or_else(|| model.map(Arc::from)),
         usage,
     });
-    own.into_iter()
-        .chain(details.inner_requests.iter().cloned())
-        .collect()
+    own.into_iter().chain(details.inner_requests.iter().cloned()).collect()
 }
 
 impl Thread {

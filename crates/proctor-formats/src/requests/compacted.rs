@@ -168,11 +168,7 @@ impl Thread {
         let changed: Vec<(usize, &Arc<str>)> = changed.map(|(at, (_, it))| (at, it)).collect();
         match changed[..] {
             [(block, text)] if before.len() == after.len() && own.content()[block].is_result() => {
-                Recorded::Edited {
-                    message: place,
-                    block,
-                    text: text.clone(),
-                }
+                Recorded::Edited { message: place, block, text: text.clone() }
             }
             _ => Recorded::Written(message),
         }

@@ -94,9 +94,7 @@ impl Join {
         });
         let Some(base) = self.base(at) else {
             // Only another agent's words may still be beside the conversation.
-            self.threads[at]
-                .fork
-                .take_if(|fork| fork.kind != Kind::Aside);
+            self.threads[at].fork.take_if(|fork| fork.kind != Kind::Aside);
             return at;
         };
         self.absorb(at, base)
@@ -269,8 +267,6 @@ impl Join {
 
     /// The index of a session.
     fn index(&self, name: usize) -> Option<usize> {
-        self.threads
-            .binary_search_by_key(&name, |thread| thread.name)
-            .ok()
+        self.threads.binary_search_by_key(&name, |thread| thread.name).ok()
     }
 }

@@ -91,16 +91,10 @@ impl Thread {
             self.forms.entry(look.form).or_default().push(at);
         }
         self.history.push(look);
-        self.context.push(Seen {
-            look,
-            is_answer,
-            sent: look.shape,
-            message: message.clone(),
-        });
+        self.context.push(Seen { look, is_answer, sent: look.shape, message: message.clone() });
         self.calls.extend(message.details.api_call.clone());
         let usage = message.details.usage;
-        self.prompts
-            .extend(usage.map(|usage| (at, Tokens(usage.prompt().0))));
+        self.prompts.extend(usage.map(|usage| (at, Tokens(usage.prompt().0))));
     }
 
     pub(super) fn ends_with(&self, response: &str) -> bool {
@@ -255,11 +249,7 @@ impl Thread {
     /// Whether the last request was this one, perhaps with other notes.
     pub(super) fn was_asked(&self, request: &Request) -> bool {
         let (asked, looks) = (request.asked(), &request.looks);
-        let last = self
-            .context
-            .iter()
-            .zip(asked)
-            .nth(looks.len().saturating_sub(1));
+        let last = self.context.iter().zip(asked).nth(looks.len().saturating_sub(1));
         self.is_answered
             && self.context.len() == looks.len() + 1
             && self.common(asked, looks).0 == looks.len()
@@ -313,16 +303,9 @@ impl Thread {
     pub(super) fn take_back(&mut self) -> Logged {
         let mut session = self.session.clone();
         let parts = session.parts_mut();
-        parts.messages = self
-            .context
-            .iter()
-            .map(|seen| seen.message.clone())
-            .collect();
+        parts.messages = self.context.iter().map(|seen| seen.message.clone()).collect();
         parts.compactions.clear();
-        parts.source = Source {
-            format: parts.source.format.clone(),
-            ..Source::default()
-        };
+        parts.source = Source { format: parts.source.format.clone(), ..Source::default() };
         if let Some((_, earlier)) = parts.messages.split_last_mut() {
             // Its session has the bills of the calls before.
             for message in earlier.iter_mut().filter(|one| one.details.usage.is_some()) {
@@ -415,13 +398,7 @@ impl Thread {
             }
             _ => {
                 let (trigger, after) = (told.trigger, CompactedTo::Missing);
-                let compaction = RecordedCompaction {
-                    at,
-                    trigger,
-                    pre_tokens,
-                    usage: None,
-                    after,
-                };
+                let compaction = RecordedCompaction { at, trigger, pre_tokens, usage: None, after };
                 compactions.insert(earlier, compaction);
             }
         }

@@ -69,11 +69,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 fn checksum(sum: (u32, u32), bytes: &[u8], is_big: bool) -> (u32, u32) {
     let read = |word: &[u8]| {
         let word = [word[0], word[1], word[2], word[3]];
-        if is_big {
-            u32::from_be_bytes(word)
-        } else {
-            u32::from_le_bytes(word)
-        }
+        if is_big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
     };
     bytes.chunks_exact(8).fold(sum, |(one, two), pair| {
         let one = one.wrapping_add(read(&pair[..4])).wrapping_add(two);

@@ -48,12 +48,11 @@ pub(super) fn load(path: &Path) -> Imported {
         return Err(ImportError::UnreadTables(path, tables));
     };
     let skipped = &mut first.parts_mut().source.skipped;
-    skipped.extend(unread.into_iter().map(|(table, rows)| {
-        (
-            format!("row of the table `{table}`, which is not read"),
-            rows,
-        )
-    }));
+    skipped.extend(
+        unread
+            .into_iter()
+            .map(|(table, rows)| (format!("row of the table `{table}`, which is not read"), rows)),
+    );
     Ok(sessions)
 }
 
@@ -144,12 +143,7 @@ impl Database {
     pub(crate) fn listed(&self, query: &str) -> Result<Vec<Listed>> {
         let rows = self.rows(query, &[])?.into_iter();
         let sessions = rows.filter_map(|[id, main, is_child, model]| {
-            Some(Listed {
-                id: id?,
-                is_child: is_child.as_deref() == Some("1"),
-                main,
-                model,
-            })
+            Some(Listed { id: id?, is_child: is_child.as_deref() == Some("1"), main, model })
         });
         Ok(sessions.collect())
     }
@@ -204,8 +198,7 @@ impl Database {
     /// Counts bytes that were read of it.
     pub(crate) fn charge(&self, bytes: u64) -> Result<()> {
         let left = self.left().checked_sub(bytes);
-        self.left
-            .set(left.ok_or_else(|| ImportError::TooLarge(self.path.clone(), MAX_FILE))?);
+        self.left.set(left.ok_or_else(|| ImportError::TooLarge(self.path.clone(), MAX_FILE))?);
         Ok(())
     }
 

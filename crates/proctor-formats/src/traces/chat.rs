@@ -103,11 +103,7 @@ fn called(part: &Value) -> Option<[Value; 3]> {
         None => first(part, "functionCall function_call toolUse")?,
         Some(_) => return None,
     };
-    let keys = [
-        "id toolCallId toolUseId",
-        "name toolName",
-        "arguments args input",
-    ];
+    let keys = ["id toolCallId toolUseId", "name toolName", "arguments args input"];
     let [id, name, input] = keys.map(|keys| first(call, keys).cloned().unwrap_or_default());
     Some([id, name, parsed(input)])
 }
@@ -247,11 +243,8 @@ fn is_list_of_others(value: &Value) -> bool {
 fn as_function(call: &mut Value) {
     let name = first(call, "name toolName").filter(|value| value.is_string());
     let flat = name.is_some();
-    let arguments = if flat {
-        first(call, "args arguments input")
-    } else {
-        call["function"].get("arguments")
-    };
+    let arguments =
+        if flat { first(call, "args arguments input") } else { call["function"].get("arguments") };
     let arguments = match arguments {
         Some(Value::String(_)) if !flat => return,
         Some(Value::String(text)) => text.clone(),

@@ -73,8 +73,7 @@ impl Exchange {
         let answer = parsed(output.clone());
         self.several |= answer.get("candidates").is_some();
         let messages = messages(answer, "assistant", source);
-        self.answers
-            .extend(messages.unwrap_or_else(|| as_text(output, "assistant")));
+        self.answers.extend(messages.unwrap_or_else(|| as_text(output, "assistant")));
     }
 
     /// Reads the request and its answer.
@@ -112,9 +111,8 @@ impl Exchange {
             let asked = self.asked.into_iter().flat_map(chat::messages);
             let answers = chat::choices(self.answers, self.several).into_iter();
             // A tool of the provider's may have answered in between.
-            let (told, answers): (Vec<Value>, Vec<Value>) = answers
-                .flat_map(chat::messages)
-                .partition(|value: &Value| value["role"] == "tool");
+            let (told, answers): (Vec<Value>, Vec<Value>) =
+                answers.flat_map(chat::messages).partition(|value: &Value| value["role"] == "tool");
             let choices = answers.into_iter().map(|answer| json!({"message": answer}));
             (asked.chain(told).collect(), "choices", choices.collect())
         };

@@ -9,9 +9,7 @@ use crate::shared;
 #[track_caller]
 fn check(format: &str, lines: &[&str], expected: &str) -> Session {
     let text = lines.join("\n");
-    let claimed = import::IMPORTERS
-        .iter()
-        .find(|importer| importer.detect(text.as_bytes()));
+    let claimed = import::IMPORTERS.iter().find(|importer| importer.detect(text.as_bytes()));
     assert_eq!(claimed.map(proctor_formats::Importer::format), Some(format));
     let sessions = match read(format, text.as_bytes()) {
         Ok(sessions) => sessions,
@@ -72,10 +70,7 @@ fn pi_writes_what_stayed_once_more() {
     let edited = r#"{"role":"assistant","content":[{"type":"text","text":"Gone."}],"timestamp":4}"#;
     for (tail, after) in [
         (format!("{called},{came},{told}"), "kept 1..4"),
-        (
-            format!("{came},{edited}"),
-            "(user[orphan] ->t1 \"gone\"), (model[] \"Gone.\")",
-        ),
+        (format!("{came},{edited}"), "(user[orphan] ->t1 \"gone\"), (model[] \"Gone.\")"),
     ] {
         let lines = [
             r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#.to_owned(),
@@ -479,10 +474,7 @@ fn shared_sessions_of_other_agents_are_read_whole() {
                 session.source(),
             );
             assert!(session.source().unknown.is_empty(), "{file}");
-            assert!(
-                messages.iter().all(|one| !one.has_tag(Tag::Orphan)),
-                "{file}"
-            );
+            assert!(messages.iter().all(|one| !one.has_tag(Tag::Orphan)), "{file}");
             assert_eq!(session.compactions().len(), compactions, "{file}");
             // The catalogue counts a last step that is not in the history.
             let calls = calls - usize::from(file.contains("BabyEncryption"));
@@ -507,10 +499,7 @@ fn pis_newest_versions_say_what_the_system_prompt_and_the_tools_are() {
     ];
     let sessions = read("pi", lines.join("\n").as_bytes()).expect("a good file");
     let parts = sessions[0].parts();
-    assert_eq!(
-        parts.system.as_deref(),
-        Some("You mend clocks.\n\nBe brief.")
-    );
+    assert_eq!(parts.system.as_deref(), Some("You mend clocks.\n\nBe brief."));
     let tools = sessions[0].tools().iter().map(|tool| &*tool.name);
     assert_eq!(tools.collect::<Vec<_>>(), ["bash"]);
     assert_eq!(parts.messages.len(), 2);

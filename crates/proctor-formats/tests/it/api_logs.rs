@@ -36,21 +36,10 @@ skipped: info: 1
 "#],
     );
     assert_eq!(sessions[0].model(), Some("maker/some-model"));
-    let times: Vec<Option<Timestamp>> = sessions[0]
-        .messages()
-        .iter()
-        .map(|message| message.details.timestamp)
-        .collect();
+    let times: Vec<Option<Timestamp>> =
+        sessions[0].messages().iter().map(|message| message.details.timestamp).collect();
     let at = |milliseconds| Some(Timestamp(milliseconds));
-    assert_eq!(
-        times,
-        [
-            None,
-            at(1_772_355_600_500),
-            at(1_772_355_602_000),
-            at(1_772_355_605_000)
-        ]
-    );
+    assert_eq!(times, [None, at(1_772_355_600_500), at(1_772_355_602_000), at(1_772_355_605_000)]);
 }
 
 #[test]
@@ -138,8 +127,7 @@ fn a_log_of_the_responses_api_is_read_with_its_response() {
     let sessions = check(
         "openai-responses/log.json",
         "openai-responses",
-        &[
-            r#"0 user[typed_user] "Which star is that?", image "https://example.org/star.png"
+        &[r#"0 user[typed_user] "Which star is that?", image "https://example.org/star.png"
 1 model[] thinking "Read the chart.", read s1 {"path": "north.txt"}, shell s2 "ls charts"
 2 user[] ->s1 "Vega", ->s2 "north.txt"
 3 model[] "Vega."
@@ -148,8 +136,7 @@ fn a_log_of_the_responses_api_is_read_with_its_response() {
 compaction before 3: - 0: encrypted
 skipped: compaction item: 1
 skipped: key `store`: 1
-"#,
-        ],
+"#],
     );
     let session = &sessions[0];
     let system = session.system().map(|text| &**text);
@@ -158,10 +145,7 @@ skipped: key `store`: 1
     assert_eq!(&*session.tools()[0].name, "read_file");
     let last = session.messages().last().expect("a message");
     assert_eq!(last.details.timestamp, Some(Timestamp(1_772_355_600_500)));
-    assert_eq!(
-        last.details.api_call.as_ref().map(|call| &*call.0),
-        Some("resp_1")
-    );
+    assert_eq!(last.details.api_call.as_ref().map(|call| &*call.0), Some("resp_1"));
 }
 
 #[test]
@@ -177,10 +161,8 @@ fn a_response_that_follows_another_goes_on_with_its_conversation() {
     );
     // So do those of one conversation that the provider keeps.
     let log = include_str!("../fixtures/openai-responses/chain.jsonl");
-    let log = log.replace(
-        "\"previous_response_id\": \"resp_1\"",
-        "\"conversation\": {\"id\": \"c\"}",
-    );
+    let log =
+        log.replace("\"previous_response_id\": \"resp_1\"", "\"conversation\": {\"id\": \"c\"}");
     let log = log.replacen("\"model\": \"some-model\",", "\"conversation\": \"c\",", 1);
     let sessions = read("openai-responses", log.as_bytes()).expect("a good file");
     let counts: Vec<usize> = sessions.iter().map(|it| it.messages().len()).collect();
@@ -193,11 +175,7 @@ fn a_response_that_follows_another_goes_on_with_its_conversation() {
     };
     let first = r#"{"role":"user","content":"a"}"#;
     let second = r#"{"role":"assistant","content":"b"},{"role":"user","content":"c"}"#;
-    let log = [
-        call("r0", first, "b"),
-        call("r1", &format!("{first},{second}"), "d"),
-    ]
-    .join("\n");
+    let log = [call("r0", first, "b"), call("r1", &format!("{first},{second}"), "d")].join("\n");
     let sessions = read("openai-chat", log.as_bytes()).expect("a good file");
     let counts: Vec<usize> = sessions.iter().map(|it| it.messages().len()).collect();
     assert_eq!(counts, [4]);
@@ -221,16 +199,8 @@ fn items_are_told_in_every_layout() {
         let claimed: Vec<&str> = claimed.map(proctor_formats::Importer::format).collect();
         assert_eq!(claimed, ["openai-responses"], "{text}");
         let sessions = read("openai-responses", text.as_bytes()).expect("a good file");
-        let lines: Vec<String> = sessions[0]
-            .messages()
-            .iter()
-            .map(|it| super::line(it))
-            .collect();
-        assert_eq!(
-            lines,
-            [r#"user[typed_user] "a""#, r#"model[] "b""#],
-            "{text}"
-        );
+        let lines: Vec<String> = sessions[0].messages().iter().map(|it| super::line(it)).collect();
+        assert_eq!(lines, [r#"user[typed_user] "a""#, r#"model[] "b""#], "{text}");
     }
 }
 
@@ -297,11 +267,7 @@ skipped: voice run: 1
     assert_eq!(sessions[0].calls().len(), 3);
     let error = import::load(&fixture("tau2/voice.json")).expect_err("speech");
     assert!(matches!(error, ImportError::NoMessages { .. }), "{error}");
-    assert!(
-        error
-            .to_string()
-            .ends_with("it holds ticks of speech, and no messages")
-    );
+    assert!(error.to_string().ends_with("it holds ticks of speech, and no messages"));
     assert!(error.hint().is_some());
 }
 
@@ -366,11 +332,7 @@ fn a_folder_of_logged_requests_is_in_the_order_of_their_times() {
 3 model[] other c2 {"field": 1} = 140/0/0/0/10
 "#],
     );
-    assert!(
-        sessions[0].id().starts_with("folder-"),
-        "{}",
-        sessions[0].id()
-    );
+    assert!(sessions[0].id().starts_with("folder-"), "{}", sessions[0].id());
 }
 
 #[test]
@@ -463,10 +425,7 @@ fn shared_logs_of_requests_are_one_session() {
     let copies = tempfile::tempdir().expect("a temporary folder");
     for path in shared::files(&folder) {
         let name = path.file_name().expect("a name");
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        if path.extension().is_some_and(|extension| extension == "json") {
             std::fs::copy(&path, copies.path().join(name)).expect("copied");
         }
     }
@@ -476,20 +435,13 @@ fn shared_logs_of_requests_are_one_session() {
     };
     println!("{:?}", session.source());
     let messages = session.messages();
-    let billed: Vec<Tokens> = messages
-        .iter()
-        .filter_map(|message| Some(message.details.usage?.prompt()))
-        .collect();
+    let billed: Vec<Tokens> =
+        messages.iter().filter_map(|message| Some(message.details.usage?.prompt())).collect();
     // One bill per logged request; the calls before the first log are without one.
     assert_eq!(billed.len(), 3);
     assert!(billed.is_sorted());
     assert!(session.compactions().is_empty());
-    assert!(
-        !session
-            .compactions()
-            .iter()
-            .any(|it| it.after == CompactedTo::Missing)
-    );
+    assert!(!session.compactions().iter().any(|it| it.after == CompactedTo::Missing));
     round_trip(session);
 }
 
@@ -518,9 +470,7 @@ skipped: key `generationConfig`: 5
     let tools = session.tools().iter().map(|tool| tool.name.to_string());
     assert_eq!(tools.collect::<Vec<_>>(), ["read_file", "googleSearch"]);
     // The fifth request begins with a summary and keeps the newest three messages.
-    let [compaction] = session.compactions() else {
-        panic!("{:?}", session.compactions())
-    };
+    let [compaction] = session.compactions() else { panic!("{:?}", session.compactions()) };
     assert_eq!(compaction.at, 8);
 }
 
@@ -528,9 +478,7 @@ skipped: key `generationConfig`: 5
 fn asked_under(system: &str, answer: &str) -> serde_json::Value {
     let system = json!({"role": "system", "content": system});
     let asked = json!({"role": "user", "content": "Which star is that?"});
-    let asked = [system, asked]
-        .into_iter()
-        .filter(|one| one["content"] != "");
+    let asked = [system, asked].into_iter().filter(|one| one["content"] != "");
     json!({
         "session_id": "c",
         "messages": asked.collect::<Vec<_>>(),

@@ -39,14 +39,9 @@ fn check(
     for answer in answers {
         for request in [request.clone(), json!(request.to_string())] {
             let line = json!({keys[0]: request, keys[1]: answer}).to_string();
-            let claimed = import::IMPORTERS
-                .iter()
-                .find(|importer| importer.detect(line.as_bytes()));
-            assert_eq!(
-                claimed.map(proctor_formats::Importer::format),
-                Some(format),
-                "{line}"
-            );
+            let claimed =
+                import::IMPORTERS.iter().find(|importer| importer.detect(line.as_bytes()));
+            assert_eq!(claimed.map(proctor_formats::Importer::format), Some(format), "{line}");
             let sessions = read(format, line.as_bytes()).expect("a good log");
             seen.push(
                 sessions
@@ -63,11 +58,7 @@ fn check(
     for one in &seen {
         assert_eq!(*one, seen[0]);
     }
-    assert!(
-        seen[0][0].contains(r#"1 model[] "Seven.""#),
-        "{:?}",
-        seen[0]
-    );
+    assert!(seen[0][0].contains(r#"1 model[] "Seven.""#), "{:?}", seen[0]);
 }
 
 #[test]
@@ -119,12 +110,7 @@ fn bodies_are_read_whatever_they_are_wrapped_in() {
         json!(lines.concat())
     };
     let answers = [whole.clone(), stream(&whole), stream(&empty)];
-    check(
-        "openai-responses",
-        &request,
-        &answers,
-        ["request", "response"],
-    );
+    check("openai-responses", &request, &answers, ["request", "response"]);
 }
 
 #[test]
@@ -135,12 +121,7 @@ fn what_is_no_body_is_left_as_it_is() {
         json!({"request_body": null, "response_body": "data: [DONE]"}),
         json!([{"request": "{}", "response": "event: x"}]),
     ] {
-        for format in [
-            "anthropic",
-            "openai-chat",
-            "openai-responses",
-            "request-log",
-        ] {
+        for format in ["anthropic", "openai-chat", "openai-responses", "request-log"] {
             drop(read(format, odd.to_string().as_bytes()));
         }
     }

@@ -27,9 +27,7 @@ fn check(format: &str, text: &str, expected: &[&str]) {
 #[test]
 fn a_request_of_the_messages_api_is_read_whole() {
     let sessions = import::load(&fixture("anthropic/request.json")).expect("a good file");
-    let [session] = &sessions[..] else {
-        panic!("one session")
-    };
+    let [session] = &sessions[..] else { panic!("one session") };
     assert_eq!(
         outline(session),
         r#"0 user[typed_user] "Which beds are dry?"
@@ -40,10 +38,7 @@ skipped: key `max_tokens`: 1
 "#
     );
     assert_eq!(session.source().format, "anthropic");
-    assert_eq!(
-        session.system().map(|text| &**text),
-        Some("You tend a garden.\nWater sparingly.")
-    );
+    assert_eq!(session.system().map(|text| &**text), Some("You tend a garden.\nWater sparingly."));
     assert_eq!(session.model(), Some("some-model"));
     let tools: Vec<&str> = session.tools().iter().map(|tool| &*tool.name).collect();
     assert_eq!(tools, ["read_file", "web_search"]);
@@ -115,9 +110,7 @@ fn results_that_the_messages_api_cleared_are_events_once() {
     let third = log(&messages, &answer("Three.", 2));
     let text = [first, second, third].join("\n");
     let sessions = read("anthropic", text.as_bytes()).expect("a good file");
-    let [session] = &sessions[..] else {
-        panic!("one session: {}", sessions.len())
-    };
+    let [session] = &sessions[..] else { panic!("one session: {}", sessions.len()) };
     let told = outline(session);
     let events: Vec<&str> = told.lines().skip(session.messages().len()).collect();
     assert_eq!(
@@ -148,11 +141,7 @@ fn requests_that_begin_with_a_summary_of_the_api_go_on_with_their_session() {
         let request = json!({"model": "m", "messages": messages});
         json!({"request": request, "response": response}).to_string()
     };
-    let begun = vec![
-        said("user", "First."),
-        said("assistant", "One."),
-        said("user", "Second."),
-    ];
+    let begun = vec![said("user", "First."), said("assistant", "One."), said("user", "Second.")];
     let first = log(begun.clone(), &summed);
     let dropped = vec![summed.clone(), said("user", "Third.")];
     let whole: Vec<_> = begun.into_iter().chain(dropped.clone()).collect();
@@ -172,9 +161,7 @@ compaction before 3: compaction 0: (user[compact_summary] "A summary that is lon
 #[test]
 fn a_completion_log_is_read_with_its_response() {
     let sessions = import::load(&fixture("openai-chat/completion.json")).expect("a good file");
-    let [session] = &sessions[..] else {
-        panic!("one session")
-    };
+    let [session] = &sessions[..] else { panic!("one session") };
     assert_eq!(
         outline(session),
         r#"0 user[typed_user] "Is the dough ready?", image {"url": "https://example.org/dough.png"}
@@ -187,17 +174,11 @@ warning: tool arguments are no JSON; they are kept as a string: 1
 "#
     );
     assert_eq!(session.source().format, "openai-chat");
-    assert_eq!(
-        session.system().map(|text| &**text),
-        Some("You bake bread.\nWeigh everything.")
-    );
+    assert_eq!(session.system().map(|text| &**text), Some("You bake bread.\nWeigh everything."));
     assert_eq!(session.model(), Some("some-model"));
     assert_eq!(session.context_window(), Some(Tokens(128_000)));
     assert_eq!(session.tools().len(), 1);
-    assert_eq!(
-        session.message(3).details.timestamp,
-        Some(Timestamp(1_757_015_036_500))
-    );
+    assert_eq!(session.message(3).details.timestamp, Some(Timestamp(1_757_015_036_500)));
     round_trip(session);
 }
 
@@ -223,11 +204,7 @@ fn every_layout_gives_the_same_conversation() {
     let twice = [expected[0], expected[1], "--", expected[0], expected[1]];
     for format in ["anthropic", "openai-chat"] {
         check(format, &format!("[{one},{two}]"), &expected);
-        check(
-            format,
-            &format!("{{\n\"messages\": [\n{one},\n{two}\n]\n}}\n"),
-            &expected,
-        );
+        check(format, &format!("{{\n\"messages\": [\n{one},\n{two}\n]\n}}\n"), &expected);
         check(format, &format!("{one}\n{two}\n"), &expected);
         check(format, &format!("\u{feff}{one}\r\n\r\n{two}"), &expected);
         check(format, &format!("[[{one},{two}],[{one},{two}]]"), &twice);
@@ -242,13 +219,7 @@ fn every_layout_gives_the_same_conversation() {
 fn older_function_calls_are_paired_by_order() {
     let call = |name: &str| json!({"role": "assistant", "content": null, "function_call": {"name": name, "arguments": "{}"}});
     let result = |name: &str| json!({"role": "function", "name": name, "content": name});
-    let messages = json!([
-        call("ls"),
-        result("ls"),
-        call("grep"),
-        result("grep"),
-        result("ls")
-    ]);
+    let messages = json!([call("ls"), result("ls"), call("grep"), result("grep"), result("ls")]);
     check(
         "openai-chat",
         &messages.to_string(),
@@ -336,30 +307,14 @@ fn errors_name_the_place_in_the_whole_file() {
         }
     };
     check("", "is empty");
-    check(
-        "{}",
-        "line 1, column 1: neither a message with `role` nor a conversation",
-    );
+    check("{}", "line 1, column 1: neither a message with `role` nor a conversation");
     check("[]", "holds no conversation");
     check("[7", "line 1: the file ends within this line");
-    check(
-        "\n{\n \"messages\": 5}",
-        "line 3, column 14: invalid type: integer `5`",
-    );
-    check(
-        "[\n{\"messages\":[]},\n{\"messages\":\n{}}]",
-        "line 4, column 0: invalid type: map",
-    );
-    check(
-        "{\"messages\":[]}\n{\"messages\":[}",
-        "line 2, column 14: expected value",
-    );
+    check("\n{\n \"messages\": 5}", "line 3, column 14: invalid type: integer `5`");
+    check("[\n{\"messages\":[]},\n{\"messages\":\n{}}]", "line 4, column 0: invalid type: map");
+    check("{\"messages\":[]}\n{\"messages\":[}", "line 2, column 14: expected value");
     check("7", "line 1, column 1: invalid type: integer `7`");
-    let bomb = format!(
-        "{{\"messages\":{}{}}}",
-        "[".repeat(1_000),
-        "]".repeat(1_000)
-    );
+    let bomb = format!("{{\"messages\":{}{}}}", "[".repeat(1_000), "]".repeat(1_000));
     check(&bomb, "line 1: JSON nested deeper than 127");
 }
 
@@ -398,11 +353,7 @@ fn shared_recordings_are_claimed_by_no_foreign_importer() {
     };
     let all = shared::files(&folder);
     for path in all {
-        let name = path
-            .strip_prefix(&folder)
-            .expect("below")
-            .display()
-            .to_string();
+        let name = path.strip_prefix(&folder).expect("below").display().to_string();
         let mut head = std::fs::read(&path).expect("readable");
         head.truncate(64 * 1024);
         let claimed = import::IMPORTERS
@@ -434,16 +385,9 @@ fn shared_completion_logs_are_read_whole() {
             assert!(session.system().is_some());
             round_trip(session);
         }
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "json")
-        {
+        if path.extension().is_some_and(|extension| extension == "json") {
             let last = sessions[0].messages().last().expect("a message");
-            assert!(
-                last.details
-                    .usage
-                    .is_some_and(|usage| usage.prompt() > Tokens(6_000))
-            );
+            assert!(last.details.usage.is_some_and(|usage| usage.prompt() > Tokens(6_000)));
             assert!(last.tool_uses().count() == 1);
         } else {
             assert_eq!(sessions.len(), 3);
@@ -469,11 +413,7 @@ fn shared_sessions_of_both_shapes_say_the_same() {
         for (left, right) in anthropic.messages().iter().zip(openai.messages()) {
             let plain = |text: &str| text.replace(['"', ' ', '\\'], "");
             let texts = |message: &proctor_sessions::Message| -> Vec<String> {
-                message
-                    .model_text()
-                    .iter()
-                    .map(|text| plain(text))
-                    .collect()
+                message.model_text().iter().map(|text| plain(text)).collect()
             };
             assert_eq!(texts(left), texts(right));
         }

@@ -26,10 +26,7 @@ skipped: reasoning_recap: 1
         ],
     );
     assert_eq!(sessions[0].model(), Some("glass-model"));
-    assert_eq!(
-        sessions[1].system(),
-        Some(&"You answer in one line.".into())
-    );
+    assert_eq!(sessions[1].system(), Some(&"You answer in one line.".into()));
 }
 
 #[test]

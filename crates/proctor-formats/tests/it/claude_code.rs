@@ -14,11 +14,7 @@ use crate::shared;
 mod lines;
 
 fn at(record: &str, time: &str) -> String {
-    record.replacen(
-        '{',
-        &format!(r#"{{"timestamp":"2026-03-01T09:00:0{time}Z","#),
-        1,
-    )
+    record.replacen('{', &format!(r#"{{"timestamp":"2026-03-01T09:00:0{time}Z","#), 1)
 }
 
 #[test]
@@ -26,12 +22,7 @@ fn a_microcompaction_clears_old_results_at_the_next_call() {
     check(
         &[
             &user("u", "", "Go."),
-            &model(
-                "a",
-                "u",
-                "1",
-                &format!("{},{}", read_use("t1"), read_use("t2")),
-            ),
+            &model("a", "u", "1", &format!("{},{}", read_use("t1"), read_use("t2"))),
             &result("r1", "a", "t1", "one"),
             &result("r2", "a", "t2", "two"),
             r#"{"type":"system","subtype":"microcompact_boundary","uuid":"b","microcompactMetadata":{"trigger":"auto","preTokens":90000,"tokensSaved":30000,"compactedToolIds":["t1","gone"],"clearedAttachmentUUIDs":["x"]}}"#,
@@ -64,15 +55,7 @@ fn records_that_a_resumed_session_copied_are_read_once() {
     let records = |suffix: &str, parent: &str| {
         [
             at(&user(&format!("u{suffix}"), parent, "Go."), "1"),
-            at(
-                &model(
-                    &format!("a{suffix}"),
-                    &format!("u{suffix}"),
-                    "1",
-                    &text("Gone."),
-                ),
-                "2",
-            ),
+            at(&model(&format!("a{suffix}"), &format!("u{suffix}"), "1", &text("Gone.")), "2"),
         ]
     };
     let [u, a] = records("", "");
@@ -105,9 +88,7 @@ fn parts_of_a_message_are_one_call_though_some_do_not_name_the_request() {
             &unnamed,
             &model("a2", "a", "1", &read_use("t")),
             &result("r", "a2", "t", "one"),
-            &unnamed
-                .replace("First.", "Last.")
-                .replace(r#""uuid":"a""#, r#""uuid":"a3""#),
+            &unnamed.replace("First.", "Last.").replace(r#""uuid":"a""#, r#""uuid":"a3""#),
         ],
         &[
             r#"0 user[typed_user] "Go.""#,
@@ -124,21 +105,13 @@ fn of_several_bills_for_a_call_each_counter_counts_at_its_largest_until_one_tell
         let record = model(uuid, parent, "1", &text(said));
         let usage = format!(r#""usage":{usage},"content""#);
         let version = format!(r#"{{"version":"{version}","#);
-        record
-            .replace(r#""content""#, &usage)
-            .replacen('{', &version, 1)
+        record.replace(r#""content""#, &usage).replacen('{', &version, 1)
     };
     let iteration = r#""input_tokens":3,"cache_read_input_tokens":100,"output_tokens":4"#;
     let lines = [
         user("u", "", "Go."),
         billed("a", "u", "First.", "2.1.19", &format!("{{{iteration}}}")),
-        billed(
-            "b",
-            "a",
-            "Second.",
-            "2.1.20",
-            r#"{"input_tokens":0,"output_tokens":9}"#,
-        ),
+        billed("b", "a", "Second.", "2.1.20", r#"{"input_tokens":0,"output_tokens":9}"#),
     ];
     let read_lines = |lines: &[String]| {
         let sessions = read("claude-code", lines.join("\n").as_bytes());
@@ -164,10 +137,7 @@ fn of_several_bills_for_a_call_each_counter_counts_at_its_largest_until_one_tell
     assert_eq!(prompts, [Tokens(103)]);
     // A gateway estimates the prompt until the call has ended; the end may say nothing of the prompt.
     for (counters, expected) in [
-        (
-            r#""input_tokens":1,"cache_read_input_tokens":80"#,
-            "1/0/0/80/9",
-        ),
+        (r#""input_tokens":1,"cache_read_input_tokens":80"#, "1/0/0/80/9"),
         (r#""input_tokens":0"#, "3/0/0/100/9"),
     ] {
         let ended = format!(r#"{{{counters},"output_tokens":2}},"stop_reason":"end_turn""#);
@@ -220,11 +190,7 @@ fn the_output_of_a_command_is_read_with_the_next_prompt() {
             &user("u", "", "Go."),
             &model("a", "u", "1", &text("Gone.")),
             &command("c", "a", "<command-name>/cost</command-name>"),
-            &command(
-                "o",
-                "c",
-                "<local-command-stdout>10 cents</local-command-stdout>",
-            ),
+            &command("o", "c", "<local-command-stdout>10 cents</local-command-stdout>"),
             &user("u2", "o", "Too much."),
         ],
         &[
@@ -350,21 +316,13 @@ skipped: progress: 1
     };
     assert_eq!(clears(&text), 1);
     for (what, from, to) in [
-        (
-            "a resumed session",
-            "SessionStart:clear",
-            "SessionStart:resume",
-        ),
+        ("a resumed session", "SessionStart:clear", "SessionStart:resume"),
         (
             "a prompt that was billed no smaller",
             r#""cache_read_input_tokens":19500"#,
             r#""cache_read_input_tokens":23000"#,
         ),
-        (
-            "a root that nothing descends from",
-            r#""parentUuid":"p2""#,
-            r#""parentUuid":"r2""#,
-        ),
+        ("a root that nothing descends from", r#""parentUuid":"p2""#, r#""parentUuid":"r2""#),
         (
             "a side chain",
             r#""isSidechain":false,"userType":"external","cwd":"/home/dev/shop","sessionId":"s-7","version":"2.1.9","gitBranch":"main","type":"progress","uuid":"p2""#,
@@ -376,10 +334,7 @@ skipped: progress: 1
     }
     // Another session that was written into the same file.
     let (first, second) = text.split_at(text.find(r#"{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/home/dev/shop","sessionId":"s-7","version":"2.1.9","gitBranch":"main","type":"progress","uuid":"p2""#).unwrap());
-    assert_eq!(
-        clears(&format!("{first}{}", second.replace("s-7", "s-8"))),
-        0
-    );
+    assert_eq!(clears(&format!("{first}{}", second.replace("s-7", "s-8"))), 0);
     // The prompt itself is the root, and no attempt to ask the first one anew.
     let root = text.replace(r#""parentUuid":"p2""#, r#""parentUuid":null"#);
     assert_eq!(clears(&root), 1);
@@ -396,11 +351,7 @@ fn shared_recordings_clear_no_context_in_the_middle() {
         };
         let mut compactions = sessions.iter().flat_map(Session::compactions);
         let is_clear = |trigger: &Option<Arc<str>>| trigger.as_deref() == Some("clear");
-        assert!(
-            !compactions.any(|one| is_clear(&one.trigger)),
-            "{}",
-            path.display()
-        );
+        assert!(!compactions.any(|one| is_clear(&one.trigger)), "{}", path.display());
     }
 }
 
@@ -460,10 +411,7 @@ fn a_sub_agent_in_a_file_of_its_own_names_the_main_session() {
     // The request for a compaction's summary is no conversation.
     let asked = lines.map(|line| line.replace(r#""x""#, r#""acompact-1b2c3d""#));
     let error = read("claude-code", asked.join("\n").as_bytes()).expect_err("nothing to replay");
-    assert!(
-        error.to_string().contains("holds no conversation"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("holds no conversation"), "{error}");
 }
 
 /// An answer of the agent that writes a summary.

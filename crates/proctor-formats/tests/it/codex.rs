@@ -218,11 +218,8 @@ fn turns_that_were_rolled_back_are_left_out() {
     let first = bill(100);
     payloads.insert(2, &first);
     payloads.push(r#"event_msg {"type":"thread_rolled_back","num_turns":2}"#);
-    let [user, model, second] = [
-        message("user", "Two."),
-        message("assistant", "Right."),
-        bill(120),
-    ];
+    let [user, model, second] =
+        [message("user", "Two."), message("assistant", "Right."), bill(120)];
     payloads.extend([&*user, &*model, &*second]);
     check(
         &payloads,
@@ -270,11 +267,7 @@ fn an_answer_that_is_a_summary_is_no_call() {
     ];
     let compacted = r#"compacted {"message":"A worn gear.","compaction_response_id":"resp_2","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"Summary: A worn gear."}]}]}"#;
     let (c1, o1) = (call("c1"), output("c1"));
-    let bills = [
-        record("resp_1", 100),
-        record("resp_2", 90),
-        record("resp_3", 40),
-    ];
+    let bills = [record("resp_1", 100), record("resp_2", 90), record("resp_3", 40)];
     // Either shape of a bill comes first.
     for counts in [[bill(90), bills[1].clone()], [bills[1].clone(), bill(90)]] {
         check(
@@ -317,24 +310,15 @@ skipped: event_msg/token_count: 3
 fn a_compaction_is_a_persons_in_a_task_of_its_own_and_automatic_where_the_model_works() {
     let event = |kind: &str| format!(r#"event_msg {{"type":"{kind}"}}"#);
     let [started, complete] = ["task_started", "task_complete"].map(event);
-    let [user, model] = [
-        message("user", "One."),
-        message("assistant", "A worn gear."),
-    ];
+    let [user, model] = [message("user", "One."), message("assistant", "A worn gear.")];
     let (c1, o1, turn) = (call("c1"), output("c1"), r#"turn_context {"model":"m"}"#);
     let alone = r#"compacted {"message":"A worn gear."}"#;
     let named = r#"compacted {"message":"A worn gear.","compaction_response_id":"resp_2"}"#;
     let bill = r#"token_usage_record {"response_id":"resp_2","usage":{"input_tokens":9,"output_tokens":5}}"#;
     for (task, trigger) in [
-        (
-            &[&started, &user, &c1, &o1, alone, turn, &model, &complete][..],
-            Some("auto"),
-        ),
+        (&[&started, &user, &c1, &o1, alone, turn, &model, &complete][..], Some("auto")),
         // Before a turn: the user has typed, and it is not sent yet.
-        (
-            &[&started, alone, turn, &user, &model, &complete],
-            Some("auto"),
-        ),
+        (&[&started, alone, turn, &user, &model, &complete], Some("auto")),
         (&[&started, &user, &c1, &o1, alone], Some("auto")),
         (&[&started, alone, &complete], Some("manual")),
         (&[&started, &model, bill, named, &complete], Some("manual")),
@@ -348,10 +332,7 @@ fn a_compaction_is_a_persons_in_a_task_of_its_own_and_automatic_where_the_model_
     ] {
         let payloads = [&[SAID, &*c1, &*o1], task].concat();
         let sessions = read("codex", lines(&payloads).as_bytes()).expect("a good file");
-        let triggers = sessions[0]
-            .compactions()
-            .iter()
-            .map(|one| one.trigger.as_deref());
+        let triggers = sessions[0].compactions().iter().map(|one| one.trigger.as_deref());
         assert_eq!(triggers.collect::<Vec<_>>(), [trigger], "{task:?}");
     }
 }
@@ -378,11 +359,7 @@ fn a_window_is_what_95_percent_of_it_was_written_of() {
 #[test]
 fn what_an_unknown_record_says_is_kept() {
     check(
-        &[
-            &message("user", "One."),
-            r#"dream {"text":"of gears"}"#,
-            r#"pulse {"rate":60}"#,
-        ],
+        &[&message("user", "One."), r#"dream {"text":"of gears"}"#, r#"pulse {"rate":60}"#],
         r#"0 user[typed_user meta] "One.", <dream>
 unknown: record dream: 1
 unknown: record pulse: 1
@@ -463,10 +440,7 @@ fn shared_rollouts_are_read_whole() {
         assert_eq!(uses, calls, "{file}: tool calls");
         assert!(uses - results <= 1, "{file}: results");
         assert_eq!(session.compactions().len(), compactions, "{file}");
-        assert!(
-            messages.iter().all(|one| !one.has_tag(Tag::Orphan)),
-            "{file}"
-        );
+        assert!(messages.iter().all(|one| !one.has_tag(Tag::Orphan)), "{file}");
         assert!(session.source().unknown.is_empty(), "{file}");
         assert!(session.system().is_some(), "{file}");
         // Only the last call may be without its bill, or one that was stopped.
@@ -485,10 +459,7 @@ fn sub_agents_and_forks_name_their_main_session() {
     for (meta, main) in [
         (r#""parent_thread_id":"P","forked_from_id":"Q""#, Some("p")),
         (r#""forked_from_id":"P""#, Some("p")),
-        (
-            r#""source":{"subagent":{"thread_spawn":{"parent_thread_id":"P"}}}"#,
-            Some("p"),
-        ),
+        (r#""source":{"subagent":{"thread_spawn":{"parent_thread_id":"P"}}}"#, Some("p")),
         (r#""source":"cli""#, None),
     ] {
         // A fork holds its parent's after its own.
@@ -517,14 +488,8 @@ fn a_rollout_goes_on_from_the_one_that_it_names() {
             r#"{{"type":"session_meta","payload":{{"id":"{id}"{}}}}}"#,
             base.unwrap_or_default()
         );
-        let text = format!(
-            "{meta}\n{}\n{}\n",
-            said("user", texts[0]),
-            said("assistant", texts[1])
-        );
-        let path = folder
-            .path()
-            .join(format!("2026/10/{day}/rollout-{id}.jsonl"));
+        let text = format!("{meta}\n{}\n{}\n", said("user", texts[0]), said("assistant", texts[1]));
+        let path = folder.path().join(format!("2026/10/{day}/rollout-{id}.jsonl"));
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("writable");
         std::fs::write(&path, &text).expect("writable");
         (path, text.len())
@@ -539,20 +504,13 @@ fn a_rollout_goes_on_from_the_one_that_it_names() {
             .collect();
         assert_eq!(texts, expected);
         assert_eq!(sessions[0].message(0).has_tag(Tag::Orphan), is_cut);
-        assert_eq!(
-            outline(&sessions[0]).contains("begins in the middle"),
-            is_cut
-        );
+        assert_eq!(outline(&sessions[0]).contains("begins in the middle"), is_cut);
         round_trip(&sessions[0]);
     };
     let (_, end) = rollout("01", "a", None, ["one", "two"]);
     let (_, next) = rollout("02", "b", Some(("a", end)), ["three", "four"]);
     let (path, _) = rollout("03", "c", Some(("b", next)), ["five", "six"]);
-    check(
-        &path,
-        &["one", "two", "three", "four", "five", "six"],
-        false,
-    );
+    check(&path, &["one", "two", "three", "four", "five", "six"], false);
     let (path, _) = rollout("03", "d", Some(("b", next + 1)), ["five", "six"]);
     check(&path, &["five", "six"], true);
     for absent in ["x", "../01/rollout-a", "e", ""] {

@@ -67,9 +67,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 /// The importers, other than its own, that find an answer in a file.
 fn by_force(sample: &Sample) -> impl Iterator<Item = &'static str> {
     let calls = |session: &Session| session.calls().len();
-    let others = IMPORTERS
-        .iter()
-        .filter(|it| it.format() != sample.importer.format());
+    let others = IMPORTERS.iter().filter(|it| it.format() != sample.importer.format());
     let reads = others.filter(move |other| {
         let read = other.import(Path::new("some file"), &mut &sample.bytes[..]);
         read.is_ok_and(|sessions| sessions.iter().map(calls).sum::<usize>() > 0)
@@ -136,11 +134,8 @@ fn every_file_is_taken_for_its_own_format_and_no_other() {
         let others = forced.remove(own).unwrap_or_default();
         let others: Vec<String> = others.iter().map(|it| format!("`{it}`")).collect();
         let (others, all) = (others.join(", "), files + folders + databases);
-        writeln!(
-            page,
-            "| `{own}` | {files} | {folders} | {databases} | {all} | 0 | {others} |"
-        )
-        .unwrap();
+        writeln!(page, "| `{own}` | {files} | {folders} | {databases} | {all} | 0 | {others} |")
+            .unwrap();
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     crate::goldens::golden("../../docs/reference/confusion.md", &page);

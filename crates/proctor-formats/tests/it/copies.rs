@@ -32,10 +32,7 @@ fn check(name: &str, lines: &[&str], copied: &[&str]) {
 
 #[test]
 fn a_record_that_stands_in_a_file_twice_happened_once() {
-    for name in [TIMED, UNTIMED]
-        .iter()
-        .flat_map(|names| names.split_whitespace())
-    {
+    for name in [TIMED, UNTIMED].iter().flat_map(|names| names.split_whitespace()) {
         let text = std::fs::read_to_string(fixture(&format!("{name}.jsonl"))).expect("a fixture");
         let lines: Vec<&str> = text.lines().collect();
         check(name, &lines, &[&lines[..], &lines].concat());
@@ -60,10 +57,6 @@ fn a_compaction_that_was_copied_under_another_name_happened_once() {
     let boundaries = (0..lines.len()).filter(|at| lines[*at].contains("compact_boundary"));
     for at in boundaries {
         let renamed = lines[at].replace("\"uuid\":\"", "\"uuid\":\"copy-");
-        check(
-            name,
-            &lines,
-            &[&lines[..=at], &[&renamed], &lines[at + 1..]].concat(),
-        );
+        check(name, &lines, &[&lines[..=at], &[&renamed], &lines[at + 1..]].concat());
     }
 }

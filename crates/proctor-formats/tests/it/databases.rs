@@ -24,15 +24,9 @@ fn check(statements: &str, expected: Result<&[&str], &str>) {
         let lines = sessions.iter().flat_map(|session| {
             let messages = session.messages().iter();
             let said = messages.map(|message| {
-                let side = if message.has_tag(Tag::Sidechain) {
-                    " side"
-                } else {
-                    ""
-                };
-                let usage = message
-                    .details
-                    .usage
-                    .map(|it| format!(" {}+{}", it.prompt(), it.output));
+                let side = if message.has_tag(Tag::Sidechain) { " side" } else { "" };
+                let usage =
+                    message.details.usage.map(|it| format!(" {}+{}", it.prompt(), it.output));
                 let usage = usage.unwrap_or_default();
                 format!("{}{side}{usage}", message.model_text().join("|"))
             });
@@ -89,14 +83,7 @@ fn opencodes_sessions_are_read_with_those_that_tools_started() {
             ('p5', 'm4', 'ses_B', 1, x'ff7b');"#;
     check(
         &format!("{OPENCODE}{rows}"),
-        Ok(&[
-            "ses_a 1 1",
-            "Look.",
-            "read {} 12+2",
-            "dry",
-            "ses_b of ses_a 0 1",
-            "Sub. side",
-        ]),
+        Ok(&["ses_a 1 1", "Look.", "read {} 12+2", "dry", "ses_b of ses_a 0 1", "Sub. side"]),
     );
     check(OPENCODE, Err("holds no conversation"));
 }
@@ -121,10 +108,7 @@ fn columns_that_are_computed_are_read_as_others_are() {
         )
     };
     check(&text(2), Ok(&["ses_a 0 0", "0000", "00"]));
-    check(
-        &text(140_000_000),
-        Err("a text is longer than 268435456 bytes"),
-    );
+    check(&text(140_000_000), Err("a text is longer than 268435456 bytes"));
 }
 
 #[test]
@@ -209,9 +193,7 @@ fn packed(text: &str) -> String {
     let block = (u32::from(length) << 3 | 1).to_le_bytes();
     let head = [&b"\x28\xb5\x2f\xfd\x20"[..], &[length], &block[..3]].concat();
     let bytes = head.iter().chain(text.as_bytes());
-    bytes.fold(String::new(), |digits, byte| {
-        digits + &format!("{byte:02x}")
-    })
+    bytes.fold(String::new(), |digits, byte| digits + &format!("{byte:02x}"))
 }
 
 #[test]
@@ -232,10 +214,7 @@ fn openclaws_rows_are_read_as_pis_entries() {
             ('s1', 6, NULL, 6, NULL),
             ('s0', 0, '{{"type":"session","version":4,"id":"s0","cwd":"/w"}}', 9, NULL);"#
     );
-    check(
-        &format!("{table}{rows}"),
-        Ok(&["s1 0 1", "Which oar?", "Both.", "Left. 12+2"]),
-    );
+    check(&format!("{table}{rows}"), Ok(&["s1 0 1", "Which oar?", "Both.", "Left. 12+2"]));
     check(table, Err("holds no conversation"));
 }
 
@@ -281,10 +260,7 @@ fn what_is_no_database_of_theirs_is_refused() {
     let path = folder.path().join("a.db");
     std::fs::write(&path, b"SQLite format 3\0 and no more").unwrap();
     let error = import::load(&path).unwrap_err().to_string();
-    assert!(
-        error.contains("cannot be read as an SQLite database"),
-        "{error}"
-    );
+    assert!(error.contains("cannot be read as an SQLite database"), "{error}");
 }
 
 /// A database of opencode as it stands while the product runs: the copy's path, and its log's.
@@ -299,10 +275,8 @@ fn running(folder: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
         )
     };
     let begin = format!("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; {OPENCODE}");
-    let first = format!(
-        "BEGIN; INSERT INTO session VALUES ('ses_A', NULL, 1); {} COMMIT;",
-        message(1)
-    );
+    let first =
+        format!("BEGIN; INSERT INTO session VALUES ('ses_A', NULL, 1); {} COMMIT;", message(1));
     for statements in [begin, first, format!("BEGIN; {} COMMIT;", message(2))] {
         connection.execute_batch(&statements).unwrap();
     }
@@ -331,17 +305,9 @@ fn what_the_product_has_not_moved_from_its_log_is_read_as_far_as_the_log_is_whol
     let middle = whole.len() / 2;
     damaged[middle] ^= 1;
     std::fs::write(&log, &damaged).unwrap();
-    assert_ne!(
-        said().ok(),
-        Some(vec!["Look 1.".to_owned(), "Look 2.".to_owned()])
-    );
+    assert_ne!(said().ok(), Some(vec!["Look 1.".to_owned(), "Look 2.".to_owned()]));
     // What is no log leaves the database as it is: empty, here.
     std::fs::write(&log, b"no log at all").unwrap();
     assert!(said().unwrap_err().contains("cannot tell the format"));
-    assert_eq!(
-        std::fs::read_dir(folder.path().join("copy"))
-            .unwrap()
-            .count(),
-        2
-    );
+    assert_eq!(std::fs::read_dir(folder.path().join("copy")).unwrap().count(), 2);
 }

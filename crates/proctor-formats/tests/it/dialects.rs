@@ -119,22 +119,12 @@ fn hermes_agent_says_its_tools_in_a_line_and_its_prompt_beside_the_messages() {
     let meta = format!(r#"{{"role":"session_meta","model":"m",{tools},"platform":"cli"}}"#);
     let said = "0 user[typed_user] \"Which lock?\"\n1 model[] \"The third.\"\n";
     let lines = [&meta, messages[0], messages[1]].join("\n");
-    check_file(
-        "a.jsonl",
-        &lines,
-        "openai-chat",
-        &format!("{said}skipped: session_meta: 1\n"),
-    );
+    check_file("a.jsonl", &lines, "openai-chat", &format!("{said}skipped: session_meta: 1\n"));
     let messages = messages.join(",");
     let object = format!(
         r#"{{"model":"m","system_prompt":"You keep a weir.",{tools},"messages":[{messages},{{"role":"session_meta"}}]}}"#
     );
-    check_file(
-        "a.json",
-        &object,
-        "openai-chat",
-        &format!("{said}skipped: session_meta: 1\n"),
-    );
+    check_file("a.json", &object, "openai-chat", &format!("{said}skipped: session_meta: 1\n"));
     for text in [lines, object] {
         let session = &read("openai-chat", text.as_bytes()).unwrap()[0];
         assert_eq!((session.model(), session.tools().len()), (Some("m"), 1));
@@ -324,11 +314,7 @@ fn gemini_masks_results_and_answers_its_own_snapshots() {
     let call = |output: &str| {
         let result = format!(r#"[{{"functionResponse":{{"response":{{"output":"{output}"}}}}}}]"#);
         let call = format!(r#"{{"id":"c","name":"read_file","args":{{}},"result":{result}}}"#);
-        said(
-            "b",
-            "gemini",
-            &format!(r#""content":"","toolCalls":[{call}]"#),
-        )
+        said("b", "gemini", &format!(r#""content":"","toolCalls":[{call}]"#))
     };
     let masked = call("<tool_output_masked>cut</tool_output_masked>");
     let lines = [
@@ -339,16 +325,8 @@ fn gemini_masks_results_and_answers_its_own_snapshots() {
         masked.clone(),
         said("d", "user", r#""content":"Two.""#),
         masked,
-        said(
-            "s",
-            "user",
-            r#""content":"The summary:\n<state_snapshot>One.</state_snapshot>""#,
-        ),
-        said(
-            "k",
-            "gemini",
-            r#""content":"Got it. Thanks for the additional context!""#,
-        ),
+        said("s", "user", r#""content":"The summary:\n<state_snapshot>One.</state_snapshot>""#),
+        said("k", "gemini", r#""content":"Got it. Thanks for the additional context!""#),
         said("e", "gemini", r#""content":"Done.""#),
     ];
     check(
@@ -393,10 +371,7 @@ fn cline_leaves_out_what_it_showed_to_be_left_out() {
         std::fs::write(path, text).expect("the folder can be written to");
     };
     write(&history, format!("[{}]", messages.join(",")));
-    write(
-        &folder.path().join("ui_messages.json"),
-        format!("[{}]", shown.join(",")),
-    );
+    write(&folder.path().join("ui_messages.json"), format!("[{}]", shown.join(",")));
     let expected = r#"0 user[typed_user] "<task>Wind.</task>"
 1 model[] "I look.", read call-1 {"path":"a"} = 9/0/0/0/1
 2 user[] ->call-1 "[read_file for 'a'] Result:"+"gears", "<environment_details>x</environment_details>"

@@ -56,16 +56,14 @@ warning: the result of a tool use is not recorded; it is read as empty: 3
     check(
         "cursor/transcript.txt",
         "cursor",
-        &[
-            r#"0 user[typed_user] "<user_query>\nWhich loom is still?\n</user_query>"
+        &[r#"0 user[typed_user] "<user_query>\nWhich loom is still?\n</user_query>"
 1 model[] thinking "Look at both.", "I look.", read call-1 "  path: /home/dev/one", shell call-2 "  command: cat two\n  note: a\nsecond line"
 2 user[] ->call-2 "two still", ->call-1 
 3 model[] "Loom two."
 4 user[typed_user] "<user_query>\nThanks.\n</user_query>"
 5 model[] "Good."
 warning: the result of a tool use is not recorded; it is read as empty: 1
-"#,
-        ],
+"#],
     );
 }
 

@@ -74,18 +74,10 @@ fn parts(provider: Provider, least: usize) -> impl Strategy<Value = Vec<ContentB
 /// A message of the model's and the answer to it: every tool use is answered once.
 fn round(provider: Provider) -> impl Strategy<Value = [Message; 2]> {
     let thinking = prop::collection::vec((words(), prop::option::of(words())), 0..2);
-    let uses = prop::collection::vec(
-        (words(), json(provider), parts(provider, 0), any::<bool>()),
-        0..3,
-    );
-    (
-        thinking,
-        parts(provider, 1),
-        uses,
-        parts(provider, 1),
-        any::<u32>(),
-    )
-        .prop_map(move |(thinking, mut said, uses, mut answer, number)| {
+    let uses =
+        prop::collection::vec((words(), json(provider), parts(provider, 0), any::<bool>()), 0..3);
+    (thinking, parts(provider, 1), uses, parts(provider, 1), any::<u32>()).prop_map(
+        move |(thinking, mut said, uses, mut answer, number)| {
             let mut content: Vec<ContentBlock> = thinking
                 .into_iter()
                 .map(|(text, signature)| {
@@ -114,11 +106,9 @@ fn round(provider: Provider) -> impl Strategy<Value = [Message; 2]> {
                 })));
             }
             results.extend(answer);
-            [
-                Message::new(Role::Assistant, content),
-                Message::new(Role::User, results),
-            ]
-        })
+            [Message::new(Role::Assistant, content), Message::new(Role::User, results)]
+        },
+    )
 }
 
 fn session(provider: Provider) -> impl Strategy<Value = Session> {
@@ -183,16 +173,11 @@ fn what_a_shape_cannot_carry_is_counted() {
     let session = &proctor_formats::load(&path).expect("a good file")[0];
     let counts = |provider| {
         let left_out = export(session, provider).left_out;
-        let shown = left_out
-            .iter()
-            .map(|(what, count)| format!("{what} {count}"));
+        let shown = left_out.iter().map(|(what, count)| format!("{what} {count}"));
         shown.collect::<Vec<_>>().join(", ")
     };
     let both = "API call id 2, compaction 2, context window 1, ";
-    assert_eq!(
-        counts(Provider::Anthropic),
-        format!("{both}tag 1, time 2, usage 1")
-    );
+    assert_eq!(counts(Provider::Anthropic), format!("{both}tag 1, time 2, usage 1"));
     let openai = format!("{both}failure of a tool 1, tag 1, time 2, usage 1");
     assert_eq!(counts(Provider::OpenAi), openai);
 }
@@ -238,21 +223,12 @@ fn a_session_that_is_exported_as_a_trajectory_is_read_again() {
         assert_eq!(read.system(), session.system(), "{name}");
         assert_eq!(read.calls().len(), session.calls().len(), "{name}");
         let bill = |session: &Session| -> Usage {
-            session
-                .messages()
-                .iter()
-                .filter_map(|it| it.details.usage)
-                .sum()
+            session.messages().iter().filter_map(|it| it.details.usage).sum()
         };
         assert_eq!(bill(read).prompt(), bill(session).prompt(), "{name}");
         let said = |session: &Session| -> Vec<String> {
-            let texts = session
-                .messages()
-                .iter()
-                .flat_map(|it| it.model_text().to_vec());
-            texts
-                .flat_map(|it| it.lines().map(str::to_owned).collect::<Vec<_>>())
-                .collect()
+            let texts = session.messages().iter().flat_map(|it| it.model_text().to_vec());
+            texts.flat_map(|it| it.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
         };
         let (mut own, mut again) = (said(session), said(read));
         own.sort();
@@ -340,9 +316,6 @@ fn a_tool_that_is_no_object_is_exported_in_a_trace_as_it_is() {
         let sessions = read("native", lines.as_bytes()).expect("a session");
         let exported = otlp(&sessions[0]).expect("small");
         let quoted = definition.replace('"', "\\\"");
-        assert!(
-            exported.json.contains(&format!("[{quoted}]")),
-            "{definition}"
-        );
+        assert!(exported.json.contains(&format!("[{quoted}]")), "{definition}");
     }
 }

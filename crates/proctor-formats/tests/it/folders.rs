@@ -79,10 +79,7 @@ fn every_fixture_is_read_again_from_native_as_it_was() {
             formats.insert((*format).to_owned());
         }
     }
-    let all: BTreeSet<String> = import::IMPORTERS
-        .iter()
-        .map(|it| it.format().to_owned())
-        .collect();
+    let all: BTreeSet<String> = import::IMPORTERS.iter().map(|it| it.format().to_owned()).collect();
     assert_eq!(formats, all);
 }
 
@@ -100,23 +97,16 @@ fn shared_every_recording_is_read_again_from_native_as_it_was() {
             sessions += 1;
         }
     }
-    assert!(
-        sessions > 150 || shared::folder("sessions").is_none(),
-        "{sessions} sessions"
-    );
+    assert!(sessions > 150 || shared::folder("sessions").is_none(), "{sessions} sessions");
 }
 
 #[test]
 fn a_folder_whose_files_are_damaged_is_read_or_refused() {
     type Change = fn(&[u8]) -> Vec<u8>;
     let table: &[(&str, bool, Change)] = &[
-        ("a byte-order mark", true, |it| {
-            [b"\xef\xbb\xbf", it].concat()
-        }),
+        ("a byte-order mark", true, |it| [b"\xef\xbb\xbf", it].concat()),
         ("line ends of another system", true, |it| {
-            String::from_utf8_lossy(it)
-                .replace('\n', "\r\n")
-                .into_bytes()
+            String::from_utf8_lossy(it).replace('\n', "\r\n").into_bytes()
         }),
         ("nothing", false, |_| Vec::new()),
         ("half of it", false, |it| it[..it.len() / 2].to_vec()),
@@ -131,11 +121,7 @@ fn a_folder_whose_files_are_damaged_is_read_or_refused() {
         ("a number", false, |_| b"7".to_vec()),
         ("an empty list", false, |_| b"[]".to_vec()),
         ("an empty object", false, |_| b"{}".to_vec()),
-        ("brackets", false, |_| {
-            ["[".repeat(100_000), "]".repeat(100_000)]
-                .concat()
-                .into_bytes()
-        }),
+        ("brackets", false, |_| ["[".repeat(100_000), "]".repeat(100_000)].concat().into_bytes()),
     ];
     for (format, name) in FOLDERS {
         let folder = fixture(name);
@@ -166,11 +152,7 @@ fn a_folder_whose_files_are_damaged_is_read_or_refused() {
 
 /// Logs keep the name of the API they are read as.
 fn format_of<'a>(format: &'a &str, session: &'a Session) -> &'a str {
-    if *format == "request-log" {
-        &session.source().format
-    } else {
-        format
-    }
+    if *format == "request-log" { &session.source().format } else { format }
 }
 
 /// The messages; what was mended is counted, and may differ.
@@ -215,11 +197,7 @@ fn a_key_that_is_missing_or_odd_in_a_folder_is_no_panic() {
             }
             std::fs::write(&target, &bytes).unwrap();
             // Only what stands for a file as a whole may be refused.
-            assert!(
-                read * 10 >= tried * 8,
-                "{}: {read} of {tried}",
-                target.display()
-            );
+            assert!(read * 10 >= tried * 8, "{}: {read} of {tried}", target.display());
         }
     }
 }

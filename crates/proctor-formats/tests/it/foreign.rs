@@ -12,14 +12,8 @@ use super::hostile::samples;
 fn odd_lines() -> Vec<(String, Option<&'static str>)> {
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(130), "]".repeat(130));
     vec![
-        (
-            deep,
-            Some("is nested deeper than 127 levels and is left out"),
-        ),
-        (
-            "{\"type\":\"user\",\"message\":{\"ro".to_owned(),
-            Some("is no JSON and is left out"),
-        ),
+        (deep, Some("is nested deeper than 127 levels and is left out")),
+        ("{\"type\":\"user\",\"message\":{\"ro".to_owned(), Some("is no JSON and is left out")),
         ("Killed".to_owned(), Some("is no JSON and is left out")),
         ("{\"foo\":1,\"bar\":[{\"baz\":2}]}".to_owned(), None),
         ("7".to_owned(), None),

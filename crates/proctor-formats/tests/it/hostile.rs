@@ -46,26 +46,13 @@ pub(super) fn samples() -> Vec<Sample> {
             let bytes = std::fs::read(&path).unwrap();
             let is_text = matches!(path.extension(), Some(it) if it == "txt" || it == "md");
             let values = serde_json::Deserializer::from_slice(&bytes).into_iter();
-            let values = if is_text {
-                Vec::new()
-            } else {
-                values.map(Result::unwrap).collect()
-            };
+            let values = if is_text { Vec::new() } else { values.map(Result::unwrap).collect() };
             // A log in one file is read by the importer of its API.
             let is_log = importer.format() == "request-log";
             let mut apis = IMPORTERS.iter().filter(|api| is_log && api.detect(&bytes));
-            samples.push(Sample {
-                importer: apis.next().unwrap_or(importer),
-                path,
-                bytes,
-                values,
-            });
+            samples.push(Sample { importer: apis.next().unwrap_or(importer), path, bytes, values });
         }
-        assert!(
-            samples.len() > before,
-            "no fixture of {}",
-            importer.format()
-        );
+        assert!(samples.len() > before, "no fixture of {}", importer.format());
     }
     samples.sort_by(|one, two| one.path.cmp(&two.path));
     samples
@@ -116,10 +103,7 @@ pub(super) fn again(name: &str, what: &str, session: &Session) {
     let read = native.import(Path::new(NAME), &mut input);
     let read =
         read.unwrap_or_else(|error| panic!("{name}: {what}: written, and not read: {error}"));
-    assert!(
-        written(&read[0]) == bytes,
-        "{name}: {what}: read as another"
-    );
+    assert!(written(&read[0]) == bytes, "{name}: {what}: read as another");
 }
 
 /// The bytes of a file with these values.
@@ -166,11 +150,7 @@ enum Outcome {
 fn damage_to_the_bytes_is_mended_or_told() {
     type Change = fn(&Sample) -> Option<Vec<u8>>;
     let table: &[(&str, Change, Outcome)] = &[
-        (
-            "a byte-order mark",
-            |it| Some([b"\xef\xbb\xbf", &it.bytes[..]].concat()),
-            Outcome::Same,
-        ),
+        ("a byte-order mark", |it| Some([b"\xef\xbb\xbf", &it.bytes[..]].concat()), Outcome::Same),
         (
             "line ends of another system",
             |it| {
@@ -188,11 +168,7 @@ fn damage_to_the_bytes_is_mended_or_told() {
             },
             Outcome::Same,
         ),
-        (
-            "no line feed at the end",
-            |it| Some(it.bytes.trim_ascii_end().to_vec()),
-            Outcome::Same,
-        ),
+        ("no line feed at the end", |it| Some(it.bytes.trim_ascii_end().to_vec()), Outcome::Same),
         (
             "the last line is cut",
             |it| {
@@ -223,20 +199,10 @@ fn damage_to_the_bytes_is_mended_or_told() {
         ),
         (
             "brackets first",
-            |_| {
-                Some(
-                    ["[".repeat(100_000), "]".repeat(100_000)]
-                        .concat()
-                        .into_bytes(),
-                )
-            },
+            |_| Some(["[".repeat(100_000), "]".repeat(100_000)].concat().into_bytes()),
             Outcome::Refused,
         ),
-        (
-            "braces first",
-            |_| Some("{\"a\":".repeat(100_000).into_bytes()),
-            Outcome::Refused,
-        ),
+        ("braces first", |_| Some("{\"a\":".repeat(100_000).into_bytes()), Outcome::Refused),
         ("nothing", |_| Some(Vec::new()), Outcome::Refused),
         ("a number", |_| Some(b"7".to_vec()), Outcome::Told),
         ("zeros", |_| Some(vec![0; 4096]), Outcome::Refused),
@@ -389,26 +355,16 @@ fn a_giant_text_is_read_and_a_bomb_of_brackets_is_refused_or_left_out() {
         let all = Value::Array(sample.values.clone());
         let texts = texts.filter(|pointer| all.pointer(pointer).is_some_and(Value::is_string));
         let is_text = |pointer: &String| {
-            ["/text", "/content", "/output", "/value"]
-                .iter()
-                .any(|it| pointer.ends_with(it))
+            ["/text", "/content", "/output", "/value"].iter().any(|it| pointer.ends_with(it))
         };
-        let Some(pointer) = texts
-            .filter(is_text)
-            .max_by_key(|it| it.matches('/').count())
-        else {
+        let Some(pointer) = texts.filter(is_text).max_by_key(|it| it.matches('/').count()) else {
             continue;
         };
         let mut long = all.clone();
         *long.pointer_mut(&pointer).unwrap() = json!("x".repeat(1 << 20));
         let bytes = file_of(&into_list(long));
         let read = sample.read("a giant text", &bytes);
-        assert!(
-            read.is_ok(),
-            "{}: a giant text: {:?}",
-            sample.name(),
-            read.err()
-        );
+        assert!(read.is_ok(), "{}: a giant text: {:?}", sample.name(), read.err());
         let mut deep = all.clone();
         *deep.pointer_mut(&pointer).unwrap() = json!("BOMB");
         let text = String::from_utf8(file_of(&into_list(deep))).unwrap();
@@ -458,18 +414,9 @@ fn shared_recordings_that_are_cut_or_lack_a_line_are_read() {
     let Some(folder) = shared::folder("sessions") else {
         return;
     };
-    for product in [
-        "claude-code",
-        "codex",
-        "pi",
-        "copilot-cli",
-        "gemini-cli",
-        "iflow",
-    ] {
+    for product in ["claude-code", "codex", "pi", "copilot-cli", "gemini-cli", "iflow"] {
         let path = shared::files(&folder.join(product)).into_iter();
-        let path = path
-            .min_by_key(|path| path.metadata().unwrap().len())
-            .unwrap();
+        let path = path.min_by_key(|path| path.metadata().unwrap().len()).unwrap();
         let bytes = std::fs::read(&path).unwrap();
         let importer = import::importer(product).unwrap();
         let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();

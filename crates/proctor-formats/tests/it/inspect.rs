@@ -129,10 +129,7 @@ fn the_oldest_logs_of_inspect_name_no_messages() {
         panic!("one session");
     };
     assert_eq!(
-        outline(session)
-            .lines()
-            .filter(|line| !line.contains("sample key"))
-            .collect::<Vec<&str>>(),
+        outline(session).lines().filter(|line| !line.contains("sample key")).collect::<Vec<&str>>(),
         [
             r#"0 user[typed_user] "Which lamp is out?""#,
             // The layout of the file is no part of what the model wrote.
@@ -151,10 +148,7 @@ fn the_oldest_logs_of_inspect_name_no_messages() {
 #[test]
 fn an_archive_of_inspect_says_what_its_log_says() {
     let expected = import::load(&fixture("inspect/log.json")).expect("a good file");
-    for method in [
-        zip::CompressionMethod::Stored,
-        zip::CompressionMethod::Deflated,
-    ] {
+    for method in [zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated] {
         let bytes = archive(method);
         let claimed = import::IMPORTERS.iter().filter(|it| it.detect(&bytes));
         let claimed: Vec<&str> = claimed.map(proctor_formats::Importer::format).collect();
@@ -178,14 +172,10 @@ fn a_sample_that_is_packed_by_zstd_is_read() {
     packed.extend(sample);
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
-    zip.start_file("samples/1_epoch_1.json", options)
-        .expect("a new file");
+    zip.start_file("samples/1_epoch_1.json", options).expect("a new file");
     zip.write_all(&packed).expect("room");
     let mut bytes = zip.finish().expect("whole").into_inner();
-    let directory = bytes
-        .windows(4)
-        .rposition(|it| it == b"PK\x01\x02")
-        .expect("a directory");
+    let directory = bytes.windows(4).rposition(|it| it == b"PK\x01\x02").expect("a directory");
     for at in [8, directory + 10] {
         bytes[at] = 93;
     }
@@ -202,10 +192,7 @@ fn damaged_archives_and_bombs_are_refused() {
     let whole = archive(zip::CompressionMethod::Deflated);
     for cut in [30, 200, whole.len() / 2, whole.len() - 10] {
         let error = read("inspect", &whole[..cut]).expect_err("cut");
-        assert!(
-            matches!(error, ImportError::Archive { .. }),
-            "{cut}: {error}"
-        );
+        assert!(matches!(error, ImportError::Archive { .. }), "{cut}: {error}");
     }
     for at in (0..whole.len()).step_by(97) {
         let mut bytes = whole.clone();
@@ -216,8 +203,7 @@ fn damaged_archives_and_bombs_are_refused() {
     }
     let deep = "[".repeat(1_000_000);
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
-    zip.start_file("samples/1_epoch_1.json", SimpleFileOptions::default())
-        .expect("a new file");
+    zip.start_file("samples/1_epoch_1.json", SimpleFileOptions::default()).expect("a new file");
     zip.write_all(deep.as_bytes()).expect("room");
     let bytes = zip.finish().expect("whole").into_inner();
     let error = read("inspect", &bytes).expect_err("no JSON").to_string();
@@ -231,8 +217,5 @@ fn damaged_archives_and_bombs_are_refused() {
         "attachments": {name: "x".repeat(1 << 20)},
     });
     let error = read("inspect", sample.to_string().as_bytes()).expect_err("too large");
-    assert!(
-        error.to_string().contains("larger than any sample"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("larger than any sample"), "{error}");
 }

@@ -54,14 +54,8 @@ fn dicts_of_langchain_are_read_in_every_layout() {
         Value::from(flat).to_string(),
         lines.join("\n"),
     ] {
-        let first = import::IMPORTERS
-            .iter()
-            .find(|it| it.detect(text.as_bytes()));
-        assert_eq!(
-            first.map(proctor_formats::Importer::format),
-            Some("langchain"),
-            "{text}"
-        );
+        let first = import::IMPORTERS.iter().find(|it| it.detect(text.as_bytes()));
+        assert_eq!(first.map(proctor_formats::Importer::format), Some("langchain"), "{text}");
         let sessions = read("langchain", text.as_bytes()).expect("a good file");
         assert_eq!(sessions[0].messages().len(), 4, "{text}");
     }
@@ -169,10 +163,7 @@ warning: abandoned branch: a record the user went back from is left out: 4
 "#;
     let sessions = check("kimi-code/wire.jsonl", "kimi-code", &[main]);
     assert_eq!(sessions[0].system(), Some(&"You keep a garden.".into()));
-    assert_eq!(
-        (sessions[0].tools().len(), sessions[0].model()),
-        (1, Some("k3"))
-    );
+    assert_eq!((sessions[0].tools().len(), sessions[0].model()), (1, Some("k3")));
     let side = r#"0 user[typed_user sidechain] "Look at the well."
 1 model[sidechain] "No well." = 20/0/0/0/2
 skipped: metadata: 1
@@ -230,10 +221,7 @@ fn a_product_that_is_not_read_is_refused_by_its_name() {
 {"v":1,"agent":"claude-code","cli_version":"0.8","type":"assistant","ts":"2026","content":[{"type":"text","text":"b"}]}"#,
             "Entire, in short form",
         ),
-        (
-            r#"{"conversation_id":"a","history":[{"user":{},"assistant":{}}]}"#,
-            "Kiro",
-        ),
+        (r#"{"conversation_id":"a","history":[{"user":{},"assistant":{}}]}"#, "Kiro"),
         (
             r#"{"schemaVersion":"3","root":{"id":"a"},"messages":[{"id":"b","isActive":true,"lmMessageIds":[0]}]}"#,
             "Posit Assistant",
@@ -309,11 +297,7 @@ skipped: ttsr_injection: 1
         std::fs::write(&path, text).unwrap();
         let sessions = import::load(&path).unwrap();
         assert_eq!(sessions[0].source().format, format);
-        assert!(
-            outline(&sessions[0]).starts_with(expected),
-            "{}",
-            outline(&sessions[0])
-        );
+        assert!(outline(&sessions[0]).starts_with(expected), "{}", outline(&sessions[0]));
         assert!(sessions[0].source().unknown.is_empty());
     }
 }
@@ -510,15 +494,8 @@ fn shared_files_of_libraries_are_read_whole() {
             assert_eq!(session.source().format, format);
             assert_eq!((uses, answers), (calls, results), "{}", path.display());
             assert!(session.source().unknown.is_empty());
-            let billed = messages
-                .iter()
-                .filter(|it| it.details.usage.is_some())
-                .count();
-            let expected = if format == "iflow" {
-                0
-            } else {
-                session.calls().len()
-            };
+            let billed = messages.iter().filter(|it| it.details.usage.is_some()).count();
+            let expected = if format == "iflow" { 0 } else { session.calls().len() };
             assert_eq!(billed, expected, "{}", path.display());
             round_trip(session);
         }

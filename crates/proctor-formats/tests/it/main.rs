@@ -88,10 +88,7 @@ fn check(lines: &[&str], expected: &[&str]) {
 fn refuses(bytes: &[u8], expected: &str) {
     match read("claude-code", bytes) {
         Ok(sessions) => panic!("read {} sessions", sessions.len()),
-        Err(error) => assert_eq!(
-            error.to_string(),
-            format!("`some/File One.jsonl`{expected}")
-        ),
+        Err(error) => assert_eq!(error.to_string(), format!("`some/File One.jsonl`{expected}")),
     }
 }
 
@@ -111,10 +108,7 @@ fn says_where_a_recording_is_broken() {
         "{{\"type\":\"user\",\"toolUseResult\":{}}}\n",
         "[".repeat(100_000) + &"]".repeat(100_000)
     );
-    refuses(
-        bomb.as_bytes(),
-        ": line 1: JSON nested deeper than 127 levels",
-    );
+    refuses(bomb.as_bytes(), ": line 1: JSON nested deeper than 127 levels");
 }
 
 #[test]
@@ -142,11 +136,7 @@ fn says_what_a_file_is_if_it_is_no_session() {
         Some(b"{\"a\":1}"),
         "cannot tell the format of `F`: it is JSON with the keys `a`",
     );
-    check(
-        "list.json",
-        Some(b"[]"),
-        "cannot tell the format of `F`: it is an empty list",
-    );
+    check("list.json", Some(b"[]"), "cannot tell the format of `F`: it is an empty list");
 }
 
 /// One row of the catalogue of recordings: file, tool calls, compactions.
@@ -155,11 +145,7 @@ fn catalogue(product: &str, text: &str) -> Vec<(String, usize, usize)> {
         .filter_map(|row| {
             let cells: Vec<&str> = row.split('|').map(str::trim).collect();
             let file = cells.get(1)?.strip_prefix(product)?.strip_prefix('/')?;
-            Some((
-                file.to_owned(),
-                cells.get(4)?.parse().ok()?,
-                cells.get(7)?.parse().ok()?,
-            ))
+            Some((file.to_owned(), cells.get(4)?.parse().ok()?, cells.get(7)?.parse().ok()?))
         })
         .collect()
 }
@@ -183,29 +169,19 @@ fn shared_claude_code_recordings_are_read_whole() {
                 count.3 += usize::from(message.has_tag(Tag::Orphan));
             }
             count.4 += session.compactions().len();
-            assert!(
-                session.source().unknown.is_empty(),
-                "{file}: {:?}",
-                session.source().unknown
-            );
+            assert!(session.source().unknown.is_empty(), "{file}: {:?}", session.source().unknown);
             round_trip(session);
         }
         println!(
             "{file}: {} messages, {} API calls, {} tool calls, {} results, {} orphans, {} side chains, {} compactions, {:?}",
             count.0,
-            sessions
-                .iter()
-                .map(|session| session.calls().len())
-                .sum::<usize>(),
+            sessions.iter().map(|session| session.calls().len()).sum::<usize>(),
             count.1,
             count.2,
             count.3,
             sessions.len() - 1,
             count.4,
-            sessions
-                .iter()
-                .map(|session| &session.source().warnings)
-                .collect::<Vec<_>>(),
+            sessions.iter().map(|session| &session.source().warnings).collect::<Vec<_>>(),
         );
         assert_eq!(count.1, calls, "{file}: tool calls");
         assert!(count.1 - count.2 <= 1, "{file}: results");
@@ -226,10 +202,7 @@ fn what_says_next_to_nothing_in_a_format_is_refused_unless_the_format_is_named()
         import::load_as(&path, importer.expect("a format")).expect("named");
     };
     let asked = user("u", "", "Anybody?");
-    refused(
-        &asked,
-        "looks like claude-code, and holds no answer of a model",
-    );
+    refused(&asked, "looks like claude-code, and holds no answer of a model");
     let answer = model("v", "u", "1", r#"{"type":"text","text":"I."}"#);
     let strange = r#"{"type":"oracle","words":"the mill stands still"}"#;
     refused(

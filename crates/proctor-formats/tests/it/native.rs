@@ -18,10 +18,7 @@ fn a_native_file_is_written_as_it_was_read() {
     let path = fixture("native/every-block.session.jsonl");
     let sessions = import::load(&path).expect("a good file");
     let bytes = std::fs::read(&path).expect("the fixture is there");
-    assert_eq!(
-        String::from_utf8_lossy(&written(&sessions[0])),
-        String::from_utf8_lossy(&bytes)
-    );
+    assert_eq!(String::from_utf8_lossy(&written(&sessions[0])), String::from_utf8_lossy(&bytes));
     assert_eq!(sessions[0].id(), "every-block");
 }
 
@@ -37,10 +34,7 @@ fn a_native_file_is_read_to_the_letter() {
         &[&HEAD.replace(":1,", ":7,")],
         "version 7 of the session format; this build reads up to 1",
     );
-    check(
-        &[&HEAD.replace("\"id\"", "\"ID\"")],
-        "line 1, column 44: unknown field `ID`",
-    );
+    check(&[&HEAD.replace("\"id\"", "\"ID\"")], "line 1, column 44: unknown field `ID`");
     check(
         &[&HEAD.replace("proctor", "doctor")],
         r#"the first line must have `"format":"proctor-session"`"#,
@@ -50,10 +44,7 @@ fn a_native_file_is_read_to_the_letter() {
         "line 2, column 34: unknown field `mood`",
     );
     check(
-        &[
-            HEAD,
-            r#"{"role":"user","content":[{"type":"text","text":"a","name":"b"}]}"#,
-        ],
+        &[HEAD, r#"{"role":"user","content":[{"type":"text","text":"a","name":"b"}]}"#],
         "line 2, column 1: block 0: unknown key `name` in a `text` block",
     );
     check(
@@ -113,20 +104,13 @@ fn model_block() -> impl Strategy<Value = ContentBlock> {
         (words(), prop::option::of(words())).prop_map(|(text, signature)| ContentBlock::Thinking(
             Box::new(Thinking { text, signature })
         )),
-        (
-            words(),
-            words(),
-            prop::sample::select(ToolClass::all().collect::<Vec<_>>()),
-            json()
-        )
-            .prop_map(|(id, name, class, input)| ContentBlock::ToolUse(Box::new(
-                ToolUse {
-                    id,
-                    name,
-                    class,
-                    input
-                }
-            ))),
+        (words(), words(), prop::sample::select(ToolClass::all().collect::<Vec<_>>()), json())
+            .prop_map(|(id, name, class, input)| ContentBlock::ToolUse(Box::new(ToolUse {
+                id,
+                name,
+                class,
+                input
+            }))),
     ]
 }
 
@@ -188,11 +172,7 @@ pub(super) fn session() -> impl Strategy<Value = Session> {
                 let mut pieces = vec![Recorded::Written(Arc::new(message)), Recorded::Kept(0..at)];
                 if at > 0 {
                     let text = trigger.clone();
-                    pieces.push(Recorded::Edited {
-                        message: 0,
-                        block: 0,
-                        text,
-                    });
+                    pieces.push(Recorded::Edited { message: 0, block: 0, text });
                 }
                 RecordedCompaction {
                     at,
@@ -219,15 +199,9 @@ pub(super) fn session() -> impl Strategy<Value = Session> {
             messages,
             compactions,
             context_window: window.map(Tokens),
-            resumed: resumed.map(|(at, notes)| ResumePoint {
-                at: usize::from(at) % (count + 1),
-                notes,
-            }),
-            source: Source {
-                format: "made-up".to_owned(),
-                warnings,
-                ..Source::default()
-            },
+            resumed: resumed
+                .map(|(at, notes)| ResumePoint { at: usize::from(at) % (count + 1), notes }),
+            source: Source { format: "made-up".to_owned(), warnings, ..Source::default() },
         })
         .expect("made to be valid")
     })

@@ -44,10 +44,7 @@ warning: times are without a zone and were taken for UTC: 1
     assert_eq!(session.tools().len(), 1);
     assert_eq!(session.model(), Some("some-model"));
     let time: jiff::Timestamp = "2026-03-01T09:00:04.500Z".parse().expect("a time");
-    assert_eq!(
-        session.message(1).details.timestamp,
-        Some(Timestamp(time.as_millisecond()))
-    );
+    assert_eq!(session.message(1).details.timestamp, Some(Timestamp(time.as_millisecond())));
 }
 
 #[test]
@@ -102,11 +99,7 @@ warning: times are without a zone and were taken for UTC: 1
     assert_eq!(&*session.tools()[0].name, "terminal");
     assert_eq!(session.model(), Some("some-model"));
     assert_eq!(session.context_window(), Some(Tokens(180_000)));
-    assert!(
-        session.id().starts_with("conversation-"),
-        "{}",
-        session.id()
-    );
+    assert!(session.id().starts_with("conversation-"), "{}", session.id());
 }
 
 #[test]
@@ -197,10 +190,7 @@ fn a_folder_that_is_not_whole_says_so() {
     let write = |name: &str, text: &str| {
         std::fs::write(events.join(name), text).expect("the folder can be written to");
     };
-    write(
-        "1.json",
-        r#"{"id":1,"source":"user","action":"message","args":{"content":"Go."}}"#,
-    );
+    write("1.json", r#"{"id":1,"source":"user","action":"message","args":{"content":"Go."}}"#);
     write("2.json", r#"{"id":2,"source":"agent","action":"mes"#);
     let openhands = import::importer("openhands").expect("a format");
     let sessions = import::load_as(folder.path(), openhands).expect("the first event is whole");
@@ -208,10 +198,7 @@ fn a_folder_that_is_not_whole_says_so() {
         outline(&sessions[0]),
         "0 user[typed_user] \"Go.\"\nwarning: a file is empty or cut and is left out: 1\n"
     );
-    write(
-        "3.json",
-        r#"{"id":3,"source":"user","action":"message","args":{"content":"On."}}"#,
-    );
+    write("3.json", r#"{"id":3,"source":"user","action":"message","args":{"content":"On."}}"#);
     write("4.json", "");
     let sessions = import::load_as(folder.path(), openhands).expect("two events are whole");
     assert_eq!(
@@ -269,26 +256,16 @@ fn shared_openhands_sessions_are_read_whole() {
         let messages = session.messages();
         let uses: usize = messages.iter().map(|one| one.tool_uses().count()).sum();
         let results: usize = messages.iter().map(|one| one.tool_results().count()).sum();
-        let billed = messages
-            .iter()
-            .filter(|one| one.details.usage.is_some())
-            .count();
+        let billed = messages.iter().filter(|one| one.details.usage.is_some()).count();
         println!("{file}: {billed} billed, {:?}", session.source());
         assert_eq!(uses, calls, "{file}: tool calls");
         assert_eq!(results, calls - 1, "{file}: results");
         assert_eq!(session.calls().len(), calls, "{file}: API calls");
         assert_eq!(session.compactions().len(), compactions, "{file}");
         assert!(session.source().unknown.is_empty(), "{file}");
-        assert!(
-            messages.iter().all(|one| !one.has_tag(Tag::Orphan)),
-            "{file}"
-        );
+        assert!(messages.iter().all(|one| !one.has_tag(Tag::Orphan)), "{file}");
         // Records of evaluations say what each response cost; the oldest ones do not.
-        let expected = if file.starts_with("resolver") {
-            0
-        } else {
-            calls
-        };
+        let expected = if file.starts_with("resolver") { 0 } else { calls };
         assert_eq!(billed, expected, "{file}: bills");
         round_trip(session);
     }

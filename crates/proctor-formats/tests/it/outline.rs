@@ -1,8 +1,5 @@
 //! Sessions in words, and lines of recordings.
-#![expect(
-    clippy::expect_used,
-    reason = "helpers of tests fail the test they are called from"
-)]
+#![expect(clippy::expect_used, reason = "helpers of tests fail the test they are called from")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -46,12 +43,7 @@ pub(crate) fn shown(block: &ContentBlock) -> String {
         ContentBlock::Text(text) => format!("{text:?}"),
         ContentBlock::Thinking(thinking) => format!("thinking {:?}", thinking.text),
         ContentBlock::ToolUse(tool_use) => {
-            format!(
-                "{} {} {}",
-                tool_use.class.name(),
-                tool_use.id,
-                tool_use.input.as_str()
-            )
+            format!("{} {} {}", tool_use.class.name(), tool_use.id, tool_use.input.as_str())
         }
         ContentBlock::ToolResult(result) => {
             let parts: Vec<String> = result.content.iter().map(shown).collect();
@@ -82,11 +74,7 @@ pub(crate) fn line(message: &Message) -> String {
     let tags: Vec<String> = message
         .tags
         .iter()
-        .map(|tag| {
-            serde_json::to_string(&tag)
-                .expect("tags are words")
-                .replace('"', "")
-        })
+        .map(|tag| serde_json::to_string(&tag).expect("tags are words").replace('"', ""))
         .collect();
     let blocks: Vec<String> = message.content().iter().map(shown).collect();
     let role = match message.role() {
@@ -168,10 +156,7 @@ pub(crate) fn read_use(id: &str) -> String {
 /// The text of a file that was packed with gzip; none where the shared data is missing.
 pub(crate) fn unpacked(folder: &str, name: &str) -> Option<String> {
     let path = crate::shared::folder(folder)?.join(name);
-    let unpacked = std::process::Command::new("gzip")
-        .arg("-dc")
-        .arg(path)
-        .output();
+    let unpacked = std::process::Command::new("gzip").arg("-dc").arg(path).output();
     let unpacked = unpacked.expect("gzip runs");
     assert!(unpacked.status.success(), "{folder}/{name}");
     Some(String::from_utf8(unpacked.stdout).expect("text"))
@@ -180,9 +165,5 @@ pub(crate) fn unpacked(folder: &str, name: &str) -> Option<String> {
 /// How many calls were made before each compaction.
 pub(crate) fn calls_before_compactions(session: &Session) -> Vec<usize> {
     let calls = |at: usize| session.calls().iter().filter(|call| **call < at).count();
-    session
-        .compactions()
-        .iter()
-        .map(|one| calls(one.at))
-        .collect()
+    session.compactions().iter().map(|one| calls(one.at)).collect()
 }

@@ -33,10 +33,7 @@ impl Log {
         assert_eq!(bills, self.paid, "{text}");
         for session in &sessions {
             let messages = session.messages();
-            assert!(
-                !messages.iter().any(|one| one.has_tag(Tag::Orphan)),
-                "{text}"
-            );
+            assert!(!messages.iter().any(|one| one.has_tag(Tag::Orphan)), "{text}");
             assert!(session.compactions().is_empty(), "{text}");
         }
         let mut calls: Vec<usize> = sessions.iter().map(|one| one.calls().len()).collect();
@@ -134,23 +131,13 @@ fn a_compaction_that_the_provider_was_asked_for_is_recorded_with_its_bill() {
         .to_string()
     };
     let asked = user("Why is it late?");
-    let whole = line(
-        &[&asked, &call, &result],
-        "response.compaction",
-        &[&asked, &item],
-        20,
-    );
+    let whole = line(&[&asked, &call, &result], "response.compaction", &[&asked, &item], 20);
     let read = |lines: &[&String]| -> Vec<Session> {
         let lines: Vec<&str> = lines.iter().map(|line| line.as_str()).collect();
         super::read("openai-responses", lines.join("\n").as_bytes()).expect("a good log")
     };
     let first = line(&[&asked], "response", &[&call], 10);
-    let last = line(
-        &[&asked, &item],
-        "response",
-        &[&model("A gear is worn.")],
-        40,
-    );
+    let last = line(&[&asked, &item], "response", &[&model("A gear is worn.")], 40);
     let sessions = read(&[&first, &whole, &last]);
     let outlines: Vec<String> = sessions.iter().map(super::outline).collect();
     let expected = r#"0 user[typed_user] "Why is it late?"

@@ -53,17 +53,8 @@ fn shared_recordings(product: &str, look: impl Fn(&str, &[Session], usize, usize
         let sessions = import::load(&folder.join(product).join(&file)).expect("a good file");
         for session in &sessions {
             assert_eq!(session.source().format, product, "{file}");
-            assert!(
-                session.source().unknown.is_empty(),
-                "{file}: {:?}",
-                session.source()
-            );
-            let Held {
-                uses,
-                results,
-                orphans,
-                compactions,
-            } = held(std::slice::from_ref(session));
+            assert!(session.source().unknown.is_empty(), "{file}: {:?}", session.source());
+            let Held { uses, results, orphans, compactions } = held(std::slice::from_ref(session));
             println!(
                 "{file}: {} messages, {} calls, {uses} uses, {results} results, {orphans} orphans, \
                  {compactions} compactions, {:?}",
@@ -129,21 +120,13 @@ skipped: part step-start: 1
 1 model[sidechain] "three"
 "#;
     let sessions = check("opencode", "storage", &format!("{pond}--\n{frogs}"));
-    assert!(
-        sessions[0].id().starts_with("ses_7a-"),
-        "{}",
-        sessions[0].id()
-    );
+    assert!(sessions[0].id().starts_with("ses_7a-"), "{}", sessions[0].id());
     // A session alone: the folder of its messages, or the file that names it.
     let alone = check("opencode", "storage/message/ses_6b", frogs);
     for child in [&sessions[1], &alone[0]] {
         assert_eq!(child.source().main.as_deref(), Some("ses_7a"));
     }
-    for (parent, main) in [
-        (r#""ses_Gone""#, Some("ses_gone")),
-        ("7", None),
-        ("null", None),
-    ] {
+    for (parent, main) in [(r#""ses_Gone""#, Some("ses_gone")), ("7", None), ("null", None)] {
         let export = format!(
             r#"{{"info":{{"id":"ses_1","title":"a","directory":"/a","parentID":{parent}}},"messages":[{{"info":{{"role":"assistant"}},"parts":[{{"type":"text","text":"b"}}]}}]}}"#
         );
@@ -159,11 +142,7 @@ skipped: part step-start: 1
 4 user[typed_user] "And the next?"
 skipped: part step-start: 2
 "#;
-    for place in [
-        "first",
-        "first/project/-hill",
-        "first/project/-hill/storage",
-    ] {
+    for place in ["first", "first/project/-hill", "first/project/-hill/storage"] {
         check("opencode", place, hill);
     }
 }
@@ -300,10 +279,7 @@ fn shared_cline_recordings_are_read_whole() {
         let held = held(sessions);
         assert_eq!((held.uses, held.results), (calls, calls), "{file}");
         let messages = sessions[0].messages();
-        let billed = messages
-            .iter()
-            .filter(|one| one.details.usage.is_some())
-            .count();
+        let billed = messages.iter().filter(|one| one.details.usage.is_some()).count();
         assert_eq!(billed, sessions[0].calls().len());
     });
 }
@@ -360,11 +336,7 @@ warning: a call that the user was shown has no message: 1
 warning: a record of what the user was shown cannot be read: 1
 "#,
     );
-    assert!(
-        sessions[0].id().starts_with("task-"),
-        "{}",
-        sessions[0].id()
-    );
+    assert!(sessions[0].id().starts_with("task-"), "{}", sessions[0].id());
 }
 
 #[test]
@@ -551,11 +523,7 @@ fn convomem_asks_about_messages_by_their_words() {
 2 user[typed_user] "The harbour fee rose to 42 crowns a night."
 3 model[] "I note it."
 "#;
-    check(
-        "convomem",
-        "evidence.json",
-        &format!("{outline}--\n{other}"),
-    );
+    check("convomem", "evidence.json", &format!("{outline}--\n{other}"));
     let recall = r#"q1 Recall { key: "harbour night", value: "42 crowns" }"#;
     let expected = [format!("{recall} [0]"), "q1 Unanswerable []".to_owned()];
     assert_eq!(known("convomem/evidence.json"), expected);

@@ -46,10 +46,7 @@ fn a_chat_whose_records_lost_their_parents_is_read_whole() {
     for key in ["parentUuid", "uuid"] {
         let renamed = text.replace(&format!("\"{key}\""), "\"other\"");
         let read = read("qwen-code", renamed.as_bytes()).expect("a file");
-        assert!(
-            read[0].messages().len() >= whole[0].messages().len(),
-            "{key}"
-        );
+        assert!(read[0].messages().len() >= whole[0].messages().len(), "{key}");
     }
 }
 

@@ -97,11 +97,7 @@ impl Agent {
     /// Logs a request of the agent, or of one without tools that has another system prompt.
     fn ask(&mut self, is_own: bool, context: &[Said], answer: &Said) {
         let (stamp, note) = (self.draw(1000), self.draw(3) == 0);
-        let grown = if self.plan.is_volatile && is_own && self.is_main {
-            self.calls
-        } else {
-            0
-        };
+        let grown = if self.plan.is_volatile && is_own && self.is_main { self.calls } else { 0 };
         let mut context = context.to_vec();
         if self.plan.is_volatile
             && is_own
@@ -146,9 +142,7 @@ impl Agent {
                 Named::No => {}
             }
             // A note is in one request, and no more in the next.
-            let last = request["messages"]
-                .as_array_mut()
-                .and_then(|list| list.last_mut());
+            let last = request["messages"].as_array_mut().and_then(|list| list.last_mut());
             if let Some(blocks) = last.and_then(|last| last["content"].as_array_mut())
                 && note
             {
@@ -172,11 +166,7 @@ impl Agent {
         // Without names, and with summaries that nothing ties to them, words tell two conversations apart.
         let is_named = matches!(self.plan.named, Named::Session | Named::CacheKey);
         let is_bare = !is_named && self.plan.summary == Summary::Text;
-        let of = if is_bare {
-            format!(" of {}", self.number)
-        } else {
-            String::new()
-        };
+        let of = if is_bare { format!(" of {}", self.number) } else { String::new() };
         let answer = |id: String| {
             let call = is_work.then(|| (id, format!("part-{step}.txt")));
             Said::Model(format!("I look at part {step}{of}."), call)
@@ -189,11 +179,7 @@ impl Agent {
         if !self.plan.is_gemini && is_known && self.draw(12) == 0 {
             let second = answer(self.draw(u64::MAX).to_string());
             self.ask(true, &context, &second);
-            used = if is_work && self.draw(2) == 0 {
-                second
-            } else {
-                used
-            };
+            used = if is_work && self.draw(2) == 0 { second } else { used };
         }
         self.calls += 1;
         self.context.push(used.clone());
@@ -202,10 +188,7 @@ impl Agent {
                 let text = format!("{file} of clock {} has {step} teeth", self.number);
                 Said::Tool(id, text)
             }
-            _ => Said::User(format!(
-                "And what of wheel {step} of clock {}?",
-                self.number
-            )),
+            _ => Said::User(format!("And what of wheel {step} of clock {}?", self.number)),
         };
         self.context.push(said);
     }
@@ -258,9 +241,7 @@ impl Agent {
                 return;
             }
         }
-        let summary = Said::User(format!(
-            "What was before is left out. {text} Go on from there."
-        ));
+        let summary = Said::User(format!("What was before is left out. {text} Go on from there."));
         self.context = [&[summary][..], &kept].concat();
         self.compacted.push(self.calls);
     }
@@ -319,11 +300,7 @@ fn anthropic(system: &str, tools: &[String], context: &[Said], answer: &Said) ->
     };
     let mut messages: Vec<Value> = Vec::new();
     for said in context {
-        let role = if matches!(said, Said::Model(..)) {
-            "assistant"
-        } else {
-            "user"
-        };
+        let role = if matches!(said, Said::Model(..)) { "assistant" } else { "user" };
         match messages.last_mut() {
             Some(last) if last["role"] == role => {
                 let blocks = last["content"].as_array_mut().expect("a list");
@@ -362,11 +339,7 @@ fn gemini(system: &str, tools: &[String], context: &[Said], answer: &Said) -> Va
     let contents: Vec<Value> = context
         .iter()
         .map(|said| {
-            let role = if matches!(said, Said::Model(..)) {
-                "model"
-            } else {
-                "user"
-            };
+            let role = if matches!(said, Said::Model(..)) { "model" } else { "user" };
             json!({"role": role, "parts": parts(said, true)})
         })
         .collect();
@@ -432,11 +405,7 @@ pub(crate) fn billed(session: &Session) -> u64 {
 
 fn check(plan: Plan) {
     let (text, wanted, paid) = log(plan);
-    let format = if plan.is_gemini {
-        "gemini"
-    } else {
-        "anthropic"
-    };
+    let format = if plan.is_gemini { "gemini" } else { "anthropic" };
     let sessions = super::read(format, text.as_bytes()).expect("a good log");
     let mut got: Vec<Found> = sessions.iter().map(found).collect();
     got.sort();
@@ -444,10 +413,7 @@ fn check(plan: Plan) {
     let bills: u64 = sessions.iter().map(billed).sum();
     assert_eq!(bills, paid, "{plan:?}");
     for session in &sessions {
-        assert!(
-            !session.messages().iter().any(|it| it.has_tag(Tag::Orphan)),
-            "{plan:?}"
-        );
+        assert!(!session.messages().iter().any(|it| it.has_tag(Tag::Orphan)), "{plan:?}");
         // Nothing is lost between a request for a summary and the context behind it.
         let messages = session.messages();
         let before = &messages[..messages.len() - 1];

@@ -25,31 +25,20 @@ fn the_schema_takes_every_kind_of_line_and_no_others() {
     for (good, bad) in [
         (head.to_owned(), head.replace("\"id\"", "\"ID\"")),
         (head.to_owned(), head.replace(":1", ":2")),
-        (
-            message(json!([])),
-            message(json!([])).replace("user", "tool"),
-        ),
+        (message(json!([])), message(json!([])).replace("user", "tool")),
         (message(json!([])), message(json!({}))),
         (
             message(json!([{"type": "text", "text": "a"}])),
             message(json!([{"type": "text", "text": "a", "name": "b"}])),
         ),
-        (
-            message(json!([{"type": "image", "source": null}])),
-            message(json!([{"type": "image"}])),
-        ),
+        (message(json!([{"type": "image", "source": null}])), message(json!([{"type": "image"}]))),
         (
             message(json!([{"type": "image", "source_text": "1"}])),
             message(json!([{"type": "image", "source": 1, "source_text": "1"}])),
         ),
     ] {
         for (line, is_good) in [(good, true), (bad, false)] {
-            assert_eq!(
-                check(&line).is_none(),
-                is_good,
-                "{line}: {:?}",
-                check(&line)
-            );
+            assert_eq!(check(&line).is_none(), is_good, "{line}: {:?}", check(&line));
             let file = if line.contains("format") {
                 let body = message(json!([{"type": "text", "text": "a"}]));
                 format!("{line}\n{body}\n")

@@ -72,11 +72,7 @@ fn check_span(attributes: &str, events: &str, expected: &str) {
         r#"{{"spanId":"s","startTimeUnixNano":"5","attributes":[{attributes}],"events":[{events}]}}"#
     );
     let text = format!(r#"[{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{span}]}}]}}]}}]"#);
-    assert!(
-        import::importer("otlp")
-            .expect("known")
-            .detect(text.as_bytes())
-    );
+    assert!(import::importer("otlp").expect("known").detect(text.as_bytes()));
     let sessions = read("otlp", text.as_bytes()).expect("a good file");
     let got: Vec<String> = sessions.iter().map(outline).collect();
     assert_eq!(got, [expected]);
@@ -314,11 +310,7 @@ fn check_generation(input: &str, output: &str, expected: &str) {
     let text = format!(
         r#"{{"data":[{{"id":"g","traceId":"t","type":"GENERATION","input":{input},"output":{output}}}],"meta":{{}}}}"#
     );
-    assert!(
-        import::importer("langfuse")
-            .expect("known")
-            .detect(text.as_bytes())
-    );
+    assert!(import::importer("langfuse").expect("known").detect(text.as_bytes()));
     let sessions = read("langfuse", text.as_bytes()).expect("a good file");
     assert_eq!(outline(&sessions[0]), expected, "{input}");
     round_trip(&sessions[0]);
@@ -343,11 +335,7 @@ fn an_input_or_output_of_another_shape_loses_no_words() {
         } else {
             ""
         };
-        check_generation(
-            r#""Wind?""#,
-            output,
-            &format!("{user}1 model[] {said}\n{second}"),
-        );
+        check_generation(r#""Wind?""#, output, &format!("{user}1 model[] {said}\n{second}"));
     }
     for input in [
         r#"{"prompt":"Wind?"}"#,
@@ -390,11 +378,7 @@ warning: a request was sent again; its first answer stands: 1
 fn span_at(at: u32, attributes: &serde_json::Value, events: &[&str]) -> serde_json::Value {
     let attributes = attributes.as_object().expect("attributes");
     let attributes = attributes.iter().map(|(key, value)| {
-        let kind = if value.is_boolean() {
-            "boolValue"
-        } else {
-            "stringValue"
-        };
+        let kind = if value.is_boolean() { "boolValue" } else { "stringValue" };
         serde_json::json!({"key": key, "value": {kind: value}})
     });
     let events = events.iter().map(|name| serde_json::json!({"name": name}));
@@ -446,11 +430,8 @@ fn compactions_that_a_trace_tells_of_are_recorded_or_named() {
     let done = ("gen_ai.compaction.result_event_id", "e");
     let first = call_at(1, &["Tide?"], "Low.", &[]);
     let whole = ["Tide?", "Low.", "Wind?"];
-    let summed = [
-        "So far: the tide is low, as the one who watches the quay said.",
-        "Yes.",
-        "Wind?",
-    ];
+    let summed =
+        ["So far: the tide is low, as the one who watches the quay said.", "Yes.", "Wind?"];
     let written = r#"[{"role":"assistant","parts":[{"type":"compaction","id":"k","content":"The tide is low."},{"type":"text","content":"West."}]}]"#;
     let sealed = written.replace(r#","content":"The tide is low.""#, "");
     let part = r#"{"type":"compaction","content":"The tide is low."}"#;
@@ -463,42 +444,22 @@ fn compactions_that_a_trace_tells_of_are_recorded_or_named() {
         call
     };
     for (what, spans, expected) in [
-        (
-            "nothing",
-            vec![call_at(4, &whole, "West.", &[])],
-            said.to_owned(),
-        ),
+        ("nothing", vec![call_at(4, &whole, "West.", &[])], said.to_owned()),
         (
             "the flag",
             vec![
                 call_at(4, &whole, "West.", &[(FLAG, true)]),
-                call_at(
-                    6,
-                    &["Tide?", "Low.", "Wind?", "West.", "Rain?"],
-                    "No.",
-                    &[(FLAG, true)],
-                ),
+                call_at(6, &["Tide?", "Low.", "Wind?", "West.", "Rain?"], "No.", &[(FLAG, true)]),
             ],
             format!(
                 "{said}4 user[typed_user] \"Rain?\"\n5 model[] \"No.\"\ncompaction before 2: - 0: missing\n"
             ),
         ),
-        (
-            "no flag",
-            vec![call_at(4, &whole, "West.", &[(FLAG, false)])],
-            said.to_owned(),
-        ),
-        (
-            "an event",
-            vec![event],
-            format!("{said}compaction before 2: - 0: missing\n"),
-        ),
+        ("no flag", vec![call_at(4, &whole, "West.", &[(FLAG, false)])], said.to_owned()),
+        ("an event", vec![event], format!("{said}compaction before 2: - 0: missing\n")),
         (
             "ADK",
-            vec![
-                span_at(2, &adk(&[done]), &[]),
-                call_at(4, &whole, "West.", &[]),
-            ],
+            vec![span_at(2, &adk(&[done]), &[]), call_at(4, &whole, "West.", &[])],
             format!("{said}compaction before 2: token_threshold 0: missing\n"),
         ),
         (
@@ -508,22 +469,15 @@ fn compactions_that_a_trace_tells_of_are_recorded_or_named() {
         ),
         (
             "ADK, at the end",
-            vec![
-                call_at(4, &whole, "West.", &[]),
-                span_at(9, &adk(&[done]), &[]),
-            ],
+            vec![call_at(4, &whole, "West.", &[]), span_at(9, &adk(&[done]), &[])],
             format!("{said}{never}"),
         ),
         (
             "what ADK left",
-            vec![
-                span_at(2, &adk(&[done]), &[]),
-                call_at(4, &summed, "West.", &[]),
-            ],
+            vec![span_at(2, &adk(&[done]), &[]), call_at(4, &summed, "West.", &[])],
             format!(
                 "{said}{}",
-                left.replace("- 0", "token_threshold 0")
-                    .replace("The tide is low.", summed[0])
+                left.replace("- 0", "token_threshold 0").replace("The tide is low.", summed[0])
             ),
         ),
         (
@@ -540,12 +494,7 @@ fn compactions_that_a_trace_tells_of_are_recorded_or_named() {
         ),
         (
             "a part of the question",
-            vec![call_at(
-                4,
-                &[part, "Yes.", "Wind?"],
-                "West.",
-                &[(FLAG, true)],
-            )],
+            vec![call_at(4, &[part, "Yes.", "Wind?"], "West.", &[(FLAG, true)])],
             format!("{said}{left}"),
         ),
     ] {

@@ -39,10 +39,8 @@ fn check(format: &str, records: &[String], whole: impl Fn(&[String]) -> String) 
             let mut more = records.to_vec();
             more.insert(at, record.clone());
             let found = sessions(format, &whole(&more));
-            let told: Vec<String> = found
-                .iter()
-                .map(|session| String::from_utf8(written(session)).unwrap())
-                .collect();
+            let told: Vec<String> =
+                found.iter().map(|session| String::from_utf8(written(session)).unwrap()).collect();
             let place = format!("{format}: {record} before record {at}");
             assert!(told.iter().any(|it| it.contains(SAID)), "{place}");
             // A result that was written twice stays where something else stands beside it.
@@ -110,9 +108,7 @@ fn an_unknown_record_of_openhands_is_kept() {
     let text = std::fs::read_to_string(fixture("openhands/trajectory.json")).unwrap();
     let events: Vec<Value> = serde_json::from_str(&text).unwrap();
     let events: Vec<String> = events.iter().map(Value::to_string).collect();
-    check("openhands", &events, |events| {
-        format!("[{}]", events.join(","))
-    });
+    check("openhands", &events, |events| format!("[{}]", events.join(",")));
 }
 
 #[test]
@@ -122,20 +118,12 @@ fn an_unknown_message_of_the_apis_is_kept() {
             "anthropic",
             r#"{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"read","input":{}}]}"#,
         ),
-        (
-            "openai-chat",
-            r#"{"role":"assistant","content":"Yes.","tool_calls":[]}"#,
-        ),
+        ("openai-chat", r#"{"role":"assistant","content":"Yes.","tool_calls":[]}"#),
     ] {
-        let messages = [
-            r#"{"role":"user","content":"Look."}"#,
-            asks,
-            r#"{"role":"user","content":"And?"}"#,
-        ];
+        let messages =
+            [r#"{"role":"user","content":"Look."}"#, asks, r#"{"role":"user","content":"And?"}"#];
         let messages = messages.map(str::to_owned);
-        check(format, &messages, |it| {
-            format!(r#"{{"model":"m","messages":[{}]}}"#, it.join(","))
-        });
+        check(format, &messages, |it| format!(r#"{{"model":"m","messages":[{}]}}"#, it.join(",")));
     }
 }
 
@@ -153,10 +141,7 @@ fn an_unknown_record_among_whole_conversations_is_none() {
                 let more = [&lines[..at], &[record], &lines[at..]].concat();
                 let found = sessions(format, &more.join("\n"));
                 let messages = found.iter().map(Session::messages);
-                assert!(
-                    messages.eq(own.iter().map(Session::messages)),
-                    "{format}: {record}"
-                );
+                assert!(messages.eq(own.iter().map(Session::messages)), "{format}: {record}");
                 assert_eq!(counted(&found).1, counted(&own).1 + 1, "{format}: {record}");
             }
         }

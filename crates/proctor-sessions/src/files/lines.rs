@@ -74,8 +74,7 @@ impl CheckedLines {
             verified => verified,
         };
         let item = item.and_then(|()| Ok(serde_json::from_slice(&self.line)?));
-        item.map(Some)
-            .map_err(|damage| LineError::Damaged(self.number, damage))
+        item.map(Some).map_err(|damage| LineError::Damaged(self.number, damage))
     }
 
     /// The bytes that were read last: half a line, after `None`.
@@ -118,11 +117,7 @@ pub fn add(file: &mut File, lines: &[u8]) -> io::Result<()> {
 /// written in pieces of that size.
 pub fn add_one<T: Serialize>(file: &mut File, object: &T) -> io::Result<()> {
     let length = file.metadata()?.len();
-    let mut line = LineWriter {
-        file,
-        buffer: Vec::new(),
-        hasher: HashWriter::default(),
-    };
+    let mut line = LineWriter { file, buffer: Vec::new(), hasher: HashWriter::default() };
     let added = serde_json::to_writer(&mut line, object).map_err(io::Error::from);
     let added = added.and_then(|()| line.finish());
     added.map_err(|error| take_back(file, length, error))
@@ -287,10 +282,7 @@ mod tests {
         }
         let unsigned = "{\"a\":1}\n".as_bytes();
         let said = read(&[&whole, unsigned].concat());
-        assert!(matches!(
-            said,
-            Err(LineError::Damaged(4, Damage::NoChecksum))
-        ));
+        assert!(matches!(said, Err(LineError::Damaged(4, Damage::NoChecksum))));
     }
 
     #[test]

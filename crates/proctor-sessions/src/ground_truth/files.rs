@@ -56,9 +56,8 @@ impl FileLog {
                 until: changed.map(|(_, message)| *message),
             }
         });
-        let mut files: Vec<TouchedFile> = files
-            .filter(|file| file.until.is_none_or(|until| until > file.message))
-            .collect();
+        let mut files: Vec<TouchedFile> =
+            files.filter(|file| file.until.is_none_or(|until| until > file.message)).collect();
         files.sort_by(|a, b| (a.message, &a.path).cmp(&(b.message, &b.path)));
         files
     }
@@ -71,11 +70,7 @@ impl FileLog {
                 let until = done.get(at + 1).map(|(_, next)| *next);
                 // A state that ends in the message that began it never held.
                 if *state == verb && until != Some(*message) {
-                    files.push(TouchedFile {
-                        path: path.clone(),
-                        message: *message,
-                        until,
-                    });
+                    files.push(TouchedFile { path: path.clone(), message: *message, until });
                 }
             }
         }

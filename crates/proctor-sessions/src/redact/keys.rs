@@ -126,10 +126,7 @@ mod tests {
     #[test]
     fn keys_of_all_kinds_are_blanked_and_nothing_else() {
         for (body, count) in [
-            (
-                r#"{"mcp_servers": [{"authorization_token": "KEY", "url": "https://x.example"}]}"#,
-                1,
-            ),
+            (r#"{"mcp_servers": [{"authorization_token": "KEY", "url": "https://x.example"}]}"#, 1),
             (
                 r#"{"tools": [{"type": "mcp", "authorization": "KEY", "headers": {"x-a": ["KEY"], "b": "KEY"}}]}"#,
                 3,
@@ -172,10 +169,7 @@ mod tests {
             let left = |text: &str| text.matches(KEY).count();
             assert_eq!(left(&body) - left(&kept), count, "{kept}");
             assert_eq!(kept.len(), body.len());
-            assert!(
-                serde_json::from_str::<serde_json::Value>(&kept).is_ok(),
-                "{kept}"
-            );
+            assert!(serde_json::from_str::<serde_json::Value>(&kept).is_ok(), "{kept}");
             assert!(count > 0 || kept == body, "{kept}");
         }
         let deep = format!("{{\"a\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));

@@ -58,10 +58,7 @@ mod tests {
         assert_eq!(key.expose(), "sk-abcdefghijklmnop");
         let said = "Incorrect key sk-abcde***ijklmnop; sk-abcdefghijklmnop";
         let clean = key.scrub(said);
-        assert!(
-            !clean.contains("abcde") && !clean.contains("ijklmnop"),
-            "{clean}"
-        );
+        assert!(!clean.contains("abcde") && !clean.contains("ijklmnop"), "{clean}");
         assert_eq!(Secret::new("").scrub("x"), "x");
     }
 }

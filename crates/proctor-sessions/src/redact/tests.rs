@@ -32,17 +32,11 @@ fn keys_and_tokens_are_told_by_how_they_begin() {
     let mut bodies: Vec<(&str, String)> = tokens
         .iter()
         .map(|(prefix, least)| {
-            (
-                prefix.as_str(),
-                random(usize::try_from(least.as_integer().unwrap()).unwrap()),
-            )
+            (prefix.as_str(), random(usize::try_from(least.as_integer().unwrap()).unwrap()))
         })
         .collect();
     bodies.extend([
-        (
-            "eyJ",
-            format!("{}.{}.{}", random(20), random(20), random(20)),
-        ),
+        ("eyJ", format!("{}.{}.{}", random(20), random(20), random(20))),
         ("AKIA", random(16).to_ascii_uppercase()),
         ("cio", random(32)),
         ("secret_", random(43)),
@@ -62,23 +56,11 @@ fn keys_and_tokens_are_told_by_how_they_begin() {
         keeps(&format!("x{token}"));
     }
     let key = format!("{}-{}-{}", "sk", "ant-api03", random(40));
-    check(
-        "export K={}\nnext",
-        &key,
-        "redacted-token-1-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
-    );
+    check("export K={}\nnext", &key, "redacted-token-1-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx");
     let token = [&random(14), ".atlasv1.", &random(67)].concat();
-    check(
-        "token = {}",
-        &token,
-        &replacement(Class::Token, 1, token.len()),
-    );
+    check("token = {}", &token, &replacement(Class::Token, 1, token.len()));
     let token = ["pat", &random(14), ".", &"0123456789abcdef".repeat(4)].concat();
-    check(
-        "token {}!",
-        &token,
-        &replacement(Class::Token, 1, token.len()),
-    );
+    check("token {}!", &token, &replacement(Class::Token, 1, token.len()));
     keeps("secret_name_of_the_second_key_in_the_store_2 and pattern.0123 and ciou32");
     keeps("sk-learn-is-a-library-of-methods");
     keeps("eyJ is how a web token begins");
@@ -87,16 +69,10 @@ fn keys_and_tokens_are_told_by_how_they_begin() {
 #[test]
 fn private_keys_headers_and_addresses_are_told_by_what_is_around_them() {
     let body = format!("{}\n{}", random(64), random(64));
-    let (begin, end) = (
-        ["-----BEGIN", "RSA PRIVATE", "KEY-----"],
-        ["-----END", "RSA PRIVATE", "KEY-----"],
-    );
+    let (begin, end) =
+        (["-----BEGIN", "RSA PRIVATE", "KEY-----"], ["-----END", "RSA PRIVATE", "KEY-----"]);
     let name = replacement(Class::PrivateKey, 1, body.len());
-    check(
-        &format!("{}\n{{}}\n{}\n", begin.join(" "), end.join(" ")),
-        &body,
-        &name,
-    );
+    check(&format!("{}\n{{}}\n{}\n", begin.join(" "), end.join(" ")), &body, &name);
     check(
         &format!("{}\\n{{}}\\n{}", begin.join(" "), end.join(" ")),
         &random(70),
@@ -104,38 +80,18 @@ fn private_keys_headers_and_addresses_are_told_by_what_is_around_them() {
     );
     check(&format!("{}\n{{}}", begin.join(" ")), &body, &name);
     keeps("-----BEGIN PUBLIC KEY-----\nabc1\n-----END PUBLIC KEY-----");
-    check(
-        "-H 'Authorization: Bearer {}'",
-        &random(30),
-        "redacted-credential-1-xx",
-    );
-    check(
-        "authorization: Basic {}",
-        "dXNlcjpwYXNz",
-        "redacted-credential-1",
-    );
-    check(
-        "Authorization: token {}",
-        &random(40),
-        "redacted-credential-1-xxxxxxxxxxxxxxxxxx",
-    );
+    check("-H 'Authorization: Bearer {}'", &random(30), "redacted-credential-1-xx");
+    check("authorization: Basic {}", "dXNlcjpwYXNz", "redacted-credential-1");
+    check("Authorization: token {}", &random(40), "redacted-credential-1-xxxxxxxxxxxxxxxxxx");
     keeps("the bearer of this letter; a basic understanding; the bearer authentication");
-    check(
-        "postgres://app:{}@db.internal:5432/x",
-        "hunter2",
-        "redacted-password-1",
-    );
+    check("postgres://app:{}@db.internal:5432/x", "hunter2", "redacted-password-1");
     check("amqps://u:{}@h", "p@ss", "redacted-password-1");
     keeps("postgres://app:${PASSWORD}@db/x and https://host:8080/a@b and http://u@h.x/");
 }
 
 #[test]
 fn people_and_their_folders_get_numbers() {
-    check(
-        "Write to {}, please.",
-        &["ada", "@", "lovelace.org"].concat(),
-        "person1@example.com",
-    );
+    check("Write to {}, please.", &["ada", "@", "lovelace.org"].concat(), "person1@example.com");
     keeps("person1@example.com, a@b, @scope/package@1.2.3, git@github.com:a/b, x@localhost");
     check("cd /home/{}/work", "ada", "user1");
     check("open /Users/{}", "ada.l", "user1");
@@ -145,11 +101,7 @@ fn people_and_their_folders_get_numbers() {
     check("ls /c/Users/{}/x", "ada", "user1");
     check("/cygdrive/d/Users/{}/x", "ada", "user1");
     check("\\\\wsl$\\Ubuntu\\home\\{}\\x", "ada", "user1");
-    check(
-        "\\\\\\\\wsl.localhost\\\\Debian-12\\\\home\\\\{}\\\\x",
-        "ada",
-        "user1",
-    );
+    check("\\\\\\\\wsl.localhost\\\\Debian-12\\\\home\\\\{}\\\\x", "ada", "user1");
     check("vscode-remote://wsl+Ubuntu-24.04/home/{}/x", "ada", "user1");
     check("cd /var/home/{}/x", "ada", "user1");
     keeps("src/c/Users/list.ts, https://h.example.org/a/Users/list, my/var/home/page");
@@ -163,22 +115,10 @@ fn names_that_say_so_hide_what_looks_drawn_by_lot() {
     let value = random(24);
     check("CLIENT_SECRET={}", &value, "redacted-secret-1-xxxxxx");
     check("\"api_key\": \"{}\",", &value, "redacted-secret-1-xxxxxx");
-    check(
-        "{\\\"apiKey\\\":\\\"{}\\\"}",
-        &value,
-        "redacted-secret-1-xxxxxx",
-    );
+    check("{\\\"apiKey\\\":\\\"{}\\\"}", &value, "redacted-secret-1-xxxxxx");
     check("--session-token={} -v", &value, "redacted-secret-1-xxxxxx");
-    check(
-        "password: '{}'",
-        "correct-horse-staple",
-        "redacted-secret-1",
-    );
-    check(
-        "db_password := \"{}\"",
-        "hunter2hunter2",
-        "redacted-secret-1",
-    );
+    check("password: '{}'", "correct-horse-staple", "redacted-secret-1");
+    check("db_password := \"{}\"", "hunter2hunter2", "redacted-secret-1");
     for plain in [
         "password: string",
         "max_tokens: 4096",
@@ -242,61 +182,25 @@ fn what_a_name_or_an_address_gives_away_goes() {
     let value = random(40);
     let secret = |at: usize| replacement(Class::Secret, 1, at);
     check("AccountKey={};", &format!("{value}=="), &secret(42));
-    check(
-        "ENCRYPTION_KEY={}",
-        &"3f2a9c81d07be645".repeat(4),
-        &secret(64),
-    );
-    check(
-        "token: {}",
-        "3f2a9c81d07be6453f2a9c81d07be6453f2a9c81",
-        &secret(40),
-    );
-    check(
-        "HEROKU_API_KEY={}",
-        "550e8400-e29b-41d4-a716-446655440000",
-        &secret(36),
-    );
+    check("ENCRYPTION_KEY={}", &"3f2a9c81d07be645".repeat(4), &secret(64));
+    check("token: {}", "3f2a9c81d07be6453f2a9c81d07be6453f2a9c81", &secret(40));
+    check("HEROKU_API_KEY={}", "550e8400-e29b-41d4-a716-446655440000", &secret(36));
     check("https://x.net/a?sv=1&sig={}&se=2", &value, &secret(40));
-    check(
-        "Set-Cookie: {}; Path=/",
-        &format!("sid={value}"),
-        &secret(44),
-    );
+    check("Set-Cookie: {}; Path=/", &format!("sid={value}"), &secret(44));
     let token = |at: usize| replacement(Class::Token, 1, at);
     let host = ["hooks.slack", "com/services"].join(".");
-    check(
-        &format!("https://{host}/T0123/B0456/{{}}"),
-        &random(24),
-        &token(24),
-    );
-    check(
-        "https://discord.com/api/webhooks/1234567890/{}",
-        &value,
-        &token(40),
-    );
+    check(&format!("https://{host}/T0123/B0456/{{}}"), &random(24), &token(24));
+    check("https://discord.com/api/webhooks/1234567890/{}", &value, &token(40));
     let person = ["joe", "@", "corp.com"].concat();
     for around in ["mailto:{}", "Email:{}", "user:{};", "<{}>"] {
         check(around, &person, "person1@example.com");
     }
-    check(
-        "Authorization: Bearer {}",
-        "abcdefghijklmnopqr",
-        "redacted-credential-1",
-    );
+    check("Authorization: Bearer {}", "abcdefghijklmnopqr", "redacted-credential-1");
     check("postgres://u:{}@h/db", "pa#ss", "redacted-password-1");
-    check(
-        "machine h.x login ada password {}\n",
-        "correcthorse",
-        "redacted-password-1",
-    );
+    check("machine h.x login ada password {}\n", "correcthorse", "redacted-password-1");
     keeps("golang.org/x/tools@v0.1.pre, https://x.y/a:b@c.de, the machine and its password policy");
     let bot = format!("AA{}", random(33));
-    check(
-        "https://api.telegram.org/bot123456789:{}/getMe",
-        &bot,
-        &token(35),
-    );
+    check("https://api.telegram.org/bot123456789:{}/getMe", &bot, &token(35));
 }
 
 #[test]
@@ -336,11 +240,7 @@ fn json_stays_json_and_all_else_in_it_as_it_was() {
     );
     check(r#""/home/ada/x""#, r#""/home/user1/x""#);
     check(r#"{"/home/ada/x":7}"#, r#"{"/home/user1/x":7}"#);
-    let picture = format!(
-        r#"{{"type":"base64","data":"{}AKIA{}"}}"#,
-        random(300),
-        random(40)
-    );
+    let picture = format!(r#"{{"type":"base64","data":"{}AKIA{}"}}"#, random(300), random(40));
     check(&picture, &picture);
 }
 
@@ -377,10 +277,7 @@ fn a_session_is_redacted_everywhere_and_twice_is_once() {
     let session = Session::new(SessionParts {
         id: "-home-ada-work".trim_start_matches('-').to_owned(),
         system: Some(text.clone()),
-        tools: vec![ToolSchema {
-            name: "Bash".into(),
-            definition: JsonText::string(&text),
-        }],
+        tools: vec![ToolSchema { name: "Bash".into(), definition: JsonText::string(&text) }],
         messages: vec![Arc::new(message), Arc::new(answer)],
         compactions: vec![RecordedCompaction {
             at: 2,
@@ -388,11 +285,7 @@ fn a_session_is_redacted_everywhere_and_twice_is_once() {
             pre_tokens: None,
             usage: None,
             after: CompactedTo::Replaced(vec![
-                Recorded::Edited {
-                    message: 1,
-                    block: 0,
-                    text: text.clone(),
-                },
+                Recorded::Edited { message: 1, block: 0, text: text.clone() },
                 Recorded::Written(Arc::new(written)),
             ]),
         }],
@@ -403,10 +296,7 @@ fn a_session_is_redacted_everywhere_and_twice_is_once() {
     let redacted = redactor.session(&session).unwrap();
     assert_eq!(redactor.take_counts().get(&Class::Secret), Some(&8));
     let shown = format!("{redacted:?}");
-    assert!(
-        !shown.contains(&secret) && !shown.contains("/home/ada"),
-        "{shown}"
-    );
+    assert!(!shown.contains(&secret) && !shown.contains("/home/ada"), "{shown}");
     let again = redactor.session(&redacted).unwrap();
     assert_eq!(format!("{again:?}"), shown);
     assert!(redactor.take_counts().is_empty());

@@ -58,17 +58,11 @@ mod tests {
     fn a_tool_use_is_its_name_and_its_compact_arguments() {
         let (name, text) = (Arc::from("read_file"), Arc::from("whatever"));
         let count = |kind| {
-            let block = Block {
-                kind,
-                text: &text,
-                images: &[Picture::default()],
-            };
+            let block = Block { kind, text: &text, images: &[Picture::default()] };
             Cl100kContent.count_block(&block, &|text| Cl100k.count(text), Tokens(9))
         };
-        let tool_use = BlockKind::ToolUse {
-            name: &name,
-            input: "{ \"path\" : \"a.rs\",\n \"limit\": 10 }",
-        };
+        let tool_use =
+            BlockKind::ToolUse { name: &name, input: "{ \"path\" : \"a.rs\",\n \"limit\": 10 }" };
         let expected = Cl100k.count("read_file") + Cl100k.count(r#"{"path":"a.rs","limit":10}"#);
         assert_eq!(count(tool_use), expected);
         assert_eq!(count(BlockKind::ToolResult), Cl100k.count("whatever"));

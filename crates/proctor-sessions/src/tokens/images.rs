@@ -49,10 +49,7 @@ impl Pixels {
             let scaled = u64::from(side) * u64::from(edge) / long;
             u32::try_from(scaled).unwrap_or(side).max(1)
         };
-        Self {
-            width: side(self.width),
-            height: side(self.height),
-        }
+        Self { width: side(self.width), height: side(self.height) }
     }
 
     /// The largest size of the same proportions with the longer side of at most `edge`, and of at
@@ -125,22 +122,13 @@ impl ImageRule {
     /// Anthropic, "Vision", read 2026-11-22: ⌈width / 28⌉ × ⌈height / 28⌉ tokens, after scaling to
     /// 1,568 pixels and as many tokens (about 1.15 megapixels). Taken where no rule of the model is
     /// known.
-    pub const STANDARD: Self = Self::Squares {
-        edge: 1_568,
-        most: 1_568,
-    };
+    pub const STANDARD: Self = Self::Squares { edge: 1_568, most: 1_568 };
 
     /// The same page: 2,576 pixels and 4,784 tokens from Claude Opus 4.7 on.
-    const HIGH_RESOLUTION: Self = Self::Squares {
-        edge: 2_576,
-        most: 4_784,
-    };
+    const HIGH_RESOLUTION: Self = Self::Squares { edge: 2_576, most: 4_784 };
 
     const fn patches(per_patch: u32) -> Self {
-        Self::Patches {
-            most: 1_536,
-            per_patch,
-        }
+        Self::Patches { most: 1_536, per_patch }
     }
 
     const fn tiles(base: u32, tile: u32) -> Self {
@@ -201,13 +189,7 @@ const RULES: &[(&str, ImageRule)] = &[
     ("gpt-5.4-nano", ImageRule::patches(2_460)),
     ("gpt-5.2", ImageRule::patches(1_000)),
     ("gpt-5.3", ImageRule::patches(1_000)),
-    (
-        "gpt-5.",
-        ImageRule::Patches {
-            most: 2_500,
-            per_patch: 1_000,
-        },
-    ),
+    ("gpt-5.", ImageRule::Patches { most: 2_500, per_patch: 1_000 }),
     ("gpt-5", ImageRule::tiles(70, 140)),
     ("o4-mini", ImageRule::patches(1_720)),
     ("o1", ImageRule::tiles(75, 150)),
@@ -253,14 +235,8 @@ mod tests {
     fn no_size_exceeds_the_limits_of_a_rule_or_overflows() {
         for width in [1, 27, 1_567, 1_569, 8_000, u32::MAX] {
             for height in [1, 28, 1_568, 3_000, u32::MAX] {
-                let picture = Picture {
-                    pixels: Pixels::new(width, height),
-                    bytes: u64::MAX,
-                };
-                assert!(
-                    ImageRule::STANDARD.tokens(&picture).0 <= 1_568,
-                    "{width} × {height}"
-                );
+                let picture = Picture { pixels: Pixels::new(width, height), bytes: u64::MAX };
+                assert!(ImageRule::STANDARD.tokens(&picture).0 <= 1_568, "{width} × {height}");
                 assert!(ImageRule::of(Some("gpt-5.4")).tokens(&picture).0 <= 2_500);
                 for (_, rule) in RULES {
                     assert!(rule.tokens(&picture) > Tokens::ZERO);
@@ -268,9 +244,6 @@ mod tests {
             }
         }
         assert_eq!(Pixels::new(0, 7), None);
-        assert_eq!(
-            ImageRule::STANDARD.tokens(&Picture::default()),
-            IMAGE_TOKENS
-        );
+        assert_eq!(ImageRule::STANDARD.tokens(&Picture::default()), IMAGE_TOKENS);
     }
 }

@@ -99,10 +99,7 @@ mod tests {
         for unit in [" ", "a", "\n", "漢", "aGVsbG8gd29ybGQ"] {
             let text = unit.repeat(400_000 / unit.len());
             let tokens = Reference::O200k.count(&text).0;
-            assert!(
-                tokens > 0 && tokens <= text.len() as u64,
-                "{unit:?}: {tokens}"
-            );
+            assert!(tokens > 0 && tokens <= text.len() as u64, "{unit:?}: {tokens}");
         }
     }
 

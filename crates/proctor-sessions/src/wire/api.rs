@@ -21,12 +21,8 @@ const COMPACTION: &str = "/responses/compact";
 
 impl Api {
     /// All of them.
-    pub const ALL: [Self; 4] = [
-        Self::Messages,
-        Self::ChatCompletions,
-        Self::Responses,
-        Self::GenerateContent,
-    ];
+    pub const ALL: [Self; 4] =
+        [Self::Messages, Self::ChatCompletions, Self::Responses, Self::GenerateContent];
 
     /// The API that a request to this path speaks to, if its calls are kept.
     pub fn of_path(path: &str) -> Option<Self> {
@@ -64,10 +60,7 @@ mod tests {
             ("/v1/responses/compact", Some(Api::Responses)),
             ("/v1/responses/input_tokens", None),
             ("/v1/models", None),
-            (
-                "/v1beta/models/gemini-2.5-pro:streamGenerateContent",
-                Some(Api::GenerateContent),
-            ),
+            ("/v1beta/models/gemini-2.5-pro:streamGenerateContent", Some(Api::GenerateContent)),
             ("/v1internal:generateContent", Some(Api::GenerateContent)),
             ("/v1beta/models/gemini-2.5-pro:countTokens", None),
         ] {

@@ -36,9 +36,7 @@ const KNOWN_OPAQUE: &str = include_str!("known_parts.txt");
 /// The blocks of a content: none for nothing and for an empty text, one for a text, and one for
 /// each item of a list.
 pub fn blocks(raw: Option<&RawValue>, speaker: Speaker, source: &mut Source) -> Vec<ContentBlock> {
-    blocks_by(raw, speaker, source, |raw, source| {
-        part(raw, speaker, source)
-    })
+    blocks_by(raw, speaker, source, |raw, source| part(raw, speaker, source))
 }
 
 /// The blocks of a content of which a product writes the parts in its own way.
@@ -134,9 +132,7 @@ fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
     let told = part.first_text(&["thinking", "reasoning", "text", "think"]);
     let summary = part.take_text("summary").or_else(|| {
         let items = part.objects("summary");
-        let texts: Vec<Arc<str>> = items
-            .filter_map(|mut item| item.take_text("text"))
-            .collect();
+        let texts: Vec<Arc<str>> = items.filter_map(|mut item| item.take_text("text")).collect();
         (!texts.is_empty()).then(|| texts.join("\n\n").into())
     });
     let signature = part.first_text(&["signature", "thinkingSignature"]);
@@ -164,17 +160,12 @@ pub fn text(raw: &RawValue) -> Option<Arc<str>> {
 
 /// A picture, with its source as recorded.
 pub fn image(source: &RawValue) -> ContentBlock {
-    ContentBlock::Image(Image {
-        source: JsonText::from(source),
-    })
+    ContentBlock::Image(Image { source: JsonText::from(source) })
 }
 
 /// A block that is kept as it is.
 pub fn kept(kind: &str, raw: &RawValue) -> ContentBlock {
-    ContentBlock::Opaque(Box::new(Opaque {
-        kind: kind.into(),
-        json: JsonText::from(raw),
-    }))
+    ContentBlock::Opaque(Box::new(Opaque { kind: kind.into(), json: JsonText::from(raw) }))
 }
 
 /// A block that is kept without being understood, and counted.

@@ -7,17 +7,13 @@ use crate::{ContentBlock, Image, JsonText};
 
 /// A picture with this source.
 pub fn image(source: &Value) -> ContentBlock {
-    ContentBlock::Image(Image {
-        source: JsonText::of(source),
-    })
+    ContentBlock::Image(Image { source: JsonText::of(source) })
 }
 
 /// A picture with its data and its type in a part's `data` and `mimeType`.
 pub fn attached(part: &mut Object<'_>) -> Option<ContentBlock> {
     let media_type = part.take_text("mimeType")?;
-    let data = part
-        .take_text("data")
-        .filter(|_| media_type.starts_with("image/"))?;
+    let data = part.take_text("data").filter(|_| media_type.starts_with("image/"))?;
     Some(image(&embedded(&(*media_type).into(), &(*data).into())))
 }
 

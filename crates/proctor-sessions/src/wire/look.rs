@@ -27,11 +27,7 @@ impl Look {
 
     /// Equal for the same message. An answer may look otherwise when it is sent back: the ids of tool calls are its own.
     pub fn key(&self) -> ContentHash {
-        if self.has_uses {
-            self.shape
-        } else {
-            self.whole
-        }
+        if self.has_uses { self.shape } else { self.whole }
     }
 
     /// Whether the other is the same message.

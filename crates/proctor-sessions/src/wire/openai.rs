@@ -52,11 +52,7 @@ fn assistant(content: &[ContentBlock]) -> String {
             | ContentBlock::Opaque(_) => rest.push(block),
         }
     }
-    let content = if rest.is_empty() {
-        "null".to_owned()
-    } else {
-        text_or_parts(&rest)
-    };
+    let content = if rest.is_empty() { "null".to_owned() } else { text_or_parts(&rest) };
     let mut entries = vec![("role", string("assistant")), ("content", content)];
     for (key, items) in [("thinking_blocks", thinking), ("tool_calls", calls)] {
         if !items.is_empty() {
@@ -116,10 +112,7 @@ mod tests {
             }))
         };
         let said = [
-            ContentBlock::Thinking(Box::new(Thinking {
-                text: "hm".into(),
-                signature: None,
-            })),
+            ContentBlock::Thinking(Box::new(Thinking { text: "hm".into(), signature: None })),
             tool_use(r#"{"b":1, "a":2}"#),
             tool_use(r#""{\"cut""#),
             tool_use(r#""7""#),

@@ -21,9 +21,7 @@ fn with_images(block: &ContentBlock, provider: Provider) -> ContentBlock {
     match block {
         ContentBlock::Image(image) => match declared(&image.source) {
             Some(size) => ContentBlock::Text(size.into()),
-            None => ContentBlock::Image(Image {
-                source: image_source(&image.source, provider),
-            }),
+            None => ContentBlock::Image(Image { source: image_source(&image.source, provider) }),
         },
         ContentBlock::ToolResult(result) => {
             let content = result.content.iter();

@@ -67,8 +67,7 @@ impl Assembly {
             return self.bytes.extend_from_slice(bytes);
         }
         let mut lines = bytes.split(|byte| *byte == b'\n');
-        self.bytes
-            .extend_from_slice(lines.next().unwrap_or_default());
+        self.bytes.extend_from_slice(lines.next().unwrap_or_default());
         for next in lines {
             let line = std::mem::replace(&mut self.bytes, next.to_vec());
             self.line(&line);
@@ -271,9 +270,7 @@ impl Assembly {
 /// Whether these bytes are a stream of events, whatever their server calls them.
 fn is_stream(bytes: &[u8]) -> bool {
     let begun = bytes.trim_ascii_start();
-    ["data:", "event:", "id:", ":"]
-        .iter()
-        .any(|field| begun.starts_with(field.as_bytes()))
+    ["data:", "event:", "id:", ":"].iter().any(|field| begun.starts_with(field.as_bytes()))
 }
 
 /// The JSON of a tool's input is collected under this key until it is whole.

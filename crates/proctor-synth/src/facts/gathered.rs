@@ -53,11 +53,7 @@ fn acts(facts: &[PlantedFact], ways: Ways) -> Vec<PlantedFact> {
         }
         let names = ["first", "second", "third"].into_iter();
         let slots = names.zip(taken.iter().map(|(_, pair)| pair.key.as_str()));
-        let kind = if is_three {
-            "act-of-three"
-        } else {
-            "act-of-two"
-        };
+        let kind = if is_three { "act-of-three" } else { "act-of-two" };
         let question = ways.ask(kind, &slots.collect::<Vec<_>>());
         let arguments = taken.into_iter().map(|(_, pair)| pair.clone()).collect();
         acts.push(PlantedFact {

@@ -67,11 +67,7 @@ impl Planner {
             let (statement, form) = if is_choice {
                 let (first, second) = ways.pick(&self.random, &rule.pairs);
                 is_first = !is_first;
-                let sides = if is_first {
-                    [first, second]
-                } else {
-                    [second, first]
-                };
+                let sides = if is_first { [first, second] } else { [second, first] };
                 let [statement, foil] = sides.map(|side| ways.fill(side, &slots));
                 (statement, RuleForm::Choice { foil })
             } else {
@@ -96,11 +92,7 @@ impl Planner {
             let lead = ways.language.say(self.random.word("rule_leads"));
             let line = Content::Line(format!("{lead}{statement}"));
             let question = ways.fill(rule.asked, &slots);
-            let fact = Fact::Constraint {
-                topic,
-                statement,
-                form,
-            };
+            let fact = Fact::Constraint { topic, statement, form };
             let fact = self.add("constraint", question, fact);
             self.plant(self.moment(at, count), Channel::User, line, fact);
         }
@@ -175,11 +167,7 @@ impl Planner {
             ];
             let line = Content::Line(self.ways.say(&self.random, bank("failed"), &slots));
             let question = self.ways.ask("error", &slots);
-            let fact = Fact::Error {
-                attempt,
-                code,
-                place,
-            };
+            let fact = Fact::Error { attempt, code, place };
             let fact = self.add("error", question, fact);
             self.plant(self.moment(at, count), Channel::Failure, line, fact);
         }
@@ -200,12 +188,7 @@ impl Planner {
                 let line = self.ways.say(&self.random, bank("passed"), &slots);
                 let channels = [Channel::User, Channel::Log, Channel::Log];
                 let channel = self.random.pick(&channels);
-                self.plant(
-                    self.moment(at, count),
-                    channel,
-                    Content::Part(line, event),
-                    fact,
-                );
+                self.plant(self.moment(at, count), channel, Content::Part(line, event), fact);
             }
         }
     }
@@ -217,10 +200,7 @@ impl Planner {
             let owner = self.deal("owners", &self.words.owners);
             let owner = self.key(owner);
             let question = self.ways.ask("open-handle", &[("owner", &owner)]);
-            let fact = Fact::OpenHandle {
-                owner: owner.clone(),
-                handles: Vec::new(),
-            };
+            let fact = Fact::OpenHandle { owner: owner.clone(), handles: Vec::new() };
             let fact = self.add("open-handle", question, fact);
             let count = self.random.count(HANDLES.0, HANDLES.1);
             let ended = self.random.count(ENDED.0, ENDED.1);
@@ -284,12 +264,7 @@ impl Planner {
             let KeyValue { key, value } = pair.clone();
             let question = self.ways.fill(question, &[]);
             let fact = self.add("indirect", question, Fact::Indirect { key, value });
-            self.plant(
-                self.moment(at, count),
-                channel,
-                Content::Pairs(vec![pair]),
-                fact,
-            );
+            self.plant(self.moment(at, count), channel, Content::Pairs(vec![pair]), fact);
         }
     }
 
@@ -305,11 +280,7 @@ impl Planner {
                 let slots = [("via", via.as_str()), ("attribute", attribute)];
                 self.valued(ways.fill("{via} {attribute}", &slots), class)
             });
-            let slots = [
-                ("key", key.as_str()),
-                ("attribute", attribute),
-                ("via", &via),
-            ];
+            let slots = [("key", key.as_str()), ("attribute", attribute), ("via", &via)];
             let question = ways.fill(way.asked, &slots);
             let line = Content::Line(ways.say(&self.random, &way.led, &slots));
             let first = KeyValue { key, value: via };
@@ -351,12 +322,7 @@ impl Planner {
             ];
             let line = Content::Line(ways.say(&self.random, phrases.bank("decided"), &slots));
             let question = ways.ask("decision", &slots[..1]);
-            let fact = Fact::Decision {
-                key,
-                choice,
-                reason,
-                rejected: options,
-            };
+            let fact = Fact::Decision { key, choice, reason, rejected: options };
             let fact = self.add("decision", question, fact);
             let due = self.within(span, (10, 60), part, parts);
             self.plant(due, Channel::Agent, line, fact);
@@ -383,10 +349,7 @@ impl Planner {
             };
             let values = (0..self.revisions(range)).map(|_| self.draw("revision"));
             let values = values.collect();
-            let fact = Fact::Update {
-                key: key.clone(),
-                values: Vec::new(),
-            };
+            let fact = Fact::Update { key: key.clone(), values: Vec::new() };
             let fact = self.add("update", question, fact);
             self.revise(fact, channel, (&key, values), said, (span, (0, 100)));
         }
@@ -410,21 +373,12 @@ impl Planner {
                 value.to_string()
             });
             let values = values.collect();
-            let fact = Fact::Numeric {
-                key: key.clone(),
-                unit: unit.to_owned(),
-                values: Vec::new(),
-            };
+            let fact =
+                Fact::Numeric { key: key.clone(), unit: unit.to_owned(), values: Vec::new() };
             let fact = self.add("numeric", question, fact);
             let span = self.place(at, count).0;
             let said = phrases.bank("counted");
-            self.revise(
-                fact,
-                Channel::Count,
-                (&key, values),
-                said,
-                (span, plan.counted),
-            );
+            self.revise(fact, Channel::Count, (&key, values), said, (span, plan.counted));
         }
     }
 
@@ -474,11 +428,7 @@ impl Planner {
             ];
             let line = Content::Line(ways.say(&self.random, phrases.bank("collapsed"), &slots));
             let question = ways.fill(phrases.one("tried"), &slots);
-            let fact = self.add(
-                "rejected-path",
-                question,
-                Fact::RejectedPath { approach, reason },
-            );
+            let fact = self.add("rejected-path", question, Fact::RejectedPath { approach, reason });
             let (span, part, parts) = self.place(at, count);
             let due = self.within(span, (15, 80), part, parts);
             self.plant(due, Channel::Failure, line, fact);
@@ -500,10 +450,7 @@ impl Planner {
             let items = (0..steps).map(|_| {
                 let noun = self.random.word("nouns");
                 let slots = [("name", &*self.draw("numbered")), ("noun", noun)];
-                PlanItem {
-                    item: ways.fill(self.phrase("steps"), &slots),
-                    done: None,
-                }
+                PlanItem { item: ways.fill(self.phrase("steps"), &slots), done: None }
             });
             let items = items.collect();
             let question = ways.ask("continuation", &[("plan", &plan)]);

@@ -83,11 +83,7 @@ const FIRST: [&str; 20] = [
 
 impl Planner {
     pub(super) fn new(family: &'static Family, recipe: &Recipe, rounds: u64) -> Self {
-        let TimelinePlan {
-            rounds_per_chapter,
-            most_chapters,
-            ..
-        } = family.timeline;
+        let TimelinePlan { rounds_per_chapter, most_chapters, .. } = family.timeline;
         let chapters = (rounds / rounds_per_chapter).clamp(1, most_chapters);
         let percent = u64::from(recipe.fact_percent);
         let tokens = match recipe.length {
@@ -239,10 +235,7 @@ impl Planner {
     /// A class of values, and what a key of it names.
     pub(super) fn class(&mut self) -> (&'static str, &'static str) {
         let class = self.deal("classes", &self.words.classes);
-        (
-            class,
-            self.deal(class, bank(&format!("attributes.{class}"))),
-        )
+        (class, self.deal(class, bank(&format!("attributes.{class}"))))
     }
 
     pub(super) fn ask_for(&mut self, key: &str) -> String {
@@ -260,12 +253,6 @@ impl Planner {
 
     /// Lets a text say a fact or a part of it.
     pub(super) fn plant(&mut self, due: u64, channel: Channel, content: Content, fact: usize) {
-        self.events.push(Event {
-            due,
-            channel,
-            content,
-            fact,
-            second_fact: None,
-        });
+        self.events.push(Event { due, channel, content, fact, second_fact: None });
     }
 }

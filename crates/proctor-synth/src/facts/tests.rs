@@ -7,12 +7,7 @@ use proctor_sessions::units::Tokens;
 /// The facts of a session of that family, as they are planned.
 fn planned(family: &str, seed: u64, length: Length, fact_percent: u32) -> Facts {
     let family = FAMILIES.iter().find(|known| known.name == family);
-    let recipe = Recipe {
-        seed,
-        length,
-        fact_percent,
-        ..Recipe::default()
-    };
+    let recipe = Recipe { seed, length, fact_percent, ..Recipe::default() };
     let family = family.expect("a family");
     let rounds = recipe.rounds(family.tokens_per_round);
     Facts::plan(family, &recipe, rounds, &Random::new(seed, "test"))
@@ -28,10 +23,8 @@ impl Facts {
 #[test]
 fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
     for seed in 0..50 {
-        let (family, expected) = [
-            ("code-review", (24, 12, 8)),
-            ("policy-support", (30, 18, 0)),
-        ][usize::from(seed % 2 == 1)];
+        let (family, expected) = [("code-review", (24, 12, 8)), ("policy-support", (30, 18, 0))]
+            [usize::from(seed % 2 == 1)];
         let made = planned(family, seed, Length::Rounds(200), 100);
         let counts = ["recall", "constraint", "error"].map(|kind| made.count(kind));
         assert_eq!(<(usize, usize, usize)>::from(counts), expected);
@@ -44,20 +37,13 @@ fn questions_never_hold_the_answer_and_topics_stand_in_the_rule() {
                     assert!(question.contains(key) && !question.contains(value));
                     assert!((2..=4).contains(&key.split(' ').count()), "{key}");
                 }
-                Fact::Constraint {
-                    topic, statement, ..
-                } => {
+                Fact::Constraint { topic, statement, .. } => {
                     assert!(!question.contains(statement.as_str()));
                     for word in topic.split([' ', '/']) {
                         assert!(statement.contains(word), "{topic}: {statement}");
                     }
                 }
-                Fact::Obsolete {
-                    withdrawn,
-                    withdrawal,
-                    standing,
-                    standing_question,
-                } => {
+                Fact::Obsolete { withdrawn, withdrawal, standing, standing_question } => {
                     assert!(question.contains(&withdrawn.value));
                     assert!(withdrawal.contains(&withdrawn.value));
                     // The two questions differ in the two keys and values alone.
@@ -92,10 +78,7 @@ fn facts_are_due_in_every_third_of_the_session() {
             let fact = &made.planted[event.fact].fact;
             matches!(fact, Fact::Recall { .. } | Fact::Constraint { .. })
         };
-        let due = made
-            .events
-            .iter()
-            .filter(|event| range.contains(&event.due));
+        let due = made.events.iter().filter(|event| range.contains(&event.due));
         let count = due.filter(said).count();
         assert!((11..=13).contains(&count), "{third}: {count}");
     }
@@ -143,9 +126,7 @@ fn half_of_the_words_of_a_key_are_of_no_other_key() {
             let Content::Pairs(pairs) = &event.content else {
                 continue;
             };
-            let pairs = pairs
-                .iter()
-                .filter(|pair| !pair.key.contains(char::is_numeric));
+            let pairs = pairs.iter().filter(|pair| !pair.key.contains(char::is_numeric));
             for pair in pairs {
                 let key: BTreeSet<String> = pair.key.split(' ').map(str::to_owned).collect();
                 for other in &keys {

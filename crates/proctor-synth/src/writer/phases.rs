@@ -31,11 +31,7 @@ pub(super) struct PhaseState {
 
 impl PhaseState {
     pub(super) fn new(rounds: u64, random: &Random) -> Self {
-        Self {
-            rounds,
-            snip_at: random.between(SNIP_EVERY.0, SNIP_EVERY.1),
-            ..Self::default()
-        }
+        Self { rounds, snip_at: random.between(SNIP_EVERY.0, SNIP_EVERY.1), ..Self::default() }
     }
 }
 
@@ -115,9 +111,7 @@ impl Writer<'_> {
     /// The template about the topic and the chapter.
     fn about(&self, template: &str) -> String {
         let chapter = self.facts.chapter(self.phases.stage.0);
-        self.workspace
-            .topic()
-            .fill(template, &[("chapter", chapter)])
+        self.workspace.topic().fill(template, &[("chapter", chapter)])
     }
 
     fn say(&self, rule: &str) -> String {

@@ -104,10 +104,7 @@ fn the_usual_size_of_results_moves_and_the_largest_stay() {
         assert!(upper(&small) * 10 < upper(&own) * 8, "{line}");
         assert!(middle(&small) <= middle(&own), "{line}");
         assert!(upper(&large) * 10 > upper(&own) * 12, "{line}");
-        assert!(
-            small.last() >= own.last().map(|it| it / 8).as_ref(),
-            "{line}"
-        );
+        assert!(small.last() >= own.last().map(|it| it / 8).as_ref(), "{line}");
     }
 }
 
@@ -236,34 +233,22 @@ fn a_control_out_of_range_says_what_is_possible() {
     };
     for percent in [0, 25, 85] {
         check(
-            Recipe {
-                observation_percent: Some(percent),
-                ..Recipe::default()
-            },
+            Recipe { observation_percent: Some(percent), ..Recipe::default() },
             &format!("`observation_percent` is {percent}: it must be from 26 to 84"),
         );
     }
     for percent in [0, 4, 401] {
         check(
-            Recipe {
-                result_percent: percent,
-                ..Recipe::default()
-            },
+            Recipe { result_percent: percent, ..Recipe::default() },
             &format!("`result_percent` is {percent}: it must be from 5 to 400"),
         );
     }
     check(
-        Recipe {
-            distractors: Some(13),
-            ..Recipe::default()
-        },
+        Recipe { distractors: Some(13), ..Recipe::default() },
         "`distractors` is 13: it must be from 0 to 12",
     );
     check(
-        Recipe {
-            phrasings: Some(0),
-            ..Recipe::default()
-        },
+        Recipe { phrasings: Some(0), ..Recipe::default() },
         "`phrasings` is 0: it must be at least 1",
     );
 }

@@ -40,11 +40,7 @@ fn results_are_heavy_tailed_in_every_family() {
         let at = |permille: usize| sizes[(sizes.len() - 1) * permille / 1_000];
         let [p10, p50, p90, p99, max] = [100, 500, 900, 990, 1_000].map(at);
         println!("{name:<18} {p10:>6} {p50:>6} {p90:>6} {p99:>7} {max:>7}");
-        let middle = if name == "policy-support" {
-            100..900
-        } else {
-            500..5_000
-        };
+        let middle = if name == "policy-support" { 100..900 } else { 500..5_000 };
         assert!(middle.contains(&p50), "{name}: {p50}");
         assert!(p90 > 2 * p50, "{name}: {p90} of {p50}");
         assert!(p99 > 5 * p50, "{name}: {p99} of {p50}");
@@ -138,10 +134,7 @@ fn results_are_heavy_tailed_and_observations_have_their_share() {
         at(990),
         at(1_000)
     );
-    assert!(
-        shares.iter().all(|share| (26..=84).contains(share)),
-        "{shares:?}"
-    );
+    assert!(shares.iter().all(|share| (26..=84).contains(share)), "{shares:?}");
     assert!((1_500..=4_000).contains(&at(500)), "{}", at(500));
     assert!((9_000..=25_000).contains(&at(950)), "{}", at(950));
     assert!((40_000..=200_000).contains(&at(1_000)), "{}", at(1_000));
@@ -153,9 +146,7 @@ fn results_are_heavy_tailed_and_observations_have_their_share() {
 fn a_long_session_holds_results_forty_times_the_usual_and_none_above_half_a_megabyte() {
     let made = rounds(1, 3_000);
     let sizes = made.session.messages().iter().flat_map(|message| {
-        message
-            .tool_results()
-            .map(|(block, _)| message.model_text()[block].len())
+        message.tool_results().map(|(block, _)| message.model_text()[block].len())
     });
     let largest = sizes.max().unwrap_or(0);
     assert!((80_000..=520_000).contains(&largest), "{largest}");

@@ -38,25 +38,15 @@ const KINDS: [&str; 20] = [
 
 /// What a family cannot hold, and why.
 const UNFIT: [(&str, &str, &str); 4] = [
-    (
-        "policy-support",
-        "error",
-        "an error is at a file and line, and a help desk has no files",
-    ),
+    ("policy-support", "error", "an error is at a file and line, and a help desk has no files"),
     ("policy-support", "artifact-read", "there are no files"),
     ("policy-support", "artifact-created", "there are no files"),
     ("policy-support", "artifact-modified", "there are no files"),
 ];
 
 /// The families that are the work of `code-review` in one shape or another.
-const SHAPES: [&str; 6] = [
-    "code-review",
-    "ci-agent",
-    "teaching",
-    "pause-return",
-    "huge-outputs",
-    "resumed",
-];
+const SHAPES: [&str; 6] =
+    ["code-review", "ci-agent", "teaching", "pause-return", "huge-outputs", "resumed"];
 
 fn of(family: &str, seed: u64) -> Arc<Generated> {
     made_in(family, seed, Length::Rounds(160))
@@ -70,10 +60,8 @@ fn every_family_plants_every_kind_but_where_one_cannot_fit() {
         let mut files: BTreeSet<&str> = BTreeSet::new();
         for seed in 1..=3 {
             let found = kinds(&of(name, seed));
-            let unknown: Vec<&String> = found
-                .keys()
-                .filter(|kind| !KINDS.contains(&kind.as_str()))
-                .collect();
+            let unknown: Vec<&String> =
+                found.keys().filter(|kind| !KINDS.contains(&kind.as_str())).collect();
             assert!(unknown.is_empty(), "{name}: {unknown:?}");
             for kind in KINDS {
                 let unfit = UNFIT.iter().find(|it| (it.0, it.1) == (name, kind));
@@ -81,11 +69,7 @@ fn every_family_plants_every_kind_but_where_one_cannot_fit() {
                 if kind.starts_with("artifact") && unfit.is_none() {
                     files.extend(is_planted.then_some(kind));
                 } else {
-                    assert_eq!(
-                        is_planted,
-                        unfit.is_none(),
-                        "{name} {seed}: {kind} {unfit:?}"
-                    );
+                    assert_eq!(is_planted, unfit.is_none(), "{name} {seed}: {kind} {unfit:?}");
                 }
             }
         }
@@ -100,17 +84,8 @@ fn sixty_rounds_hold_every_kind_of_what_happens() {
     for family in SHAPES {
         for seed in 1..=4 {
             let found = kinds(&made_in(family, seed, Length::Rounds(60)));
-            for kind in [
-                "decision",
-                "update",
-                "numeric",
-                "rejected-path",
-                "continuation",
-            ] {
-                assert!(
-                    found.contains_key(kind),
-                    "{family} {seed}: {kind} {found:?}"
-                );
+            for kind in ["decision", "update", "numeric", "rejected-path", "continuation"] {
+                assert!(found.contains_key(kind), "{family} {seed}: {kind} {found:?}");
             }
         }
     }
@@ -147,10 +122,7 @@ fn what_happens_is_spread_over_the_session_or_told_in_its_first_quarter_to_learn
         }
         println!("{family}: {thirds:?}");
         if family != "teaching" {
-            assert!(
-                thirds.iter().all(|part| *part >= 10),
-                "{family}: {thirds:?}"
-            );
+            assert!(thirds.iter().all(|part| *part >= 10), "{family}: {thirds:?}");
         }
     }
 }
@@ -254,12 +226,9 @@ fn the_controls_say_how_much_happens_and_in_how_many_ways_it_is_told() {
             let mut shapes: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
             for fact in &made.truth.facts {
                 let (kind, said) = match &fact.fact {
-                    Fact::Decision {
-                        key,
-                        choice,
-                        reason,
-                        ..
-                    } => ("decision", [key, choice, reason].to_vec()),
+                    Fact::Decision { key, choice, reason, .. } => {
+                        ("decision", [key, choice, reason].to_vec())
+                    }
                     Fact::Numeric { key, values, .. } => {
                         ("numeric", [key, &values[0].value].to_vec())
                     }

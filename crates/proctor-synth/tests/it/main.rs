@@ -44,23 +44,14 @@ static SHARED: Mutex<Shared> = Mutex::new(Shared::new());
 #[expect(clippy::expect_used, reason = "a helper of tests")]
 fn made_in(family: &str, seed: u64, length: Length) -> Arc<Generated> {
     let make = || {
-        let recipe = Recipe {
-            family: family.to_owned(),
-            seed,
-            length,
-            ..Recipe::default()
-        };
+        let recipe = Recipe { family: family.to_owned(), seed, length, ..Recipe::default() };
         Arc::new(generate(&recipe, &counts()).expect("a valid recipe"))
     };
     let Length::Rounds(rounds) = length else {
         return make();
     };
     let key = (family.to_owned(), seed, rounds);
-    let known = SHARED
-        .lock()
-        .expect("no test panics here")
-        .get(&key)
-        .cloned();
+    let known = SHARED.lock().expect("no test panics here").get(&key).cloned();
     known.unwrap_or_else(|| {
         let made = make();
         let mut shared = SHARED.lock().expect("no test panics here");
@@ -106,13 +97,7 @@ fn the_bytes_of_feature_phases_are_golden() {
 const GOLDEN_PHASES: [&str; 3] = ["0b688e0118e8a8e4", "b69d91eef81bd1ab", "d13e63b2e8a3256f"];
 
 /// The families that are the work of `code-review` in another shape.
-const SHAPES: [&str; 5] = [
-    "ci-agent",
-    "teaching",
-    "pause-return",
-    "huge-outputs",
-    "resumed",
-];
+const SHAPES: [&str; 5] = ["ci-agent", "teaching", "pause-return", "huge-outputs", "resumed"];
 
 #[test]
 fn the_bytes_of_reviews_and_other_shapes_are_golden() {
@@ -157,9 +142,7 @@ fn each_shape_stresses_what_it_says() {
     let review = of(CODE_REVIEW);
     let typed = |made: &Generated| {
         let messages = made.session.messages().iter();
-        messages
-            .filter(|message| message.has_tag(Tag::TypedUser))
-            .count()
+        messages.filter(|message| message.has_tag(Tag::TypedUser)).count()
     };
     let commands = |made: &Generated| {
         let messages = made.session.messages().iter();
@@ -240,9 +223,7 @@ fn kinds(generated: &Generated) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     for fact in &generated.truth.facts {
         let kind = fact.id.trim_end_matches(|c: char| c.is_ascii_digit());
-        *kinds
-            .entry(kind.trim_end_matches('-').to_owned())
-            .or_default() += 1;
+        *kinds.entry(kind.trim_end_matches('-').to_owned()).or_default() += 1;
     }
     kinds
 }
@@ -291,11 +272,8 @@ fn what_is_snipped_was_shown_before_and_tells_nothing_that_lasts() {
     for seed in 1..=4 {
         let made = phases(seed, 120);
         let Generated { session, truth } = &*made;
-        let evidence: BTreeSet<usize> = truth
-            .facts
-            .iter()
-            .flat_map(|fact| fact.evidence.iter().copied())
-            .collect();
+        let evidence: BTreeSet<usize> =
+            truth.facts.iter().flat_map(|fact| fact.evidence.iter().copied()).collect();
         let mut named = BTreeSet::new();
         let (mut snips, mut compacts) = (0, 0);
         for (at, message) in session.messages().iter().enumerate() {
@@ -316,11 +294,7 @@ fn what_is_snipped_was_shown_before_and_tells_nothing_that_lasts() {
         }
         assert!(snips >= 3 && compacts >= 1, "{seed}: {snips} {compacts}");
         for (at, message) in session.messages().iter().enumerate() {
-            assert_eq!(
-                message.has_tag(Tag::Snip),
-                named.contains(&at),
-                "{seed}: {at}"
-            );
+            assert_eq!(message.has_tag(Tag::Snip), named.contains(&at), "{seed}: {at}");
         }
         assert!(named.is_disjoint(&evidence), "{seed}");
     }
@@ -375,20 +349,14 @@ fn tokens_are_met_within_one_round() {
             .iter()
             .map(|at| {
                 let round = generated.session.messages().iter().skip(*at).take(2);
-                round
-                    .flat_map(|m| m.model_text())
-                    .map(|text| counts.size(text).tokens)
-                    .sum()
+                round.flat_map(|m| m.model_text()).map(|text| counts.size(text).tokens).sum()
             })
             .max()
             .unwrap_or(Tokens::ZERO);
         // System prompt and tools alone are larger than the smallest targets.
         let least = Tokens(target).max(Tokens(2_500));
         assert!(total >= Tokens(target), "{total} of {target}");
-        assert!(
-            total <= least + largest + Tokens(3_000),
-            "{total} of {target}"
-        );
+        assert!(total <= least + largest + Tokens(3_000), "{total} of {target}");
     }
 }
 
@@ -399,18 +367,10 @@ fn facts_are_spread_over_the_whole_session() {
         let end = generated.session.messages().len();
         for (kind, least) in [("recall", 5), ("constraint", 2)] {
             let mut thirds = [0; 3];
-            for fact in generated
-                .truth
-                .facts
-                .iter()
-                .filter(|fact| fact.id.starts_with(kind))
-            {
+            for fact in generated.truth.facts.iter().filter(|fact| fact.id.starts_with(kind)) {
                 thirds[(fact.evidence[0] * 3 / end).min(2)] += 1;
             }
-            assert!(
-                thirds.iter().all(|count| *count >= least),
-                "{length:?} {kind} {thirds:?}"
-            );
+            assert!(thirds.iter().all(|count| *count >= least), "{length:?} {kind} {thirds:?}");
         }
     }
 }
@@ -418,17 +378,9 @@ fn facts_are_spread_over_the_whole_session() {
 #[test]
 fn the_number_of_facts_grows_with_the_length_and_can_be_scaled() {
     let number = |rounds: u32, fact_percent: u32, kind: &str| {
-        let recipe = Recipe {
-            length: Length::Rounds(rounds),
-            fact_percent,
-            ..Recipe::default()
-        };
+        let recipe = Recipe { length: Length::Rounds(rounds), fact_percent, ..Recipe::default() };
         let truth = generate(&recipe, &counts()).expect("a valid recipe").truth;
-        truth
-            .facts
-            .iter()
-            .filter(|fact| fact.id.starts_with(kind))
-            .count()
+        truth.facts.iter().filter(|fact| fact.id.starts_with(kind)).count()
     };
     assert_eq!(number(40, 100, "recall"), 10);
     assert_eq!(number(40, 100, "constraint"), 5);
@@ -509,11 +461,7 @@ fn arguments_reuse_what_was_shown_before() {
             for name in ["file_path", "pattern", "old_string"] {
                 if let Some(value) = argument(tool_use, name) {
                     all += 1;
-                    let first = value
-                        .lines()
-                        .next()
-                        .expect("a line")
-                        .trim_end_matches("/**");
+                    let first = value.lines().next().expect("a line").trim_end_matches("/**");
                     known += usize::from(before.contains(first));
                 }
             }
@@ -545,36 +493,21 @@ fn a_recipe_that_makes_no_session_says_why() {
     };
     let recipe = Recipe::default();
     check(
-        Recipe {
-            family: "code-reviews".to_owned(),
-            ..recipe.clone()
-        },
+        Recipe { family: "code-reviews".to_owned(), ..recipe.clone() },
         "unknown synthetic family `code-reviews`",
     );
     check(
-        Recipe {
-            length: Length::Rounds(0),
-            ..recipe.clone()
-        },
+        Recipe { length: Length::Rounds(0), ..recipe.clone() },
         "a `code-review` session of zero length: ask for at least 1 round or 1 token",
     );
-    let many = Recipe {
-        fact_percent: 401,
-        ..recipe
-    };
-    assert!(matches!(
-        generate(&many, &counts()),
-        Err(SyntheticError::OutOfRange { .. })
-    ));
+    let many = Recipe { fact_percent: 401, ..recipe };
+    assert!(matches!(generate(&many, &counts()), Err(SyntheticError::OutOfRange { .. })));
 }
 
 #[test]
 fn ids_are_valid_and_name_the_recipe() {
     assert_eq!(rounds(7, 4).session.id(), "code-review-s7-r4");
-    assert_eq!(
-        made(7, Length::Tokens(Tokens(3_000))).truth.session,
-        "code-review-s7-t3000"
-    );
+    assert_eq!(made(7, Length::Tokens(Tokens(3_000))).truth.session, "code-review-s7-t3000");
     assert!(is_valid_id(rounds(u64::MAX, 4).session.id()));
     assert!(FAMILIES.iter().all(|family| is_valid_id(family.name)));
 }

@@ -39,16 +39,9 @@ fn the_bytes_of_stories_are_golden() {
 #[test]
 fn every_story_is_valid_and_its_truth_is_true() {
     for (family, _) in STORIES {
-        for (length, seeds) in [
-            (1, 2),
-            (2, 2),
-            (3, 2),
-            (8, 2),
-            (40, 2),
-            (41, 1),
-            (100, 1),
-            (300, 1),
-        ] {
+        for (length, seeds) in
+            [(1, 2), (2, 2), (3, 2), (8, 2), (40, 2), (41, 1), (100, 1), (300, 1)]
+        {
             for seed in 1..=seeds {
                 let generated = made_in(family, seed, Length::Rounds(length));
                 assert_eq!(generated.session.calls().len(), length as usize, "{family}");

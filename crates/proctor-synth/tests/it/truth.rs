@@ -12,58 +12,28 @@ pub(crate) fn check_validity(session: &Session) {
     let mut asked: Vec<String> = Vec::new();
     let mut last = None;
     for (at, message) in messages.iter().enumerate() {
-        let expected = if at % 2 == 0 {
-            Role::User
-        } else {
-            Role::Assistant
-        };
+        let expected = if at % 2 == 0 { Role::User } else { Role::Assistant };
         assert_eq!(message.role(), expected, "message {at}");
-        assert!(
-            message.details.timestamp > last,
-            "message {at} is not later than the one before"
-        );
+        assert!(message.details.timestamp > last, "message {at} is not later than the one before");
         last = message.details.timestamp;
-        assert!(
-            message
-                .model_text()
-                .iter()
-                .all(|text| !text.trim().is_empty()),
-            "message {at}"
-        );
-        let answered: Vec<String> = message
-            .tool_results()
-            .map(|(_, result)| result.tool_use_id.to_string())
-            .collect();
+        assert!(message.model_text().iter().all(|text| !text.trim().is_empty()), "message {at}");
+        let answered: Vec<String> =
+            message.tool_results().map(|(_, result)| result.tool_use_id.to_string()).collect();
         if message.role() == Role::User {
-            assert_eq!(
-                answered, asked,
-                "message {at} answers what was asked, in order"
-            );
+            assert_eq!(answered, asked, "message {at} answers what was asked, in order");
             let first_text = message
                 .content()
                 .iter()
                 .position(|block| !matches!(block, ContentBlock::ToolResult(_)))
                 .unwrap_or(message.content().len());
-            assert_eq!(
-                first_text,
-                answered.len(),
-                "results come first in message {at}"
-            );
+            assert_eq!(first_text, answered.len(), "results come first in message {at}");
             assert_eq!(message.has_tag(Tag::TypedUser), answered.is_empty());
             assert!(message.details.api_call.is_none());
         } else {
             assert!(message.details.api_call.is_some());
-            assert!(
-                message
-                    .content()
-                    .iter()
-                    .any(|b| matches!(b, ContentBlock::Text(_)))
-            );
+            assert!(message.content().iter().any(|b| matches!(b, ContentBlock::Text(_))));
         }
-        asked = message
-            .tool_uses()
-            .map(|(_, tool_use)| tool_use.id.to_string())
-            .collect();
+        asked = message.tool_uses().map(|(_, tool_use)| tool_use.id.to_string()).collect();
         for id in &asked {
             assert!(ids.insert(id.clone()), "{id} is used twice");
         }
@@ -74,9 +44,7 @@ pub(crate) fn check_validity(session: &Session) {
 #[expect(clippy::expect_used, reason = "a helper of tests")]
 pub(crate) fn check_truth(generated: &Generated) {
     let Generated { session, truth } = generated;
-    let texts: Vec<String> = (0..session.messages().len())
-        .map(|at| text_of(session, at))
-        .collect();
+    let texts: Vec<String> = (0..session.messages().len()).map(|at| text_of(session, at)).collect();
     // All texts in one, and where each begins: no value spans two lines.
     let all = texts.join("\n");
     let mut starts = vec![0];
@@ -87,21 +55,14 @@ pub(crate) fn check_truth(generated: &Generated) {
     let fixed: Vec<&str> = session
         .system()
         .into_iter()
-        .chain(
-            session
-                .tools()
-                .iter()
-                .map(proctor_sessions::ToolSchema::text),
-        )
+        .chain(session.tools().iter().map(proctor_sessions::ToolSchema::text))
         .map(AsRef::as_ref)
         .collect();
     let occurrences = |value: &str| -> Vec<usize> {
         assert!(fixed.iter().all(|text| !text.contains(value)), "{value}");
         let searched = memmem::Finder::new(value);
         let found = searched.find_iter(all.as_bytes());
-        found
-            .map(|at| starts.partition_point(|start| *start <= at) - 1)
-            .collect()
+        found.map(|at| starts.partition_point(|start| *start <= at) - 1).collect()
     };
     assert!(truth.facts.is_sorted_by(|a, b| a.id < b.id));
     for fact in &truth.facts {
@@ -114,20 +75,11 @@ pub(crate) fn check_truth(generated: &Generated) {
                 assert_eq!(occurrences(value), fact.evidence, "{id}: {value}");
                 assert_eq!(fact.evidence.len(), 1);
                 assert!(!fact.question.contains(value.as_str()));
-                let line = texts[fact.evidence[0]]
-                    .lines()
-                    .find(|line| line.contains(value));
+                let line = texts[fact.evidence[0]].lines().find(|line| line.contains(value));
                 let line = line.expect("a line with the value");
-                assert!(
-                    key.split(' ').all(|word| line.contains(word)),
-                    "{key}: {line}"
-                );
+                assert!(key.split(' ').all(|word| line.contains(word)), "{key}: {line}");
             }
-            Fact::Constraint {
-                topic,
-                statement,
-                form,
-            } => {
+            Fact::Constraint { topic, statement, form } => {
                 assert_eq!(occurrences(statement), fact.evidence, "{id}");
                 assert!(session.message(fact.evidence[0]).has_tag(Tag::TypedUser));
                 assert!(topic.split([' ', '/']).all(|word| statement.contains(word)));
@@ -138,11 +90,7 @@ pub(crate) fn check_truth(generated: &Generated) {
                         assert_ne!(foil, statement);
                         assert!(occurrences(foil).is_empty(), "{id}: {foil}");
                     }
-                    RuleForm::Call {
-                        task,
-                        forbidden,
-                        allowed,
-                    } => {
+                    RuleForm::Call { task, forbidden, allowed } => {
                         let allowed = allowed.as_ref().expect("a free object");
                         assert!(statement.contains(forbidden) && task.contains(forbidden));
                         assert!(statement.contains(&allowed.target));
@@ -152,11 +100,7 @@ pub(crate) fn check_truth(generated: &Generated) {
                     }
                 }
             }
-            Fact::Error {
-                attempt,
-                code,
-                place,
-            } => {
+            Fact::Error { attempt, code, place } => {
                 assert_eq!(fact.evidence.len(), 1);
                 let text = &texts[fact.evidence[0]];
                 for said in [code, place] {
@@ -200,12 +144,7 @@ pub(crate) fn check_truth(generated: &Generated) {
                     assert!(!fact.question.contains(value.as_str()));
                 }
             }
-            Fact::Decision {
-                key,
-                choice,
-                reason,
-                rejected,
-            } => {
+            Fact::Decision { key, choice, reason, rejected } => {
                 assert_eq!(fact.evidence.len(), 1);
                 assert!(rejected.len() > 1 && !rejected.contains(choice));
                 for said in rejected.iter().chain([choice, reason]) {
@@ -249,12 +188,7 @@ pub(crate) fn check_truth(generated: &Generated) {
                 let (written, done) = ticked(session, plan);
                 assert_eq!(written, fact.evidence, "{id}");
                 for item in items {
-                    assert_eq!(
-                        occurrences(&item.item),
-                        fact.evidence,
-                        "{id}: {}",
-                        item.item
-                    );
+                    assert_eq!(occurrences(&item.item), fact.evidence, "{id}: {}", item.item);
                     assert_eq!(item.done, done.get(&item.item).copied(), "{id}");
                     assert!(!fact.question.contains(&item.item));
                 }
@@ -277,12 +211,7 @@ pub(crate) fn check_truth(generated: &Generated) {
                 }
                 assert_eq!(places.into_iter().collect::<Vec<_>>(), fact.evidence);
             }
-            Fact::Obsolete {
-                withdrawn,
-                withdrawal,
-                standing,
-                ..
-            } => {
+            Fact::Obsolete { withdrawn, withdrawal, standing, .. } => {
                 assert_eq!(occurrences(&withdrawn.value), fact.evidence, "{id}");
                 assert_eq!(occurrences(&standing.value), fact.evidence[..1], "{id}");
                 assert_eq!(occurrences(withdrawal), fact.evidence[1..], "{id}");
@@ -323,17 +252,10 @@ pub(crate) fn check_truth(generated: &Generated) {
                 for at in memmem::find_iter(all.as_bytes(), words[0]) {
                     let from = all[..at].rfind('\n').map_or(0, |at| at + 1);
                     let line = all[from..].lines().next().unwrap_or_default();
-                    assert!(
-                        !words.iter().all(|word| line.contains(word)),
-                        "{id}: {line}"
-                    );
+                    assert!(!words.iter().all(|word| line.contains(word)), "{id}: {line}");
                 }
             }
-            Fact::Artifact {
-                verb,
-                files,
-                optional,
-            } => {
+            Fact::Artifact { verb, files, optional } => {
                 assert!(optional.is_empty() || *verb == ArtifactVerb::Read, "{id}");
                 for file in optional {
                     let mut uses = session.message(file.message).tool_uses();
@@ -357,12 +279,7 @@ pub(crate) fn check_truth(generated: &Generated) {
 }
 
 pub(crate) fn argument(tool_use: &ToolUse, name: &str) -> Option<String> {
-    tool_use
-        .input
-        .value()
-        .get(name)
-        .and_then(|value| value.as_str())
-        .map(str::to_owned)
+    tool_use.input.value().get(name).and_then(|value| value.as_str()).map(str::to_owned)
 }
 
 /// The messages that write a plan, and where each item is ticked off, from the tool uses alone.
@@ -394,11 +311,7 @@ pub(crate) fn touched(session: &Session, verb: ArtifactVerb) -> BTreeMap<String,
     for (at, message) in session.messages().iter().enumerate() {
         for (_, tool_use) in message.tool_uses() {
             if let Some(path) = argument(tool_use, "file_path") {
-                by_tool
-                    .entry(&tool_use.name)
-                    .or_default()
-                    .entry(path)
-                    .or_insert(at);
+                by_tool.entry(&tool_use.name).or_default().entry(path).or_insert(at);
             }
         }
     }

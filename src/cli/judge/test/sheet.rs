@@ -47,11 +47,7 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> Result<Exit> {
     }
     let count = strata.len();
     let drawn = drawn(strata, usize::try_from(most).unwrap_or(usize::MAX));
-    let bytes = if has_ending(path, "jsonl") {
-        lines(&drawn)?
-    } else {
-        csv(&drawn)?
-    };
+    let bytes = if has_ending(path, "jsonl") { lines(&drawn)? } else { csv(&drawn)? };
     // Its questions and answers are text of sessions.
     write_private(path, &mut |out| out.write_all(&bytes))?;
     say!(
@@ -143,11 +139,7 @@ fn text_of(value: &Value) -> String {
 
 /// A spreadsheet runs a text that begins like a formula: an apostrophe is put before it.
 fn neutralised(text: &str) -> String {
-    if begins_a_formula(text) {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    }
+    if begins_a_formula(text) { format!("'{text}") } else { text.to_owned() }
 }
 
 /// The text of a cell as it was before the apostrophe.

@@ -13,9 +13,7 @@ use crate::session::import::file_info::{FileInfo, file_info};
 /// Prints a line for each recording, in the order of the paths, and holds none of them for it.
 pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> Result<Exit> {
     let inputs = inputs.into_par_iter();
-    let looked: Vec<_> = inputs
-        .map(|input| (file_info(&input.path), input))
-        .collect();
+    let looked: Vec<_> = inputs.map(|input| (file_info(&input.path), input)).collect();
     let mut worst = Exit::Done;
     let (mut passed_over, mut rows) = (0, Vec::new());
     for (info, input) in looked {

@@ -104,10 +104,7 @@ impl Tally {
     /// Nothing of the file at `path` yet.
     pub(super) fn of(path: &Path) -> Self {
         let file = path.display().to_string();
-        Self {
-            file,
-            ..Self::default()
-        }
+        Self { file, ..Self::default() }
     }
 
     /// Lists the replaced places by class, never the replaced text.

@@ -87,11 +87,7 @@ impl Normal {
             set_actions(&mut sample, own);
             set_actions(&mut control, of_control);
         }
-        Row {
-            sample,
-            control: Some(control),
-            ..row(name, drawn.sessions, (1.0, 1.0), (1.0, 1.0))
-        }
+        Row { sample, control: Some(control), ..row(name, drawn.sessions, (1.0, 1.0), (1.0, 1.0)) }
     }
 
     fn bills(&mut self, (saves, ..): Truth, drawn: Drawn) -> Vec<f64> {
@@ -154,11 +150,7 @@ fn gated(old: &Sample, new: &Sample, target: Target) -> Gated {
         Target::Suite => Chance::Nowhere,
         Target::Population => Chance::Everywhere,
     };
-    let rule = Rule {
-        target,
-        chance,
-        ..Rule::of_population(1)
-    };
+    let rule = Rule { target, chance, ..Rule::of_population(1) };
     let findings = judge::judge(old, new, &rule);
     gate(&findings, [old, new], &Rules::default(), 1).verdict
 }
@@ -208,11 +200,7 @@ fn failed_against_itself(sessions: usize, spread: f64, has_reader: bool) -> usiz
 
 #[test]
 fn noise_is_recommended_in_no_more_than_17_of_200_runs_and_a_clear_winner_is_found() {
-    let mut drawn = Drawn {
-        sessions: 12,
-        spread: SPREAD,
-        quality: Quality::One,
-    };
+    let mut drawn = Drawn { sessions: 12, spread: SPREAD, quality: Quality::One };
     // The last are one strategy and its twin.
     for truths in [&[NOISE; 7][..], &[SAVES; 7], &[KEEPS; 7], &[SAVES]] {
         let used = used(RUNS, drawn, truths);
@@ -241,15 +229,8 @@ fn share(count: usize, runs: u64) -> String {
 
 /// Recommendations by what is true of the strategies, for facts and actions as one number and as two.
 fn print_advice(out: &mut String) {
-    let numbers = [
-        "sessions",
-        "spread",
-        "saves",
-        "keeps",
-        "over control",
-        "*use*, one",
-        "*use*, two",
-    ];
+    let numbers =
+        ["sessions", "spread", "saves", "keeps", "over control", "*use*, one", "*use*, two"];
     print_head(out, &["strategies"], &numbers);
     let winner = "1, and 6 of chance";
     for (strategies, truths, sessions, spread) in [
@@ -267,11 +248,7 @@ fn print_advice(out: &mut String) {
         let numbers = [spread, saves, keeps, over_control];
         let numbers = numbers.map(|value| format!("{:.0}", value * 100.0).replace('-', "−"));
         let used = [Quality::One, Quality::Two].map(|quality| {
-            let drawn = Drawn {
-                sessions,
-                spread,
-                quality,
-            };
+            let drawn = Drawn { sessions, spread, quality };
             share(used(RUNS, drawn, &truths), RUNS)
         });
         let _ = writeln!(
@@ -292,10 +269,9 @@ fn print_growth(out: &mut String) {
         (Target::Population, SPREAD / 2.0, RUNS),
         (Target::Population, SPREAD, RUNS),
     ] {
-        for (growth, place) in [
-            (Growth::Constant, "everywhere"),
-            (Growth::Concentrated, "in a quarter"),
-        ] {
+        for (growth, place) in
+            [(Growth::Constant, "everywhere"), (Growth::Concentrated, "in a quarter")]
+        {
             let rates = [0.01, 0.02, 0.03, 0.05, 0.1].map(|more| {
                 let all = [6, 8, 12, 20];
                 let counts = all.map(|sessions| failed(target, growth, more, sessions, spread));

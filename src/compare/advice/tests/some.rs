@@ -54,10 +54,7 @@ fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
     let mut plain = world(1, true, rows(1));
     let own = plain.strategies.iter_mut().map(|row| &mut row.sample);
     for sample in own.chain([&mut plain.nothing]) {
-        sample
-            .sessions
-            .values_mut()
-            .for_each(|it| it.probes.clear());
+        sample.sessions.values_mut().for_each(|it| it.probes.clear());
     }
     check(
         &plain,
@@ -105,20 +102,12 @@ fn what_is_said_of_some_sessions_names_them() {
         &["on the 6 of 12 sessions that fit their window: two has the lowest bill and saves $"],
     );
     let place = "1.2 times the bill of doing nothing on the 6 of 12 sessions that fit their window";
-    assert!(
-        said.avoid.iter().any(|it| it.why == place),
-        "{:?}",
-        said.avoid
-    );
+    assert!(said.avoid.iter().any(|it| it.why == place), "{:?}", said.avoid);
 }
 
 #[test]
 fn more_sessions_are_those_in_which_an_axis_is_known() {
-    let mut rows = world(
-        SESSIONS,
-        true,
-        vec![row("codex", SESSIONS, (0.9, 1.0), (0.85, 0.5))],
-    );
+    let mut rows = world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 1.0), (0.85, 0.5))]);
     // Facts are known of three sessions alone, and actions are the same.
     let mut samples: Vec<&mut Sample> = vec![&mut rows.nothing];
     for row in &mut rows.strategies {
@@ -128,40 +117,25 @@ fn more_sessions_are_those_in_which_an_axis_is_known() {
         session.metrics.insert("actions".to_owned(), vec![1.0]);
         session.probes.retain(|_, _| id.as_str() < "s03");
     }
-    check(
-        &rows,
-        Answer::Ahead,
-        &["About 12 more sessions like these would show it."],
-    );
+    check(&rows, Answer::Ahead, &["About 12 more sessions like these would show it."]);
 }
 
 #[test]
 fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
-    let mut rows = world(
-        SESSIONS,
-        true,
-        vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))],
-    );
+    let mut rows = world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))]);
     let all = |rows: &mut Rows, change: fn(&mut BTreeMap<String, Vec<f64>>)| {
         let own = rows
             .strategies
             .iter_mut()
             .flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
         for sample in own.flatten().chain([&mut rows.nothing]) {
-            sample
-                .sessions
-                .values_mut()
-                .for_each(|it| change(&mut it.metrics));
+            sample.sessions.values_mut().for_each(|it| change(&mut it.metrics));
         }
     };
     all(&mut rows, |metrics| {
         metrics.remove("dollars");
     });
-    check(
-        &rows,
-        Answer::Use,
-        &["It saves 13 input tokens (bill −10 %"],
-    );
+    check(&rows, Answer::Use, &["It saves 13 input tokens (bill −10 %"]);
     all(&mut rows, |metrics| {
         metrics.insert("bill".to_owned(), vec![0.0]);
     });
@@ -174,21 +148,11 @@ fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
 
 #[test]
 fn what_saves_where_prices_are_known_and_costs_elsewhere_is_not_used() {
-    let mut rows = world(
-        SESSIONS,
-        true,
-        vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))],
-    );
-    let [row] = &mut rows.strategies[..] else {
-        unreachable!()
-    };
+    let mut rows = world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))]);
+    let [row] = &mut rows.strategies[..] else { unreachable!() };
     let samples = [&mut rows.nothing, &mut row.sample];
     for (sample, factor) in samples.into_iter().zip([1.0, 5.0]) {
-        for (_, session) in sample
-            .sessions
-            .iter_mut()
-            .filter(|(id, _)| id.as_str() >= "s04")
-        {
+        for (_, session) in sample.sessions.iter_mut().filter(|(id, _)| id.as_str() >= "s04") {
             session.metrics.remove("dollars");
             session.metrics.get_mut("bill").unwrap()[0] *= factor;
         }
@@ -210,19 +174,12 @@ fn a_comparison_that_is_turned_around_has_the_same_reasons() {
     first.dead = 1;
     first.died_at = Some("call 9".to_owned());
     first.metrics.insert("completion".to_owned(), vec![0.5]);
-    let rule = Rule {
-        target: Target::Suite,
-        ..Rule::of_population(1)
-    };
+    let rule = Rule { target: Target::Suite, ..Rule::of_population(1) };
     let says = |old, new| of_pair(&judge::judge(old, new, &rule)).text;
     let ways = [says(&dies, &whole), says(&whole, &dies)];
     assert_eq!(
-        ways.each_ref()
-            .map(|text| text.split_once(", and").unwrap().0),
-        [
-            "whole is a trade: better on completion +7",
-            "dies is a trade: better on bill −17 %"
-        ]
+        ways.each_ref().map(|text| text.split_once(", and").unwrap().0),
+        ["whole is a trade: better on completion +7", "dies is a trade: better on bill −17 %"]
     );
 }
 
@@ -230,11 +187,8 @@ fn a_comparison_that_is_turned_around_has_the_same_reasons() {
 fn full_history_is_a_choice_where_the_agent_compacted() {
     let mut none = row("none", SESSIONS, (0.9, 1.0), (1.0, 1.0));
     none.control = None;
-    let mut rows = world(
-        SESSIONS,
-        true,
-        vec![none, row("codex", SESSIONS, (1.1, 0.9), (1.2, 0.8))],
-    );
+    let mut rows =
+        world(SESSIONS, true, vec![none, row("codex", SESSIONS, (1.1, 0.9), (1.2, 0.8))]);
     RECORDED.clone_into(&mut rows.nothing.strategy);
     check(&rows, Answer::Use, &["Use none (full history). It saves $"]);
 }

@@ -118,17 +118,12 @@ fn is_part(c: char) -> bool {
 /// A token without what ends a sentence or begins an option.
 fn trimmed(token: &str) -> &str {
     let begun = token.trim_end_matches(['.', '-', '/', '@']);
-    begun
-        .trim_start_matches(['-', '@'])
-        .trim_start_matches("./")
+    begun.trim_start_matches(['-', '@']).trim_start_matches("./")
 }
 
 fn add(text: &str, boundary: Boundary, found: &mut BTreeSet<Pattern>) {
     if is_entity(text) {
-        found.insert(Pattern {
-            text: text.to_owned(),
-            boundary,
-        });
+        found.insert(Pattern { text: text.to_owned(), boundary });
     }
 }
 
@@ -175,10 +170,7 @@ mod tests {
     #[test]
     fn names_numbers_paths_and_quotations_are_entities() {
         check("cargo test --lib parse_header", &["parse_header"]);
-        check(
-            "cat ./src/a.rs /etc/hosts and/or",
-            &["/etc/hosts", "src/a.rs"],
-        );
+        check("cat ./src/a.rs /etc/hosts and/or", &["/etc/hosts", "src/a.rs"]);
         check("the HttpClient, HTTP, Client", &["HttpClient"]);
         check("port 48213, 99, 7f3a91c", &["48213", "7f3a91c"]);
         check(r#"grep "no such file" x"#, &["no such file"]);

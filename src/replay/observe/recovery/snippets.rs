@@ -80,11 +80,7 @@ impl Snippets {
             count += 1;
             words += u64::from(snippet.words);
         }
-        Scope {
-            is_in,
-            count,
-            mean_length: (words as f64 / (count.max(1)) as f64).max(1.0),
-        }
+        Scope { is_in, count, mean_length: (words as f64 / (count.max(1)) as f64).max(1.0) }
     }
 
     /// The texts of at most `most` snippets that fit the query, best first; of those that fit
@@ -125,9 +121,7 @@ fn split(text: &str) -> Vec<Range<usize>> {
     let mut push = |mut from: usize, to: usize| {
         while to - from > LINE_BYTES {
             let limit = text.floor_char_boundary(from + LINE_BYTES);
-            let cut = text[from..limit]
-                .rfind(' ')
-                .map_or(limit, |at| from + at + 1);
+            let cut = text[from..limit].rfind(' ').map_or(limit, |at| from + at + 1);
             lines.push(from..cut);
             from = cut;
         }

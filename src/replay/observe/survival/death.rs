@@ -8,11 +8,7 @@ use crate::record::{DeathCause, End, Fate, LostAt, SurvivalRecord};
 pub(super) fn after_death(end: &End, kind: ProbeKind) -> SurvivalRecord {
     let (stage, reason) = match end {
         End::Completed => ("", String::new()),
-        End::Died {
-            prompt,
-            cause: DeathCause::Overflow,
-            ..
-        } => {
+        End::Died { prompt, cause: DeathCause::Overflow, .. } => {
             let reason = format!("a prompt of {prompt} tokens did not fit");
             ("overflow death", reason)
         }

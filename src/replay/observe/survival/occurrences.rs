@@ -78,11 +78,7 @@ impl Occurrences {
             }
             MatchStrength::Unsure => {
                 self.unsure[place] = true;
-                self.unsure_at = Some(Mention {
-                    place,
-                    entry: position.0,
-                    at,
-                });
+                self.unsure_at = Some(Mention { place, entry: position.0, at });
             }
         }
     }

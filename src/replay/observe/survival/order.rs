@@ -22,9 +22,7 @@ pub(super) struct OrderFate {
 /// unsure if old and new are in one text that gives them no order.
 pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
     let (newest, earlier) = values.split_last().unwrap_or((&None, &[]));
-    let ranked = (0..)
-        .zip(earlier)
-        .filter_map(|(at, rank)| Some(((*rank)?, at)));
+    let ranked = (0..).zip(earlier).filter_map(|(at, rank)| Some(((*rank)?, at)));
     let last_older = ranked.max();
     let older = last_older.map(|(rank, _)| rank);
     let (fate, place) = match (*newest, older) {
@@ -57,12 +55,7 @@ pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
         _ => Fate::Partial,
     };
     let place = present.iter().map(|rank| rank.1).min();
-    OrderFate {
-        fate,
-        score,
-        place,
-        older: None,
-    }
+    OrderFate { fate, score, place, older: None }
 }
 
 /// The fate of a plan of two slots per item, an open and a done one; `done` says of each item
@@ -91,10 +84,5 @@ pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) 
         (kept, _) if kept == wanted => Fate::Changed,
         _ => Fate::Partial,
     };
-    OrderFate {
-        fate,
-        score,
-        place,
-        older: None,
-    }
+    OrderFate { fate, score, place, older: None }
 }

@@ -29,9 +29,7 @@ impl Sources {
             let evidence = probe.evidence.iter();
             evidence.filter_map(|at| source(*at, &slots)).collect()
         });
-        Self {
-            by_probe: by_probe.collect(),
-        }
+        Self { by_probe: by_probe.collect() }
     }
 
     /// Whether all evidence of the probe can be read again before the message of index `before`.

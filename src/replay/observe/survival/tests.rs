@@ -29,10 +29,7 @@ fn probes() -> Arc<[Probe]> {
     vec![
         probe(
             "port",
-            Fact::Recall {
-                key: owned("staging gateway port"),
-                value: owned("48213"),
-            },
+            Fact::Recall { key: owned("staging gateway port"), value: owned("48213") },
             &[0],
         ),
         probe(
@@ -66,10 +63,7 @@ fn probes() -> Arc<[Probe]> {
             Fact::Continuation {
                 plan: owned("velmor"),
                 items: [("wire it", Some(4)), ("ship it", None)]
-                    .map(|(item, done)| PlanItem {
-                        item: owned(item),
-                        done,
-                    })
+                    .map(|(item, done)| PlanItem { item: owned(item), done })
                     .into(),
             },
             &[2, 4],
@@ -86,31 +80,14 @@ fn probes() -> Arc<[Probe]> {
             },
             &[1, 3, 5],
         ),
-        probe(
-            "ask",
-            Fact::LastRequest {
-                requests: vec![Revision::new("go on", 6)],
-            },
-            &[6],
-        ),
-        probe(
-            "decoy",
-            Fact::Decoy {
-                key: owned("billing port"),
-                value: owned("59999"),
-            },
-            &[],
-        ),
+        probe("ask", Fact::LastRequest { requests: vec![Revision::new("go on", 6)] }, &[6]),
+        probe("decoy", Fact::Decoy { key: owned("billing port"), value: owned("59999") }, &[]),
     ]
     .into()
 }
 
 fn file(path: &str, message: usize) -> TouchedFile {
-    TouchedFile {
-        path: path.to_owned(),
-        message,
-        until: None,
-    }
+    TouchedFile { path: path.to_owned(), message, until: None }
 }
 
 fn session() -> Session {
@@ -128,20 +105,11 @@ fn session() -> Session {
         .into_iter()
         .enumerate()
         .map(|(at, text)| {
-            let role = if at % 2 == 0 {
-                Role::User
-            } else {
-                Role::Assistant
-            };
+            let role = if at % 2 == 0 { Role::User } else { Role::Assistant };
             Arc::new(Message::text(role, text))
         })
         .collect();
-    Session::new(SessionParts {
-        id: "s".into(),
-        messages,
-        ..SessionParts::default()
-    })
-    .unwrap()
+    Session::new(SessionParts { id: "s".into(), messages, ..SessionParts::default() }).unwrap()
 }
 
 struct Cell {
@@ -189,15 +157,8 @@ impl Cell {
     fn summary(&self, range: std::ops::Range<usize>, text: &str) -> Edit {
         let entries = &self.context.entries()[range.clone()];
         let message = Arc::new(Message::text(Role::User, text));
-        let with = vec![Entry::new(
-            Origin::derived_from(entries),
-            message,
-            &self.counts,
-        )];
-        Edit::Replace {
-            entries: range,
-            with,
-        }
+        let with = vec![Entry::new(Origin::derived_from(entries), message, &self.counts)];
+        Edit::Replace { entries: range, with }
     }
 
     fn call(&mut self, call: usize) {
@@ -240,11 +201,7 @@ fn everything_survives_in_the_full_history_and_nothing_in_an_empty_one() {
         empty.call(call);
         for (item, survived) in full.due(call).iter().zip(full.results(call)) {
             let is_decoy = full.observer.plan.probes[item.probe].kind() == ProbeKind::Decoy;
-            let (fate, score) = if is_decoy {
-                (Fate::Lost, 0.0)
-            } else {
-                (Fate::Kept, 1.0)
-            };
+            let (fate, score) = if is_decoy { (Fate::Lost, 0.0) } else { (Fate::Kept, 1.0) };
             assert_eq!((survived.fate, survived.score), (fate, score), "{item:?}");
             assert_eq!(survived.compacted_score, None, "{item:?}");
         }
@@ -259,10 +216,7 @@ fn everything_survives_in_the_full_history_and_nothing_in_an_empty_one() {
 fn a_loss_names_the_patch_that_caused_it() {
     let mut cell = Cell::new();
     cell.call(1);
-    let first = cell.summary(
-        0..1,
-        "A port is 48213. The migrations folder: do not touch.",
-    );
+    let first = cell.summary(0..1, "A port is 48213. The migrations folder: do not touch.");
     cell.patch(2, vec![first]);
     cell.call(2);
     let results = cell.results(2);
@@ -325,12 +279,7 @@ fn the_newest_value_has_survived_where_no_older_one_stands_after_it() {
     check_last(0..5, "signing key: k-111 -> k-222", whole, gone);
     check_last(0..5, "one of them is k-222", (Unsure, 0.0), gone);
     // An older value behind the newest is the last word.
-    check_last(
-        4..5,
-        "signing key: k-111",
-        (Changed, 0.0),
-        (Changed, 2.0 / 3.0),
-    );
+    check_last(4..5, "signing key: k-111", (Changed, 0.0), (Changed, 2.0 / 3.0));
     check_last(2..5, "left: ship it", (Changed, 0.0), whole);
     check_last(0..5, "left: ship it, wire it", gone, (Changed, 2.0 / 3.0));
     check_last(0..5, "left: wire it", gone, (Changed, 0.0));
@@ -347,16 +296,10 @@ fn what_is_changed_names_what_is_said_now_and_the_stage_that_says_it() {
     cell.call(3);
     let results = cell.results(3);
     for (found, said) in [
-        (
-            &results[1],
-            "You may touch the migrations folder on this branch.",
-        ),
+        (&results[1], "You may touch the migrations folder on this branch."),
         (&results[3], "k-111"),
     ] {
-        assert_eq!(
-            (found.fate, found.score, found.most),
-            (Fate::Changed, 0.0, None)
-        );
+        assert_eq!((found.fate, found.score, found.most), (Fate::Changed, 0.0, None));
         assert_eq!(found.changed_to(), Some(said));
         let lost = found.lost_at.as_ref().unwrap();
         assert_eq!((lost.call, &*lost.stage), (3, "clear"));
@@ -368,10 +311,7 @@ fn what_is_changed_names_what_is_said_now_and_the_stage_that_says_it() {
     cell.patch(3, vec![edit]);
     cell.call(3);
     let port = &cell.results(3)[0];
-    assert_eq!(
-        (port.fate, port.score, port.most),
-        (Fate::Unsure, 0.0, Some(1.0))
-    );
+    assert_eq!((port.fate, port.score, port.most), (Fate::Unsure, 0.0, Some(1.0)));
 }
 
 #[test]
@@ -380,21 +320,9 @@ fn the_lines_of_a_summary_tell_an_order_and_the_last_request() {
     let third = 1.0 / 3.0;
     for (text, order, ask) in [
         ("writing: src/a.rs, k-222, looks good", (Kept, 1.0), Lost),
-        (
-            "writing:\nlooks good\nk-222\nsrc/a.rs",
-            (Changed, 0.0),
-            Lost,
-        ),
-        (
-            "writing: src/a.rs, looks good, k-222",
-            (Partial, third),
-            Lost,
-        ),
-        (
-            "writing: src/a.rs, looks good. Then: go on",
-            (Partial, third),
-            Kept,
-        ),
+        ("writing:\nlooks good\nk-222\nsrc/a.rs", (Changed, 0.0), Lost),
+        ("writing: src/a.rs, looks good, k-222", (Partial, third), Lost),
+        ("writing: src/a.rs, looks good. Then: go on", (Partial, third), Kept),
         ("writing: k-222", (Partial, 0.0), Lost),
         ("src/a.rs", (Fate::Unsure, 0.0), Lost),
         ("nothing", (Lost, 0.0), Lost),
@@ -409,11 +337,7 @@ fn the_lines_of_a_summary_tell_an_order_and_the_last_request() {
         let results = cell.results(3);
         let found = &results[5];
         assert_eq!(found.fate, order.0, "{text}");
-        assert!(
-            (found.score - order.1).abs() < 1e-9,
-            "{text}: {}",
-            found.score
-        );
+        assert!((found.score - order.1).abs() < 1e-9, "{text}: {}", found.score);
         assert_eq!(found.compacted_score, Some(found.score), "{text}");
         assert_eq!(results[6].fate, ask, "{text}");
     }
@@ -439,11 +363,7 @@ fn only_revisions_before_the_question_count() {
 
 #[test]
 fn what_is_due_after_a_death_is_lost() {
-    let end = End::Died {
-        call: 2,
-        prompt: Tokens(900),
-        cause: DeathCause::Overflow,
-    };
+    let end = End::Died { call: 2, prompt: Tokens(900), cause: DeathCause::Overflow };
     let lost = after_death(&end, ProbeKind::Recall);
     assert_eq!((lost.fate, lost.score), (Fate::Lost, 0.0));
     // Whoever dies early must not look better in the compacted region; a decoy is no loss.
@@ -451,10 +371,7 @@ fn what_is_due_after_a_death_is_lost() {
     let decoy = after_death(&end, ProbeKind::Decoy);
     assert_eq!(decoy.compacted_score, None);
     let lost_at = lost.lost_at.unwrap();
-    assert_eq!(
-        (lost_at.call, lost_at.stage.as_str()),
-        (2, "overflow death")
-    );
+    assert_eq!((lost_at.call, lost_at.stage.as_str()), (2, "overflow death"));
 }
 
 const WRITTEN: [&str; 12] = [

@@ -22,24 +22,13 @@ fn replace(call: usize, entries: std::ops::Range<usize>, with: &[(Origin, &str)]
         Entry::new(origin.clone(), Arc::new(message), &counts)
     });
     let with = with.collect();
-    Change {
-        call,
-        edit: Edit::Replace { entries, with },
-    }
+    Change { call, edit: Edit::Replace { entries, with } }
 }
 
 fn edit(call: usize, entry: usize, block: usize, text: &str) -> Change {
     let cache = crate::context::CacheEffect::Breaks;
     let text = text.into();
-    Change {
-        call,
-        edit: Edit::EditBlock {
-            entry,
-            block,
-            text,
-            cache,
-        },
-    }
+    Change { call, edit: Edit::EditBlock { entry, block, text, cache } }
 }
 
 fn summary(start: usize, end: usize) -> Origin {
@@ -71,13 +60,7 @@ fn check_by(rules: RuleSet, text: &str, changes: &[Change], expected: &[&str]) {
         .violations
         .iter()
         .map(|violation| {
-            let Violation {
-                call,
-                calls,
-                rule,
-                subject,
-                level,
-            } = violation;
+            let Violation { call, calls, rule, subject, level } = violation;
             let rejected = ["", "!"][usize::from(*level == Level::Rejected)];
             format!("{rule}{rejected}: {subject} @ {call} × {calls}")
         })
@@ -126,29 +109,20 @@ fn a_finding_stands_until_it_is_mended() {
     check(WORK, &[cut, mend], &["orphan_result!: tool use 1 @ 1 × 1"]);
     let cut = |call| replace(call, 1..2, &[]);
     let back = replace(2, 1..1, &[(Origin::Restored(1), "A(+1)")]);
-    let twice = [
-        "orphan_result!: tool use 1 @ 1 × 1",
-        "orphan_result!: tool use 1 @ 3 × 1",
-    ];
+    let twice = ["orphan_result!: tool use 1 @ 1 × 1", "orphan_result!: tool use 1 @ 3 × 1"];
     check(WORK, &[cut(1), back, cut(3)], &twice);
 }
 
 #[test]
 fn every_rule_about_tools_is_seen() {
-    let pending = [
-        "prefill: prompt @ 3 × 1",
-        "unanswered_use!: tool use 3 @ 3 × 1",
-    ];
+    let pending = ["prefill: prompt @ 3 × 1", "unanswered_use!: tool use 3 @ 3 × 1"];
     check(WORK, &[replace(3, 6..7, &[])], &pending);
     let remark = replace(3, 6..6, &[(Origin::Authored, "U(by-the-way)")]);
     let late = ["results_not_first!: tool use 3 @ 3 × 1"];
     check(WORK, &[remark], &late);
     let twice = replace(3, 6..6, &[(Origin::Restored(6), "U(=3)")]);
     check(WORK, &[twice], &["duplicate_result!: tool use 3 @ 3 × 1"]);
-    let again = [
-        (Origin::Restored(1), "A(+1)"),
-        (Origin::Restored(2), "U(=1)"),
-    ];
+    let again = [(Origin::Restored(1), "A(+1)"), (Origin::Restored(2), "U(=1)")];
     let again = replace(3, 7..7, &again);
     check(WORK, &[again], &["duplicate_use!: tool use 1 @ 3 × 1"]);
 }
@@ -156,53 +130,28 @@ fn every_rule_about_tools_is_seen() {
 #[test]
 fn a_prompt_begins_with_the_user_and_holds_the_users_words() {
     let altered = "user_message_altered: message 0 @ 2 × 2";
-    check(
-        WORK,
-        &[replace(2, 0..1, &[])],
-        &["first_not_user!: prompt @ 2 × 2", altered],
-    );
+    check(WORK, &[replace(2, 0..1, &[])], &["first_not_user!: prompt @ 2 × 2", altered]);
     check(WORK, &[edit(2, 0, 0, "t")], &[altered]);
     let restored = |text| [replace(2, 0..1, &[(Origin::Restored(0), text)])];
     check(WORK, &restored("U(do)"), &[altered]);
-    check(
-        WORK,
-        &restored("U(do-the-task)"),
-        &["not_smaller: stage test @ 2 × 1"],
-    );
+    check(WORK, &restored("U(do-the-task)"), &["not_smaller: stage test @ 2 × 1"]);
     // An older message of the user may go, and a result may be cleared.
     let talk = "U(first-of-all) A(+1) U(=1 then) A(ok) U(last) A(end)";
-    check(
-        talk,
-        &[
-            edit(1, 2, 0, ""),
-            replace(2, 0..1, &[(summary(0, 1), "U(so)")]),
-        ],
-        &[],
-    );
+    check(talk, &[edit(1, 2, 0, ""), replace(2, 0..1, &[(summary(0, 1), "U(so)")])], &[]);
 }
 
 #[test]
 fn nothing_that_is_sent_is_empty() {
-    let empty = [
-        "empty_text!: message 0 @ 1 × 3",
-        "user_message_altered: message 0 @ 1 × 3",
-    ];
+    let empty = ["empty_text!: message 0 @ 1 × 3", "user_message_altered: message 0 @ 1 × 3"];
     check(WORK, &[edit(1, 0, 0, " ")], &empty);
-    let nothing = [
-        "empty_content!: prompt @ 0 × 1",
-        "user_message_altered: message 0 @ 0 × 1",
-    ];
+    let nothing = ["empty_content!: prompt @ 0 × 1", "user_message_altered: message 0 @ 0 × 1"];
     check("U(task) A(done)", &[replace(0, 0..1, &[])], &nothing);
 }
 
 #[test]
 fn thinking_is_not_edited() {
     let expected = ["thinking_edited!: message 1 @ 1 × 1"];
-    check(
-        "U(task) A(~ ok) U(so) A(end)",
-        &[edit(1, 1, 0, "")],
-        &expected,
-    );
+    check("U(task) A(~ ok) U(so) A(end)", &[edit(1, 1, 0, "")], &expected);
 }
 
 #[test]
@@ -210,11 +159,7 @@ fn two_summaries_do_not_stand_for_one_message() {
     let long = "U(a-long-first-task-of-many-words) A(ok) U(next) A(ok) U(last) A(end)";
     let first = replace(1, 0..2, &[(summary(0, 2), "U(first)")]);
     let second = replace(2, 1..1, &[(summary(1, 3), "U(second)")]);
-    check(
-        long,
-        &[first, second],
-        &["overlapping_summaries: message 1 @ 2 × 1"],
-    );
+    check(long, &[first, second], &["overlapping_summaries: message 1 @ 2 × 1"]);
 }
 
 #[test]
@@ -230,11 +175,7 @@ fn a_summary_is_no_question_and_names_something() {
     check(&text, &told("U(Now-src/file_7.rs. Is-it-right?)"), &[]);
     let mend = replace(2, 0..1, &[(summary(0, 2), "U(src/file_7.rs)")]);
     let [bad_one] = told("U(nothing-to-say-about-it-all)");
-    check(
-        &text,
-        &[bad_one, mend],
-        &["not_a_summary: summary of messages 0..2 @ 1 × 1"],
-    );
+    check(&text, &[bad_one, mend], &["not_a_summary: summary of messages 0..2 @ 1 × 1"]);
 }
 
 #[test]
@@ -257,10 +198,7 @@ fn thinking_belongs_to_the_calls_it_led_to() {
     let last = ["thinking_dropped!: message 3 @ 2 × 1"];
     check(THOUGHT, &[without(2, 3, "+2")], &last);
     let by = |rules, expected: &[&str]| check_by(rules, THOUGHT, &[without(2, 1, "+1")], expected);
-    by(
-        RuleSet::OpenAiResponses,
-        &["thinking_dropped!: message 1 @ 2 × 2"],
-    );
+    by(RuleSet::OpenAiResponses, &["thinking_dropped!: message 1 @ 2 × 2"]);
     by(RuleSet::OpenAi, &[]);
     by(RuleSet::Gemini, &[]);
     // Gone with its call, it is missed by nobody.
@@ -306,19 +244,9 @@ fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
         let rules = observer.patches.iter().map(|it| it.rule);
         rules.filter(|it| *it == Rule::RewrittenTwice).count()
     };
-    assert_eq!(
-        patch(
-            &mut context,
-            &mut observer,
-            summary("U(a-long-summary-of-it)")
-        ),
-        0
-    );
+    assert_eq!(patch(&mut context, &mut observer, summary("U(a-long-summary-of-it)")), 0);
     // An unchanged entry, as `normalize` puts back, is not a replacement.
-    let back = Edit::Replace {
-        entries: 0..2,
-        with: context.entries()[..2].to_vec(),
-    };
+    let back = Edit::Replace { entries: 0..2, with: context.entries()[..2].to_vec() };
     assert_eq!(patch(&mut context, &mut observer, back), 0);
     // A prompt held it.
     observer.written.clear();

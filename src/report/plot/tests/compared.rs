@@ -26,11 +26,7 @@ fn session(saved: f64, kept: f64, dead: usize) -> SessionSample {
             ("completion".to_owned(), vec![1.0]),
             ("tokens".to_owned(), vec![1000.0 * (1.1 - saved)]),
         ]),
-        full: vec![FullHistory {
-            bill: 1.0,
-            tokens: 1100.0,
-            fits: true,
-        }],
+        full: vec![FullHistory { bill: 1.0, tokens: 1100.0, fits: true }],
         probes: BTreeMap::from([("p@50".to_owned(), probe)]),
         dead,
         ..SessionSample::default()
@@ -44,11 +40,7 @@ fn sample(strategy: &str, saved: f64, kept: f64, dead: usize) -> Sample {
         let session = session(saved - turn, (kept - turn * saved).clamp(0.0, 1.0), dead);
         (format!("s{at}"), session)
     });
-    Sample {
-        strategy: strategy.to_owned(),
-        sessions: sessions.collect(),
-        ..Sample::default()
-    }
+    Sample { strategy: strategy.to_owned(), sessions: sessions.collect(), ..Sample::default() }
 }
 
 /// A grid of knobs with these numbers of values, and the default.
@@ -65,19 +57,11 @@ fn sweep(knobs: &[(&str, usize)]) -> Sweep {
         }
         let saved = 0.9 * place / knobs.len() as f64;
         // One setting in seven dies.
-        let sample = sample(
-            "s",
-            saved,
-            1.0 - saved * saved,
-            usize::from(number % 7 == 3),
-        );
+        let sample = sample("s", saved, 1.0 - saved * saved, usize::from(number % 7 == 3));
         tried.push(Trial::new(values, sample, false));
     }
     let sessions = (0..SESSIONS).map(|at| format!("s{at}")).collect();
-    let quality = Objective {
-        axis: Axis::Facts,
-        margin: 0.05,
-    };
+    let quality = Objective { axis: Axis::Facts, margin: 0.05 };
     judge(&tried, sessions, Vec::new(), Axis::Bill, quality)
 }
 
@@ -85,19 +69,9 @@ const GRIDS: [&[(&str, usize)]; 6] = [
     &[],
     &[("clear_results.keep_last", 1)],
     &[("clear_results.keep_last", 40)],
-    &[
-        ("clear_results.keep_last", 8),
-        ("summarize.when.window_fraction", 8),
-    ],
+    &[("clear_results.keep_last", 8), ("summarize.when.window_fraction", 8)],
     &[("clear_results.keep_last", 60), ("window.tokens", 3)],
-    &[
-        (
-            "a_stage_with_a_long_name.and_a_knob_with_a_longer_one_tokens",
-            3,
-        ),
-        ("b.c", 2),
-        ("d.e", 4),
-    ],
+    &[("a_stage_with_a_long_name.and_a_knob_with_a_longer_one_tokens", 3), ("b.c", 2), ("d.e", 4)],
 ];
 
 #[test]
@@ -111,11 +85,7 @@ fn sweeps_are_drawn_without_overlaps_however_many_settings_there_are() {
 }
 
 fn texts(scene: &Scene) -> Vec<&str> {
-    scene
-        .labels
-        .iter()
-        .map(|label| label.text.as_str())
-        .collect()
+    scene.labels.iter().map(|label| label.text.as_str()).collect()
 }
 
 #[test]
@@ -150,10 +120,7 @@ fn versus(names: &[&str], gated: bool) -> Comparisons {
             simulated_cost: Vec::new(),
         }
     });
-    Comparisons {
-        comparisons: versed.collect(),
-        ..Comparisons::default()
-    }
+    Comparisons { comparisons: versed.collect(), ..Comparisons::default() }
 }
 
 #[test]
@@ -176,9 +143,8 @@ fn a_forest_has_a_row_for_each_difference_and_nothing_overlaps() {
                 let shown = texts.iter().any(|text| text.contains(&interval));
                 assert!(shown, "{interval}: {texts:?}");
             }
-            let same = texts
-                .iter()
-                .any(|text| text.contains("the same on every session: completion"));
+            let same =
+                texts.iter().any(|text| text.contains("the same on every session: completion"));
             assert_eq!(same, !names.is_empty(), "{texts:?}");
         }
     }
@@ -189,10 +155,7 @@ fn pictures_are_whole_files_and_names_are_not_obeyed() {
     let hostile = "<script>alert(1)</script>&\"'";
     let forest_of = versus(&[hostile], true);
     let grid = sweep(&[(hostile, 2), ("a.b", 2)]);
-    let scenes = [
-        super::forest::scene(&forest_of.report(), WIDE),
-        plot::scene(&grid, WIDE),
-    ];
+    let scenes = [super::forest::scene(&forest_of.report(), WIDE), plot::scene(&grid, WIDE)];
     for scene in scenes {
         let text = svg(&scene).unwrap();
         assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));

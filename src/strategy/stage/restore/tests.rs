@@ -42,11 +42,7 @@ fn check(knobs: &str, rounds: &[[Message; 2]], expected: &[&str]) {
 
 #[test]
 fn files_come_back_as_they_were_used_last() {
-    let three = [
-        read("1", "a", "AAA"),
-        read("2", "b", "BBB"),
-        read("3", "a", "AA2"),
-    ];
+    let three = [read("1", "a", "AAA"), read("2", "b", "BBB"), read("3", "a", "AA2")];
     let (a, b) = ("[Put back: file a]\nAA2", "[Put back: file b]\nBBB");
     check("", &three, &[a, b]);
     check("max_files = 1", &three, &[a]);
@@ -54,18 +50,11 @@ fn files_come_back_as_they_were_used_last() {
     let edit = round("e", "Edit", r#"{"file_path":"b"}"#, "done");
     let [older, of_b, newer] = three;
     let changed = "[Put back: file b]\n[It was changed after this.]\nBBB";
-    check(
-        "",
-        &[older, of_b, newer.clone(), edit.clone()],
-        &[changed, a],
-    );
+    check("", &[older, of_b, newer.clone(), edit.clone()], &[changed, a]);
     // A written file is known as a whole, and a failed write is not known.
     let write = round("w", "Write", r#"{"file_path":"b","content":"NEW"}"#, "done");
     check("", &[edit, write], &["[Put back: file b]\nNEW"]);
-    let failed = [
-        asks(&[("f", "Read", r#"{"file_path":"c"}"#)]),
-        fails("f", "no"),
-    ];
+    let failed = [asks(&[("f", "Read", r#"{"file_path":"c"}"#)]), fails("f", "no")];
     check("", &[newer, failed], &[a]);
 }
 
@@ -73,10 +62,7 @@ fn files_come_back_as_they_were_used_last() {
 #[test]
 fn a_file_that_a_command_shows_comes_back_beside_its_result() {
     let [asks, answers] = round("1", "Bash", r#"{"command":"cat a"}"#, "AAA");
-    for (sources, last) in [
-        ("", "[Put back: file a]\nAAA"),
-        ("sources = ['files']", "AAA"),
-    ] {
+    for (sources, last) in [("", "[Put back: file a]\nAAA"), ("sources = ['files']", "AAA")] {
         let mut trial = Trial::new("restore", sources);
         trial.append([typed("go"), said("ok"), asks.clone(), answers.clone()]);
         trial.replace(0..2, "summary");
@@ -90,13 +76,7 @@ fn the_reminders_of_the_first_prompt_come_back() {
     let mut trial = Trial::new("restore", "");
     let reminder = "<system-reminder>\nYou are in a folder.\n</system-reminder>";
     let later = "<system-reminder>\nA file has changed.\n</system-reminder>";
-    trial.append([
-        typed(reminder),
-        typed("go"),
-        said("ok"),
-        typed(later),
-        said("ok"),
-    ]);
+    trial.append([typed(reminder), typed("go"), said("ok"), typed(later), said("ok")]);
     for summary in ["summary", "another summary"] {
         trial.replace(0..trial.context.entries().len(), summary);
         trial.fire().unwrap();
@@ -108,27 +88,15 @@ fn the_reminders_of_the_first_prompt_come_back() {
 #[test]
 fn budgets_hold_for_each_and_for_all() {
     let long = "x".repeat(400);
-    let files = [
-        read("1", "a", &long),
-        read("2", "b", "short"),
-        read("3", "c", &long),
-    ];
+    let files = [read("1", "a", &long), read("2", "b", "short"), read("3", "c", &long)];
     // 25 tokens: five for the heading, one for the mark, nineteen times four characters.
     let cut = |path: &str| format!("[Put back: file {path}]\n{}\n[…]", "x".repeat(76));
     let b = "[Put back: file b]\nshort";
     let each = "max_tokens_per_file = 25";
     check(each, &files, &[&cut("c"), b, &cut("a")]);
     // 25 and 6; the third does not fit, and would.
-    check(
-        &format!("{each}\ntotal_tokens = 55"),
-        &files,
-        &[&cut("c"), b],
-    );
-    check(
-        &format!("{each}\ntotal_tokens = 56"),
-        &files,
-        &[&cut("c"), b, &cut("a")],
-    );
+    check(&format!("{each}\ntotal_tokens = 55"), &files, &[&cut("c"), b]);
+    check(&format!("{each}\ntotal_tokens = 56"), &files, &[&cut("c"), b, &cut("a")]);
     check(&format!("{each}\ntotal_tokens = 24"), &files, &[b]);
 }
 
@@ -136,11 +104,7 @@ fn budgets_hold_for_each_and_for_all() {
 fn what_hooks_report_stands_behind_everything_else() {
     let file = [read("1", "a", "AAA")];
     let knobs = "hook_results = 'Remember the style guide.'";
-    check(
-        knobs,
-        &file,
-        &["[Put back: file a]\nAAA", "Remember the style guide."],
-    );
+    check(knobs, &file, &["[Put back: file a]\nAAA", "Remember the style guide."]);
     let none = format!("{knobs}\nmax_files = 0");
     check(&none, &file, &["Remember the style guide."]);
 }
@@ -152,10 +116,7 @@ fn a_hook_is_told_what_came_out_and_reports_once_per_compaction() {
     let (a, b) = ("[Put back: file a]\nAAA", "[Put back: file b]\nBBB");
     // Six of the seven messages made way.
     check(knobs, &file, &[b, a, "6 messages gone, 2 things back."]);
-    let mut trial = Trial::new(
-        "restore",
-        "max_files = 0\nhook_results = 'Now {tokens} tokens.'",
-    );
+    let mut trial = Trial::new("restore", "max_files = 0\nhook_results = 'Now {tokens} tokens.'");
     trial.append([typed("go"), said("ok"), typed("go on")]);
     trial.replace(0..2, "summary");
     trial.fire().unwrap();
@@ -181,10 +142,7 @@ fn after_a_refusal_no_more_comes_back_than_the_window_has_room_for() {
     let end = trial.context.entries().len();
     trial.replace(0..end, "summary");
     trial.cx.window = Window::new(trial.cx.prompt(&trial.context) + Tokens(20));
-    trial.cx.overflow = Some(Overflow {
-        prompt: Tokens(1_000),
-        attempt: 0,
-    });
+    trial.cx.overflow = Some(Overflow { prompt: Tokens(1_000), attempt: 0 });
     trial.fire().unwrap();
     let texts = trial.texts();
     assert_eq!(texts[1..], ["[Put back: file b]\nBBB", "Done."]);
@@ -206,17 +164,9 @@ fn the_task_list_and_skills_come_back_too() {
     let review = "[Put back: skill {\"name\":\"review\"}]\nHow to review.";
     check("", &rounds, &[file, list, review, release]);
     check("sources = ['todo']", &rounds, &[list]);
-    check(
-        "sources = ['skills']\nskills_total_tokens = 20",
-        &rounds,
-        &[review],
-    );
+    check("sources = ['skills']\nskills_total_tokens = 20", &rounds, &[review]);
     let asked = round("6", "TodoRead", "{}", "1. new");
-    check(
-        "sources = ['todo']",
-        &[rounds[0].clone(), asked],
-        &["[Put back: task list]\n1. new"],
-    );
+    check("sources = ['todo']", &[rounds[0].clone(), asked], &["[Put back: task list]\n1. new"]);
 }
 
 #[test]

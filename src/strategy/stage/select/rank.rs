@@ -59,9 +59,7 @@ pub(super) fn text_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Strin
 
 fn words(text: &str) -> impl Iterator<Item = String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.split(move |c| !is_part(c))
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
+    text.split(move |c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
 /// How often each word occurs in each text.
@@ -152,9 +150,8 @@ pub(super) fn textrank(texts: &[String]) -> Vec<f64> {
         ranks = edges
             .iter()
             .map(|edges| {
-                let passed = edges
-                    .iter()
-                    .map(|(from, weight)| weight / totals[*from] * ranks[*from]);
+                let passed =
+                    edges.iter().map(|(from, weight)| weight / totals[*from] * ranks[*from]);
                 1.0 - DAMPING + DAMPING * passed.sum::<f64>()
             })
             .collect();
@@ -207,10 +204,7 @@ mod tests {
     fn close(found: &[f64], expected: &[f64]) {
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().zip(expected) {
-            assert!(
-                (found - expected).abs() < 1e-12,
-                "{found} is not {expected}"
-            );
+            assert!((found - expected).abs() < 1e-12, "{found} is not {expected}");
         }
     }
 
@@ -219,10 +213,7 @@ mod tests {
         let ln2 = std::f64::consts::LN_2;
         let texts = owned(&["a b", "a a", "B b c c", ""]);
         // a and b are in two of four texts, c is in one.
-        close(
-            &tfidf(&texts),
-            &[ln2, ln2, (2.0 * ln2 + 2.0 * 2.0 * ln2) / 4.0, 0.0],
-        );
+        close(&tfidf(&texts), &[ln2, ln2, (2.0 * ln2 + 2.0 * 2.0 * ln2) / 4.0, 0.0]);
     }
 
     #[test]
@@ -253,10 +244,7 @@ mod tests {
         for (text, expected) in [
             ("see src/a.rs, and lib.rs.", &["lib.rs", "src/a.rs"][..]),
             ("port 48213 of 12", &["48213"]),
-            (
-                "ERROR: parse_header failed",
-                &["error", "failed", "parse_header"],
-            ),
+            ("ERROR: parse_header failed", &["error", "failed", "parse_header"]),
             ("plain words. Nothing - else", &[]),
             ("You must never do 1.5 of it", &["must", "never"]),
         ] {
@@ -266,9 +254,6 @@ mod tests {
         let scores = by_atoms(&owned(&["a_b x x x", "a_b c_d", "plain"]));
         let shared = 1.0 + (1.5_f64).ln();
         let single = 1.0 + 3.0_f64.ln();
-        close(
-            &scores,
-            &[shared / 2.0, (shared + single) / 2.0_f64.sqrt(), 0.0],
-        );
+        close(&scores, &[shared / 2.0, (shared + single) / 2.0_f64.sqrt(), 0.0]);
     }
 }

@@ -22,18 +22,12 @@ fn talk(range: std::ops::Range<usize>) -> impl Iterator<Item = Message> {
 /// The session's messages that the context still holds, behind the notes.
 fn kept(trial: &Trial) -> Vec<usize> {
     let entries = trial.context.entries().iter();
-    entries
-        .filter(|entry| !is_boundary(entry))
-        .filter_map(newest_message)
-        .collect()
+    entries.filter(|entry| !is_boundary(entry)).filter_map(newest_message).collect()
 }
 
 #[test]
 fn notes_are_written_as_messages_come_in() {
-    let mut trial = Trial::new(
-        "session_memory",
-        "init_tokens = 300\nupdate_every_tokens = 201",
-    );
+    let mut trial = Trial::new("session_memory", "init_tokens = 300\nupdate_every_tokens = 201");
     trial.will_answer(Ok(response("FIRST")));
     let mut asked = Vec::new();
     for at in 0..5 {
@@ -80,11 +74,7 @@ fn what_the_notes_do_not_cover_is_kept_and_more_up_to_the_minimums() {
     ] {
         let mut trial = remembered(knobs);
         let reason = trial.fire().unwrap();
-        assert_eq!(
-            reason.unwrap(),
-            format!("notes in place of {from} messages"),
-            "{knobs}"
-        );
+        assert_eq!(reason.unwrap(), format!("notes in place of {from} messages"), "{knobs}");
         assert_eq!(kept(&trial), (from..9).collect::<Vec<_>>(), "{knobs}");
         let notes = &trial.context.entries()[0];
         assert_eq!(newest_message(notes), Some(from - 1));
@@ -126,10 +116,7 @@ fn once_they_were_used_the_notes_are_taken_to_cover_everything() {
     let mut trial = remembered("min_tokens = 150\nmin_text_messages = 1");
     trial.fire().unwrap();
     assert_eq!(kept(&trial), [6, 7, 8]);
-    assert_eq!(
-        trial.fire().unwrap().unwrap(),
-        "notes in place of 2 messages"
-    );
+    assert_eq!(trial.fire().unwrap().unwrap(), "notes in place of 2 messages");
     assert_eq!(kept(&trial), [7, 8]);
     // At rest: the notes would stand for themselves.
     assert_eq!(trial.fire().unwrap(), None);
@@ -176,12 +163,7 @@ fn what_belongs_together_is_kept_together() {
     };
     let mut trial = Trial::new("session_memory", &small.replace("300", "400"));
     trial.append(talk(0..2));
-    trial.append([
-        typed(&text(2)),
-        part("a"),
-        answers(&[("a", &text(4))]),
-        part("b"),
-    ]);
+    trial.append([typed(&text(2)), part("a"), answers(&[("a", &text(4))]), part("b")]);
     trial.append([answers(&[("b", "result")])]);
     trial.fire().unwrap();
     assert_eq!(kept(&trial), [3, 4, 5, 6]);
@@ -191,21 +173,11 @@ fn what_belongs_together_is_kept_together() {
 fn notes_that_could_not_be_written_leave_the_old_ones() {
     let knobs = "init_tokens = 1\nupdate_every_tokens = 1\nmin_tokens = 1\nmin_text_messages = 0";
     let mut trial = Trial::new("session_memory", knobs);
-    for answer in [
-        Ok(response("OLD")),
-        Err(CallFailure::Timeout),
-        Ok(response("  ")),
-    ] {
+    for answer in [Ok(response("OLD")), Err(CallFailure::Timeout), Ok(response("  "))] {
         trial.will_answer(answer);
     }
     trial.append(talk(0..6));
-    assert_eq!(
-        trial.failures,
-        [
-            StageError::Call(CallFailure::Timeout),
-            StageError::EmptySummary
-        ]
-    );
+    assert_eq!(trial.failures, [StageError::Call(CallFailure::Timeout), StageError::EmptySummary]);
     trial.append(talk(6..7));
     trial.fire().unwrap();
     assert_eq!(trial.texts()[0], "Notes on the conversation so far:\n\nOLD");

@@ -37,10 +37,8 @@ impl Overlap {
         let first = said_at(&shown[at]);
         let end = self.said.partition_point(|entry| said_at(entry) < first);
         let begin = standing.iter().filter_map(said_at).max();
-        let begin = begin.map_or(0, |last| {
-            self.said
-                .partition_point(|entry| said_at(entry) <= Some(last))
-        });
+        let begin =
+            begin.map_or(0, |last| self.said.partition_point(|entry| said_at(entry) <= Some(last)));
         let earlier = &self.said[begin.min(end)..end];
         let starts = (0..earlier.len()).rev();
         let starts = starts.filter(|at| earlier[*at].is_typed());

@@ -81,10 +81,7 @@ impl Placement {
         let mut with: Vec<Entry> = boundary.chain(selected.user_messages).collect();
         let acknowledgement = Some(self.acknowledgement.clone()).filter(|text| !text.is_empty());
         let continuation = self.continuation(&context.entries()[entries.end..]);
-        let said = [
-            (Role::Assistant, acknowledgement),
-            (Role::User, continuation),
-        ];
+        let said = [(Role::Assistant, acknowledgement), (Role::User, continuation)];
         let said = said.into_iter().filter_map(|(role, text)| {
             let message = Arc::new(Message::text(role, text?));
             Some(Entry::new(Origin::Authored, message, &cx.counts))
@@ -98,11 +95,7 @@ impl Placement {
             let message = Message::text(self.role, text).with_tags([Tag::CompactSummary]);
             with.push(Entry::new(origin, Arc::new(message), &cx.counts));
             with.append(&mut after);
-            Patch {
-                edits: vec![Edit::Replace { entries, with }],
-                reason,
-                saved,
-            }
+            Patch { edits: vec![Edit::Replace { entries, with }], reason, saved }
         }
     }
 }
@@ -110,9 +103,7 @@ impl Placement {
 /// All messages as JSON lines, under a name made of their content.
 fn transcript(folder: &str, context: &Context) -> (String, Arc<str>) {
     let entries = context.entries().iter();
-    let lines: Vec<String> = entries
-        .map(|entry| wire::anthropic_json(&entry.message))
-        .collect();
+    let lines: Vec<String> = entries.map(|entry| wire::anthropic_json(&entry.message)).collect();
     let text: Arc<str> = (lines.join("\n") + "\n").into();
     let name = ContentHash::of(text.as_bytes()).hex(12);
     (format!("{folder}/transcript_{name}.jsonl"), text)

@@ -129,9 +129,8 @@ impl Prompt {
     ) -> Request {
         let shown = without_some_results(&shown[less.from.min(shown.len())..], less);
         let is_apart = matches!(self.previous, Previous::Ignore | Previous::Update);
-        let (mut earlier, shown): (Vec<_>, Vec<_>) = shown
-            .into_iter()
-            .partition(|message| is_apart && message.has_tag(Tag::CompactSummary));
+        let (mut earlier, shown): (Vec<_>, Vec<_>) =
+            shown.into_iter().partition(|message| is_apart && message.has_tag(Tag::CompactSummary));
         if self.previous == Previous::Ignore {
             earlier.clear();
         }

@@ -74,11 +74,7 @@ impl<'a> Attempt<'a> {
                 Ok(summary) => return self.verified(checked, answer, summary),
                 Err(error) => error,
             };
-            if self.may_ask_again(&error) {
-                self.ask()
-            } else {
-                Step::Done(Err(error))
-            }
+            if self.may_ask_again(&error) { self.ask() } else { Step::Done(Err(error)) }
         })
     }
 
@@ -172,10 +168,7 @@ impl<'a> Attempt<'a> {
             }
             OnSummaryOverflow::ShrinkEach => {
                 // OpenHands: hard_context_reset_context_scaling.
-                let texts = self
-                    .shown
-                    .iter()
-                    .flat_map(|entry| entry.message.model_text());
+                let texts = self.shown.iter().flat_map(|entry| entry.message.model_text());
                 let longest = self.less.longest_chars;
                 let longest = longest.or_else(|| texts.map(|text| text.chars().count()).max());
                 self.less.longest_chars = longest.map(|chars| chars * 4 / 5);

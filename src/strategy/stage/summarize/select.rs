@@ -9,10 +9,7 @@ use crate::window::WindowPart;
 
 /// Which messages are summarised, and which stay.
 #[derive(Debug, Deserialize)]
-#[expect(
-    clippy::struct_field_names,
-    reason = "fields are named as the knobs are"
-)]
+#[expect(clippy::struct_field_names, reason = "fields are named as the knobs are")]
 pub(super) struct Select {
     select: Coverage,
     select_rounds: usize,
@@ -237,9 +234,7 @@ impl Tail {
             let at = rounds.get(first).map_or(0, |round| round.start);
             start = start.min(cut.snap_back(entries, at));
         }
-        let budget = self
-            .keep_last_tokens
-            .max(self.share(cx.window, context.size().tokens));
+        let budget = self.keep_last_tokens.max(self.share(cx.window, context.size().tokens));
         let budget = budget.max(self.room(cx));
         if budget > Tokens::ZERO {
             let within = cut::newest_within(entries, budget);

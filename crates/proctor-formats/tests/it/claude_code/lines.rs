@@ -5,9 +5,7 @@ use super::super::*;
 #[test]
 fn merges_the_parts_of_a_call_and_all_that_answers_it() {
     let sessions = import::load(&fixture("claude-code/split-calls.jsonl")).expect("a good file");
-    let [session] = &sessions[..] else {
-        panic!("one session")
-    };
+    let [session] = &sessions[..] else { panic!("one session") };
     assert_eq!(
         outline(session),
         r#"0 user[typed_user meta] "Why does the basket lose its last item?", "shop/RULES.md\nPrices are in cents."
@@ -26,14 +24,8 @@ skipped: system/turn_duration: 1
     assert!(session.id().starts_with("split-calls-"), "{}", session.id());
     assert_eq!(session.id().len(), "split-calls-".len() + 6);
     let time: jiff::Timestamp = "2026-03-01T09:00:03.003Z".parse().expect("a time");
-    assert_eq!(
-        session.message(1).details.timestamp,
-        Some(Timestamp(time.as_millisecond()))
-    );
-    assert_eq!(
-        session.message(1).details.api_call,
-        Some(ApiCallId(Arc::from("msg_1/req_1")))
-    );
+    assert_eq!(session.message(1).details.timestamp, Some(Timestamp(time.as_millisecond())));
+    assert_eq!(session.message(1).details.api_call, Some(ApiCallId(Arc::from("msg_1/req_1"))));
     round_trip(session);
 }
 
@@ -94,16 +86,8 @@ fn tells_side_chains_by_agent_and_reads_files_that_hold_nothing_else() {
         )
     };
     check(
-        &[
-            &side("1", "x", "one"),
-            &side("2", "y", "two"),
-            &side("3", "x", "three"),
-        ],
-        &[
-            r#"0 user[sidechain] "one", "three""#,
-            "--",
-            r#"0 user[sidechain] "two""#,
-        ],
+        &[&side("1", "x", "one"), &side("2", "y", "two"), &side("3", "x", "three")],
+        &[r#"0 user[sidechain] "one", "three""#, "--", r#"0 user[sidechain] "two""#],
     );
 }
 
@@ -208,12 +192,7 @@ fn a_result_that_was_written_before_its_tool_use_comes_behind_it() {
 fn pairs_results_with_uses_and_keeps_orphans() {
     check(
         &[
-            &model(
-                "a",
-                "",
-                "1",
-                &format!("{},{}", read_use("t1"), read_use("t2")),
-            ),
+            &model("a", "", "1", &format!("{},{}", read_use("t1"), read_use("t2"))),
             &model("a", "", "1", &text("the same record again")),
             &model("a+", "", "1", &read_use("t1")),
             &result("r1", "a", "t1", "one"),

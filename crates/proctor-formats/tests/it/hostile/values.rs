@@ -65,14 +65,7 @@ const NEEDED: &[(&str, &str)] = &[
 ///
 /// Every place gets nothing and an empty object; of the others each gets two in turn.
 pub(in super::super) fn odd_values(turn: usize) -> Vec<Value> {
-    let others = [
-        json!(true),
-        json!(-1),
-        json!(1e300),
-        json!(""),
-        json!([]),
-        json!([[{}]]),
-    ];
+    let others = [json!(true), json!(-1), json!(1e300), json!(""), json!([]), json!([[{}]])];
     let count = others.len();
     let mut odd = vec![Value::Null, json!({})];
     odd.extend([turn, turn + 3].map(|it| others[it % count].clone()));
@@ -97,10 +90,7 @@ fn a_key_that_is_missing_or_odd_is_no_reason_to_refuse_a_recording() {
             let mut note = |what: String, read: Result<Vec<Session>, ImportError>| {
                 if let Err(error) = read {
                     let place = format!("{format} {place}");
-                    refused
-                        .entry(place)
-                        .or_default()
-                        .insert(format!("{what}: {error}"));
+                    refused.entry(place).or_default().insert(format!("{what}: {error}"));
                 }
             };
             let values = without(&sample.values, &pointer);
@@ -115,10 +105,8 @@ fn a_key_that_is_missing_or_odd_is_no_reason_to_refuse_a_recording() {
             }
         }
     }
-    let needed: BTreeSet<String> = NEEDED
-        .iter()
-        .map(|(format, place)| format!("{format} {place}"))
-        .collect();
+    let needed: BTreeSet<String> =
+        NEEDED.iter().map(|(format, place)| format!("{format} {place}")).collect();
     let mut wrong: Vec<String> = Vec::new();
     for (place, errors) in &refused {
         if !needed.contains(place) && !place.starts_with("native ") {
@@ -223,12 +211,7 @@ fn ids_that_are_all_the_same_or_lead_in_a_circle_are_followed_once() {
                     let parent = key.to_ascii_lowercase().contains("parent");
                     (parent && !value.is_object()).then(|| {
                         let id = |it: &Value| it.get("uuid").or(it.get("id")).cloned();
-                        sample
-                            .values
-                            .iter()
-                            .rev()
-                            .find_map(id)
-                            .unwrap_or(json!("p"))
+                        sample.values.iter().rev().find_map(id).unwrap_or(json!("p"))
                     })
                 }),
             ),
@@ -245,12 +228,7 @@ fn check_changed(sample: &Sample, what: &str, change: Change<'_>) {
     let values: Vec<Value> = values.map(|value| changed(value, change)).collect();
     let read = sample.read(what, &file_of(&values));
     let native = sample.importer.format() == "native";
-    assert!(
-        read.is_ok() || native,
-        "{}: {what}: {:?}",
-        sample.name(),
-        read.err()
-    );
+    assert!(read.is_ok() || native, "{}: {what}: {:?}", sample.name(), read.err());
 }
 
 #[test]
@@ -268,13 +246,7 @@ fn absurd_numbers_and_times_are_read_or_counted() {
             let change = |_: &str, value: &Value| value.is_number().then(|| odd.clone());
             check_changed(&sample, &format!("all numbers {odd}"), &change);
         }
-        for odd in [
-            "",
-            "now",
-            "-9999-99-99T99:99:99Z",
-            "9999-12-31T23:59:59.999999999Z",
-            "0000",
-        ] {
+        for odd in ["", "now", "-9999-99-99T99:99:99Z", "9999-12-31T23:59:59.999999999Z", "0000"] {
             let is_time = |key: &str| {
                 let key = key.to_ascii_lowercase();
                 key.contains("time") || key.ends_with("_at") || key.contains("date")

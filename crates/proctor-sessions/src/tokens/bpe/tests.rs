@@ -17,12 +17,7 @@ const SAMPLE: u32 = 80;
 /// Contexts that tell apart the classes by which the vocabularies split, letters, digits, marks,
 /// white space and all else, by what becomes of the ASCII text beside the code point.
 fn class_contexts(c: char) -> [String; 4] {
-    [
-        format!("{c}.com"),
-        format!("!!{c}.com"),
-        format!("1{c}23"),
-        format!("   {c}a"),
-    ]
+    [format!("{c}.com"), format!("!!{c}.com"), format!("1{c}23"), format!("   {c}a")]
 }
 
 /// Contexts that look for merges across the border, and for the two cases of letters.
@@ -73,14 +68,8 @@ fn differing(code_points: Range<u32>, differ: &dyn Fn(&str) -> bool) -> Vec<u32>
 fn the_engine_and_the_reference_agree_on_every_code_point() {
     let all = std::env::var_os("PROCTOR_SCAN").is_some_and(|value| value == "all");
     let engines = [
-        (
-            tiktoken::encoding::o200k_base(),
-            tiktoken_rs::o200k_base_singleton(),
-        ),
-        (
-            tiktoken::encoding::cl100k_base(),
-            tiktoken_rs::cl100k_base_singleton(),
-        ),
+        (tiktoken::encoding::o200k_base(), tiktoken_rs::o200k_base_singleton()),
+        (tiktoken::encoding::cl100k_base(), tiktoken_rs::cl100k_base_singleton()),
     ];
     let differ = |text: &str| {
         let differs = |(fast, slow): &(CoreBpe, &tiktoken_rs::CoreBPE)| {
@@ -90,9 +79,7 @@ fn the_engine_and_the_reference_agree_on_every_code_point() {
     };
     // A multiplicative hash: the blocks are far apart and of every plane.
     let is_drawn = |block: &u32| (block.wrapping_mul(0x9E37_79B1) >> 16).is_multiple_of(SAMPLE);
-    let blocks: Vec<u32> = (0..0x11_0000 / BLOCK)
-        .filter(|block| all || is_drawn(block))
-        .collect();
+    let blocks: Vec<u32> = (0..0x11_0000 / BLOCK).filter(|block| all || is_drawn(block)).collect();
     let found: Vec<u32> = blocks
         .par_iter()
         .flat_map_iter(|block| differing(block * BLOCK..(block + 1) * BLOCK, &differ))
@@ -102,11 +89,7 @@ fn the_engine_and_the_reference_agree_on_every_code_point() {
 
 fn check(text: &str) {
     assert_eq!(O200k.count(text), Reference::O200k.count(text), "{text:?}");
-    assert_eq!(
-        Cl100k.count(text),
-        Reference::Cl100k.count(text),
-        "{text:?}"
-    );
+    assert_eq!(Cl100k.count(text), Reference::Cl100k.count(text), "{text:?}");
 }
 
 #[test]
@@ -137,17 +120,11 @@ fn a_stretch_of_one_thing_is_counted_and_in_time() {
     for unit in [" ", "a", "\n", "漢", "\u{301}", "aGVsbG8gd29ybGQ"] {
         check(&unit.repeat(20_000 / unit.len()));
         let text = unit.repeat(100_000 / unit.len());
-        let off = O200k
-            .count(&text)
-            .0
-            .abs_diff(Reference::O200k.count(&text).0);
+        let off = O200k.count(&text).0.abs_diff(Reference::O200k.count(&text).0);
         assert!(off <= 5, "{unit:?}: {off} tokens off");
         let text = unit.repeat(1_000_000 / unit.len());
         let tokens = O200k.count(&text).0;
-        assert!(
-            tokens > 0 && tokens <= text.len() as u64,
-            "{unit:?}: {tokens}"
-        );
+        assert!(tokens > 0 && tokens <= text.len() as u64, "{unit:?}: {tokens}");
     }
 }
 

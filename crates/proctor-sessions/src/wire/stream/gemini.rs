@@ -139,17 +139,13 @@ mod tests {
         });
         let lines = |events: &[String]| -> String {
             let events = events.iter();
-            let lines: Vec<String> = events
-                .map(|event| format!("data: {event}\r\n\r\n"))
-                .collect();
+            let lines: Vec<String> = events.map(|event| format!("data: {event}\r\n\r\n")).collect();
             lines.concat()
         };
         assert_eq!(answer(&lines(&events), true), Ok(expected.clone()));
         let list = format!("[{}\n]", events.join(",\r\n"));
         assert_eq!(answer(&list, false), Ok(expected.clone()));
-        let wrapped = events
-            .each_ref()
-            .map(|event| format!("{{\"response\":{event}}}"));
+        let wrapped = events.each_ref().map(|event| format!("{{\"response\":{event}}}"));
         assert_eq!(answer(&lines(&wrapped), true), Ok(expected));
         assert_eq!(answer(&lines(&events[..3]), true), Err(Problem::BrokeOff));
         assert!(answer(&list[..list.len() - 9], false).is_err());

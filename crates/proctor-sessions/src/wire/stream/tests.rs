@@ -119,9 +119,7 @@ fn a_stream_is_one_under_any_content_type() {
     ] {
         let mut answer = Assembly::new(Api::Messages, false);
         answer.push(text.as_bytes());
-        let whole = answer
-            .finish()
-            .map(|raw| serde_json::from_str(raw.get()).unwrap());
+        let whole = answer.finish().map(|raw| serde_json::from_str(raw.get()).unwrap());
         assert_eq!(whole, expected, "{text}");
     }
 }

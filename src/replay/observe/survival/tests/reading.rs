@@ -8,12 +8,7 @@ fn reading() -> Session {
     let uses = |id: &str, name: &str, class, input: &str| {
         let input = JsonText::parse(input).unwrap();
         let (id, name) = (id.into(), name.into());
-        let tool = ToolUse {
-            id,
-            name,
-            class,
-            input,
-        };
+        let tool = ToolUse { id, name, class, input };
         Message::new(Role::Assistant, vec![ContentBlock::ToolUse(tool.into())])
     };
     let result = |id: &str, text: &str| {
@@ -49,11 +44,7 @@ fn reading() -> Session {
 #[test]
 fn what_was_read_can_be_read_again_until_the_file_changes() {
     let session = reading();
-    let probes: Arc<[Probe]> = vec![Probe {
-        evidence: vec![2],
-        ..probes()[0].clone()
-    }]
-    .into();
+    let probes: Arc<[Probe]> = vec![Probe { evidence: vec![2], ..probes()[0].clone() }].into();
     let survival = Survival::new(&probes).unwrap();
     let sources = Sources::new(&session, &probes, &survival);
     let counts = CountedTexts::new(Arc::new(CharsPer4));
