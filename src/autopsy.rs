@@ -324,8 +324,7 @@ impl Autopsy {
 
     /// Adds the fate of a rule or of a decision; it counts among what each compaction met, up to the one that changed or lost it.
     fn follow_rule(&mut self, fact: Probe, session: &Session, record: &CellRecord) {
-        let first = fact.evidence.first();
-        let set_at = first.map(|message| session.call_after(*message));
+        let set_at = fact.evidence.first().map(|message| session.call_after(*message));
         let (kind, rule) = match fact.fact {
             Fact::Constraint { statement, .. } => (Kind::Rule, statement),
             Fact::Decision { choice, reason, .. } => {
@@ -333,8 +332,8 @@ impl Autopsy {
             }
             _ => return,
         };
-        let items = record.probes.iter().filter(|item| item.probe == fact.id);
-        let items: Vec<&ProbeRecord> = items.collect();
+        let items: Vec<&ProbeRecord> =
+            record.probes.iter().filter(|item| item.probe == fact.id).collect();
         let gone = items.iter().position(|item| is_gone(item));
         let (met, later) = items.split_at(gone.map_or(items.len(), |gone| gone + 1));
         let gone = met.last().filter(|_| gone.is_some());
@@ -381,8 +380,7 @@ fn compacted(session: &Session) -> (Vec<usize>, bool) {
     let events = events.filter(|event| last >= Some(&event.at) && !is_inherited(session, event));
     let calls = events.clone().map(|event| session.call_after(event.at));
     let mut left = events.map(|event| &event.after);
-    let is_opaque = left.any(|after| !matches!(after, CompactedTo::Replaced(_)));
-    (calls.collect(), is_opaque)
+    (calls.collect(), left.any(|after| !matches!(after, CompactedTo::Replaced(_))))
 }
 
 /// Whether a compaction was made before this session was resumed: it counts in the one before.

@@ -151,8 +151,7 @@ impl Bill {
 
     /// How the prompt of a call is sized, as far as no strategy edited it.
     pub fn scale(&self, call: usize) -> Scale {
-        let scale = self.scales.get(call).or(self.scales.last());
-        scale.copied().unwrap_or(Scale::COUNTED)
+        self.scales.get(call).or(self.scales.last()).copied().unwrap_or(Scale::COUNTED)
     }
 
     /// How a prompt of this size is sized where it is the one that the product sent.

@@ -166,10 +166,9 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
         kind => kind,
     };
     // One that asked no model so far may do so in a scene for which there was no time.
-    let is_sure = known.is_whole || hello.kind != ProgramKind::Other;
     let without_summaries = match kind {
         ProgramKind::Summarise => None,
-        _ if is_sure => Some(State::NotAsked),
+        _ if known.is_whole || hello.kind != ProgramKind::Other => Some(State::NotAsked),
         _ => Some(State::OutOfTime),
     };
     let mut allowed = settings.allowed.clone();
@@ -272,8 +271,7 @@ impl CheckLaw {
 
 /// A law of that name is not there: a declaration that says nothing.
 fn unknown(hello: &Hello) -> Option<String> {
-    let mut breaks = hello.breaks.iter();
-    let declared = breaks.find(|declared| !laws().any(|law| law == declared.law))?;
+    let declared = hello.breaks.iter().find(|declared| !laws().any(|law| law == declared.law))?;
     Some(format!("`hello` declares that it breaks `{}`, which is not a law", declared.law))
 }
 
@@ -311,13 +309,11 @@ fn known(plays: &[Plays<'_>]) -> Known {
         let is_by_size = plays.scene.subject != Matter::Refused;
         let first = events.map(|event| event.before).min();
         if let Some(first) = first.filter(|_| is_by_size) {
-            let least = known.triggers.entry(plays.scene.window);
-            let least = least.or_insert(first);
+            let least = known.triggers.entry(plays.scene.window).or_insert(first);
             *least = first.min(*least);
         }
         if plays.scene.subject == Matter::Growth {
-            let fired = played.fired(known.asks);
-            let fired = fired.first().map(|event| event.before);
+            let fired = played.fired(known.asks).first().map(|event| event.before);
             known.fired_at.push((plays.scene.window, fired));
         }
     }

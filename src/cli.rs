@@ -159,8 +159,7 @@ pub fn main() -> ExitCode {
         Err(error) => return without_command(&error, &command, &typed).into(),
     };
     // A panic is a mistake in Proctor. The hook has printed it; the exit code must not be 101.
-    let exit = catch_unwind(|| dispatch(cli.command)).unwrap_or(Exit::Internal);
-    exit.into()
+    catch_unwind(|| dispatch(cli.command)).unwrap_or(Exit::Internal).into()
 }
 
 /// Help and version are results; everything else is a mistake in the call.
@@ -224,8 +223,7 @@ fn say_error(error: &anyhow::Error) -> Exit {
 
 /// The exit code and hint of an error, by the first error in its chain that has one.
 fn explain(error: &anyhow::Error) -> (Exit, Option<String>) {
-    let explained = error.chain().find_map(explain_cause);
-    explained.unwrap_or((Exit::Internal, None))
+    error.chain().find_map(explain_cause).unwrap_or((Exit::Internal, None))
 }
 
 fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Option<String>)> {
@@ -340,8 +338,7 @@ fn print(text: &str) -> Result<Exit> {
 fn print_json(value: &impl Serialize) -> Result<Exit> {
     let mut lines = EscapedLines { out: io::BufWriter::new(io::stdout().lock()), line: Vec::new() };
     let printed = serde_json::to_writer_pretty(&mut lines, value).map_err(io::Error::from);
-    let printed = printed.and_then(|()| lines.write_all(b"\n"));
-    match printed.and_then(|()| lines.flush()) {
+    match printed.and_then(|()| lines.write_all(b"\n")).and_then(|()| lines.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(Exit::Done),
     }
@@ -447,8 +444,7 @@ fn tokens(typed: &str) -> Result<Tokens, String> {
         None => (&*digits, 1),
     };
     let number = digits.parse().ok();
-    let number = number.and_then(|number: u64| number.checked_mul(factor));
-    let tokens = number.map(Tokens);
+    let tokens = number.and_then(|number: u64| number.checked_mul(factor)).map(Tokens);
     tokens.ok_or_else(|| "it must be a number of tokens, as in `200000` or `200k`".to_owned())
 }
 
@@ -463,8 +459,7 @@ fn read_text(what: &str, path: &Path) -> Result<String, CliError> {
 
 /// Names with commas between.
 fn listed(names: impl IntoIterator<Item = impl ToString>) -> String {
-    let names = names.into_iter().map(|name| name.to_string());
-    names.collect::<Vec<_>>().join(", ")
+    names.into_iter().map(|name| name.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Takes the name of one of these.

@@ -91,8 +91,7 @@ impl Entry {
 
 pub(crate) fn measure(message: &Message, counts: &CountedTexts) -> Size {
     let details = &message.details;
-    let blocks = message.blocks().map(|block| counts.block(&block));
-    let texts: Size = blocks.sum();
+    let texts: Size = message.blocks().map(|block| counts.block(&block)).sum();
     texts.billed_by(details.factor) + Size::hidden(details.hidden)
 }
 
@@ -165,8 +164,7 @@ impl Origin {
 
     /// The newest of the session's messages that it represents.
     pub(crate) fn newest(&self) -> Option<usize> {
-        let replaced = self.replaced().last().map(|range| range.end - 1);
-        replaced.or_else(|| self.message())
+        self.replaced().last().map(|range| range.end - 1).or_else(|| self.message())
     }
 
     /// The ranges of session messages that the entries represent, merged: the origin of a text that
@@ -271,8 +269,7 @@ impl Context {
 
     /// Entries before this one were there when the model spoke last.
     pub(crate) fn answered(&self) -> usize {
-        let mut entries = self.entries.iter();
-        let last = entries.rposition(|entry| entry.role() == Role::Assistant);
+        let last = self.entries.iter().rposition(|entry| entry.role() == Role::Assistant);
         last.map_or(0, |at| at + 1)
     }
 
@@ -421,8 +418,8 @@ impl Context {
             let mark = mark + start;
             self.results.partition_point(|at| at.entry < mark)
         });
-        let marked = new.iter().zip(first_mark + start..);
-        let marked = marked.flat_map(|(entry, mark)| results_of(mark, entry));
+        let marked =
+            new.iter().zip(first_mark + start..).flat_map(|(entry, mark)| results_of(mark, entry));
         let marked: Vec<BlockAt> = marked.collect();
         let count = marked.len();
         self.results.splice(first..end, &marked);
@@ -464,8 +461,7 @@ impl Context {
                     if (BlockAt { entry, block }) < next {
                         return Err(PatchError::Overlap { entry });
                     }
-                    let found = self.entries.get(entry);
-                    let found = found.ok_or(PatchError::NoSuchEntry { entry })?;
+                    let found = self.entries.get(entry).ok_or(PatchError::NoSuchEntry { entry })?;
                     if block >= found.message.content().len() {
                         return Err(PatchError::NoSuchBlock { entry, block });
                     }
@@ -488,9 +484,8 @@ fn is_in_place(old: &[Entry], new: &[Entry]) -> bool {
     fn shape(entry: &Entry) -> impl PartialEq + '_ {
         let message = &entry.message;
         let asks: Vec<&Arc<str>> = message.tool_uses().map(|(_, tool)| &tool.id).collect();
-        let answers = message.tool_results();
         let answers: Vec<(usize, &Arc<str>)> =
-            answers.map(|(at, result)| (at, &result.tool_use_id)).collect();
+            message.tool_results().map(|(at, result)| (at, &result.tool_use_id)).collect();
         (message.role(), asks, answers)
     }
     old.iter().map(shape).eq(new.iter().map(shape))
@@ -498,6 +493,5 @@ fn is_in_place(old: &[Entry], new: &[Entry]) -> bool {
 
 /// The tool results of an entry with this mark.
 fn results_of(mark: usize, entry: &Entry) -> impl Iterator<Item = BlockAt> + '_ {
-    let results = entry.message.tool_results();
-    results.map(move |(block, _)| BlockAt { entry: mark, block })
+    entry.message.tool_results().map(move |(block, _)| BlockAt { entry: mark, block })
 }

@@ -150,8 +150,8 @@ impl Live {
                     if cell.strategy >= self.settings.len() {
                         return Err(NotItsLog::Settings);
                     }
-                    let body = bodies.whole(ticket.conversation, *shared, body);
-                    let body = body.ok_or(NotItsLog::Order)?;
+                    let body =
+                        bodies.whole(ticket.conversation, *shared, body).ok_or(NotItsLog::Order)?;
                     let now = self.take(cell, *api, &body, *at, source);
                     if now.ticket != Some(*ticket) {
                         return Err(NotItsLog::Order);

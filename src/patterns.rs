@@ -68,8 +68,7 @@ impl fmt::Debug for Patterns {
 impl Patterns {
     /// An automaton for `patterns`; hits name them by their index.
     pub fn new(patterns: Vec<Pattern>) -> Result<Self, PatternsError> {
-        let indexed = (0_u32..).zip(&patterns);
-        let full = indexed.filter(|(_, pattern)| !pattern.text.is_empty());
+        let full = (0_u32..).zip(&patterns).filter(|(_, pattern)| !pattern.text.is_empty());
         let (given, texts): (Vec<u32>, Vec<&str>) =
             full.map(|(index, pattern)| (index, &*pattern.text)).unzip();
         let bytes: usize = texts.iter().map(|text| text.len()).sum();

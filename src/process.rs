@@ -83,8 +83,7 @@ impl Group {
         #[cfg(target_os = "linux")]
         {
             let leader = nix::unistd::Pid::from_raw(i32::try_from(self.leader.id()).ok()?);
-            let clock = nix::time::ClockId::pid_cpu_clock_id(leader).ok()?;
-            clock.now().ok().map(Duration::from)
+            nix::time::ClockId::pid_cpu_clock_id(leader).ok()?.now().ok().map(Duration::from)
         }
         #[cfg(not(target_os = "linux"))]
         None
@@ -130,8 +129,7 @@ impl Drop for Group {
 
 #[cfg(unix)]
 fn pid(leader: u32) -> Option<rustix::process::Pid> {
-    let id = i32::try_from(leader).ok();
-    id.and_then(rustix::process::Pid::from_raw)
+    i32::try_from(leader).ok().and_then(rustix::process::Pid::from_raw)
 }
 
 #[cfg(unix)]
@@ -150,8 +148,7 @@ fn kill_those_of(folder: &OsStr) {
     let variable = [OWN_FOLDER.as_bytes(), b"=", folder.as_bytes()].concat();
     for _ in 0..200 {
         let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-        let killed = processes.filter(|process| kill_if_it_has(&variable, &process.path()));
-        if killed.count() == 0 {
+        if processes.filter(|process| kill_if_it_has(&variable, &process.path())).count() == 0 {
             return;
         }
         std::thread::sleep(Duration::from_millis(1));
@@ -171,8 +168,8 @@ fn kill_if_it_has(variable: &[u8], process: &Path) -> bool {
         return false;
     };
     let environment = crate::files::read(&process.join("environ")).unwrap_or_default();
-    let is_of_program = environment.split(|byte| *byte == 0).any(|one| one == variable);
-    is_of_program && pidfd_send_signal(handle, Signal::KILL).is_ok()
+    environment.split(|byte| *byte == 0).any(|one| one == variable)
+        && pidfd_send_signal(handle, Signal::KILL).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -250,8 +250,7 @@ fn listen(listen: SocketAddr) -> Result<(std::net::TcpListener, SocketAddr), Pro
 fn runtime() -> Result<Runtime, ProxyError> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     // Each request that waits for a strategy has a thread for as long.
-    let builder = builder.worker_threads(2).max_blocking_threads(8_192);
-    let builder = builder.enable_all();
+    let builder = builder.worker_threads(2).max_blocking_threads(8_192).enable_all();
     builder.build().map_err(ProxyError::Start)
 }
 
@@ -280,8 +279,8 @@ where
     B: Body<Data: Send, Error: Into<Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
     F: Future<Output = Result<Response<B>, Infallible>> + Send + 'static,
 {
-    let listener = TcpListener::from_std(listener);
-    let listener = listener.map_err(|source| ProxyError::Listen { listen, source })?;
+    let listener =
+        TcpListener::from_std(listener).map_err(|source| ProxyError::Listen { listen, source })?;
     let (mut under_way, mut is_stuck) = (JoinSet::new(), false);
     let mut stopped = std::pin::pin!(stopped);
     loop {

@@ -474,8 +474,7 @@ impl Host for Cell<'_> {
             }
         }
         self.offloaded.extend(done.saved);
-        let ended = done.outcome;
-        ended.map_err(|error| self.stopped(cx.call, &error))
+        done.outcome.map_err(|error| self.stopped(cx.call, &error))
     }
 
     fn appending(&mut self, context: &mut Context, entry: &Entry) {

@@ -284,10 +284,8 @@ impl Report {
 
     /// The first repeat of each cell under full history or a strategy of the comparison.
     pub(crate) fn first_cells(&self) -> impl Iterator<Item = &CellRecord> {
-        let names = self.compared().iter().map(|row| row.name.as_str());
-        let names: BTreeSet<&str> = names.collect();
-        let cells = self.records.iter();
-        cells.filter(move |cell| {
+        let names: BTreeSet<&str> = self.compared().iter().map(|row| row.name.as_str()).collect();
+        self.records.iter().filter(move |cell| {
             cell.arm != Arm::Floor && cell.repeat == 0 && names.contains(&*cell.strategy)
         })
     }
@@ -299,8 +297,7 @@ impl Report {
 
     /// Those of its strategies.
     pub(crate) fn strategies(&self) -> impl Iterator<Item = &Row> {
-        let rows = self.compared().iter();
-        rows.filter(|row| row.role == Role::Strategy)
+        self.compared().iter().filter(|row| row.role == Role::Strategy)
     }
 
     /// The cell of a row of the comparison.
@@ -332,8 +329,7 @@ impl Report {
         ];
         let is_measured =
             |column: &str| self.strategies().any(|it| self.share(it, column).is_some());
-        let found = AXES.into_iter().find(|(column, _)| is_measured(column));
-        found.unwrap_or(AXES[2])
+        AXES.into_iter().find(|(column, _)| is_measured(column)).unwrap_or(AXES[2])
     }
 
     /// The comparisons that it is about; none in reports of runs and sweeps.
@@ -377,8 +373,7 @@ pub(crate) fn probe_texts<'a>(
     cells: impl IntoIterator<Item = &'a CellRecord>,
 ) -> BTreeMap<(&'a str, &'a str, u8), &'a ProbeText> {
     let of_cell = |cell: &'a CellRecord| {
-        let texts = cell.probe_texts.iter();
-        texts.map(|text| ((&*cell.session, &*text.probe, text.percent), text))
+        cell.probe_texts.iter().map(|text| ((&*cell.session, &*text.probe, text.percent), text))
     };
     cells.into_iter().flat_map(of_cell).collect()
 }

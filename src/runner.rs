@@ -106,8 +106,7 @@ impl Plan {
             }
         }
         let prices = prices::in_force(&scenario.cache)?;
-        let window = |model: &str| prices.of(model)?.1.windows.last().copied();
-        scenario.models.settle_window(window);
+        scenario.models.settle_window(|model: &str| prices.of(model)?.1.windows.last().copied());
         let loaded = session_store::load_all(&scenario, &prices, part)?;
         let mut manifest = manifest_of(&scenario, loaded.entries, &prices);
         manifest.left_out = loaded.left_out;
@@ -395,8 +394,8 @@ pub fn run(
         });
     };
     let is_over = || workers.stop.is_requested() || limits.is_late();
-    let until_over = |models: &RunModels| models.servers.until(&is_over, work_all);
-    plan.models().map_or_else(work_all, until_over);
+    plan.models()
+        .map_or_else(work_all, |models: &RunModels| models.servers.until(&is_over, work_all));
     let mut sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     sink.withdraw_cut(plan)?;
     sink.withdraw_changed(plan)?;

@@ -234,11 +234,9 @@ impl Scenario {
     #[must_use]
     pub fn with_controls(mut self) -> Self {
         if self.controls {
-            let own = self.strategies.iter();
-            let added = own.filter_map(StrategySpec::added_control);
+            let added = self.strategies.iter().filter_map(StrategySpec::added_control);
             let is_new = |spec: &StrategySpec| {
-                let mut own = self.strategies.iter();
-                own.all(|other| other.name() != spec.name())
+                self.strategies.iter().all(|other| other.name() != spec.name())
             };
             let added: Vec<StrategySpec> = added.filter(is_new).collect();
             self.strategies.extend(added);

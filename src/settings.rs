@@ -112,8 +112,8 @@ impl fmt::Display for Value {
                 write!(f, "[{}]", items.join(", "))
             }
             Self::Table(table) => {
-                let entries = table.entries.iter();
-                let entries = entries.map(|(key, it)| format!("{} = {}", quoted(key), it.value));
+                let entries =
+                    table.entries.iter().map(|(key, it)| format!("{} = {}", quoted(key), it.value));
                 write!(f, "{{ {} }}", entries.collect::<Vec<_>>().join(", "))
             }
         }
@@ -237,20 +237,17 @@ impl Table {
 
     /// The settings with their keys, to be changed.
     pub fn entries_mut(&mut self) -> impl Iterator<Item = (&str, &mut Setting)> {
-        let entries = self.entries.iter_mut();
-        entries.map(|(key, setting)| (key.as_str(), setting))
+        self.entries.iter_mut().map(|(key, setting)| (key.as_str(), setting))
     }
 
     /// One setting.
     pub fn get(&self, key: &str) -> Option<&Setting> {
-        let mut entries = self.entries.iter();
-        entries.find(|(name, _)| name == key).map(|(_, it)| it)
+        self.entries.iter().find(|(name, _)| name == key).map(|(_, it)| it)
     }
 
     /// One setting, to be changed.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Setting> {
-        let mut entries = self.entries.iter_mut();
-        entries.find(|(name, _)| name == key).map(|(_, it)| it)
+        self.entries.iter_mut().find(|(name, _)| name == key).map(|(_, it)| it)
     }
 
     /// One setting, if it is text.
@@ -306,8 +303,7 @@ impl Table {
 
 /// A key as TOML writes it: in quotes where it is more than one word.
 fn quoted(key: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    if key.chars().all(is_plain) {
+    if key.chars().all(|c: char| c.is_ascii_alphanumeric() || "-_".contains(c)) {
         return key.to_owned();
     }
     toml::Value::String(key.to_owned()).to_string()
@@ -357,12 +353,11 @@ fn convert(
         }
         DeValue::Datetime(time) => Value::Text(time.to_string()),
         DeValue::Array(items) => {
-            let item = |item: &Spanned<DeValue<'_>>| {
+            let items = items.iter().map(|item: &Spanned<DeValue<'_>>| {
                 let place = at(item.span().start);
                 let value = convert(item.get_ref(), &place, at)?;
                 Ok(Setting { value, place })
-            };
-            let items = items.iter().map(item);
+            });
             Value::List(items.collect::<Result<_, SettingError>>()?)
         }
         DeValue::Table(table) => Value::Table(convert_entries(table, place, at)?),
@@ -480,8 +475,7 @@ mod tests {
     #[test]
     fn a_key_that_has_to_be_there_may_be_there_misspelt() {
         let read = |reader: &mut Reader<'_>| {
-            let family = reader.text("family")?;
-            family.map(drop).ok_or_else(|| reader.must_be_set("family"))
+            reader.text("family")?.map(drop).ok_or_else(|| reader.must_be_set("family"))
         };
         check("family = 'x'\n", read, "ok");
         check("seed = 1\n", read, "`s.toml`: line 1: `family` must be set");

@@ -286,8 +286,8 @@ fn work(
 /// The entries that represent any of these messages, in the order of the messages. An entry that represents none goes
 /// with the one in front of it.
 fn remaining(entries: &[Entry], messages: &[usize]) -> Vec<Entry> {
-    let places = messages.iter().enumerate();
-    let places: BTreeMap<usize, usize> = places.map(|(place, at)| (*at, place)).collect();
+    let places: BTreeMap<usize, usize> =
+        messages.iter().enumerate().map(|(place, at)| (*at, place)).collect();
     let mut placed: Vec<(usize, &Entry)> = Vec::new();
     let mut in_front = None;
     for entry in entries {
@@ -331,8 +331,7 @@ impl Reasoning {
 
 /// Names of the tools that a response asks for.
 fn tools_of(response: &Message) -> Vec<Arc<str>> {
-    let tools = response.tool_uses();
-    tools.map(|(_, tool)| tool.name.clone()).collect()
+    response.tool_uses().map(|(_, tool)| tool.name.clone()).collect()
 }
 
 #[cfg(test)]

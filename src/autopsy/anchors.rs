@@ -60,8 +60,7 @@ impl Anchors {
             phrases.extend(items.map(|item| (item, Kind::PlanItem)));
         }
         let touched = given.clone();
-        let messages = session.messages().iter();
-        let of_user = messages.filter(|message| message.role() == Role::User);
+        let of_user = session.messages().iter().filter(|message| message.role() == Role::User);
         for text in of_user.flat_map(|message| message.model_text()) {
             each_name(text, &touched, |name| _ = given.insert(name.to_owned()));
         }
@@ -124,8 +123,7 @@ impl Anchors {
 
     /// The numbers of a name, whether or not it was given in this spelling.
     fn numbers_of(&self, name: &str) -> Vec<u32> {
-        let known = self.numbers.get(name).cloned();
-        known.unwrap_or_else(|| self.same_files(name))
+        self.numbers.get(name).cloned().unwrap_or_else(|| self.same_files(name))
     }
 
     /// The numbers of all in a block.
@@ -140,8 +138,8 @@ impl Anchors {
     pub(super) fn standing_in(&self, text: &str) -> Arc<[u32]> {
         let mut found: BTreeSet<u32> = self.in_text(text).into_keys().flatten().collect();
         for number in found.clone() {
-            let held = parts(&self.all[number as usize].1);
-            let held = held.filter_map(|part| self.numbers.get(part));
+            let held =
+                parts(&self.all[number as usize].1).filter_map(|part| self.numbers.get(part));
             // The end of several paths is that of this one here.
             found.extend(held.filter(|numbers| numbers.len() == 1).flatten());
         }
@@ -167,8 +165,7 @@ impl Anchors {
         let files = files_of(tool);
         match tool.class {
             _ if !files.is_empty() => {
-                let files = files.into_iter();
-                files.map(|path| (self.numbers_of(&path), path)).collect()
+                files.into_iter().map(|path| (self.numbers_of(&path), path)).collect()
             }
             ToolClass::Edit | ToolClass::Write => BTreeMap::new(),
             ToolClass::Shell => {
@@ -191,16 +188,15 @@ impl Anchors {
 fn files_of(tool: &ToolUse) -> Vec<String> {
     let mut files = files::changed_by(tool);
     files.extend(files::seen_by(tool));
-    let names = files.iter().map(|path| path.trim_end_matches('/'));
-    let names = names.filter(|name| !name.is_empty());
+    let names = files.iter().map(|path| path.trim_end_matches('/')).filter(|name| !name.is_empty());
     names.map(str::to_owned).collect()
 }
 
 /// The command line of a tool use, else its name and arguments.
 pub(super) fn command_of(tool: &ToolUse) -> String {
     let input = tool.input.value();
-    let otherwise = || format!("{} {}", tool.name, tool.input.as_str());
-    files::command_of(&input).map_or_else(otherwise, str::to_owned)
+    files::command_of(&input)
+        .map_or_else(|| format!("{} {}", tool.name, tool.input.as_str()), str::to_owned)
 }
 
 /// All texts and numbers in the arguments of a tool use, a line each. A round number is a limit or a time.
@@ -220,8 +216,7 @@ fn parts(name: &str) -> impl Iterator<Item = &str> {
     let starts = std::iter::once(0).chain(cuts.clone().map(|at| at + 1));
     let ends = cuts.chain([name.len()]);
     starts.flat_map(move |from| {
-        let ends = ends.clone().filter(move |to| *to > from);
-        ends.map(move |to| &name[from..to])
+        ends.clone().filter(move |to| *to > from).map(move |to| &name[from..to])
     })
 }
 

@@ -107,8 +107,7 @@ impl<'a> Bill<'a> {
 
     /// A call, or an empty one behind the last.
     fn of_call(&self, call: usize) -> Request<'a> {
-        let known = self.calls.get(call).copied();
-        known.unwrap_or_else(|| self.priced(None, Usage::default()))
+        self.calls.get(call).copied().unwrap_or_else(|| self.priced(None, Usage::default()))
     }
 
     /// Tokens as new input: they are written to the cache where calls of this session write to it.
@@ -135,12 +134,11 @@ impl<'a> Bill<'a> {
     /// Adds to a compaction what the recording and its bill say of it; returns the request for its summary.
     fn complete(&self, compaction: &mut Compaction, record: &CellRecord) -> Request<'a> {
         let call = compaction.call;
-        let events = self.session.compactions().iter();
-        let events = events.filter(|event| {
+        let mut events = self.session.compactions().iter().filter(|event| {
             self.session.call_after(event.at) == call && !is_inherited(self.session, event)
         });
         compaction.in_a_row = events.clone().count();
-        let event = events.last();
+        let event = events.next_back();
         compaction.trigger = event.and_then(|event| event.trigger.clone());
         let last = call.checked_sub(1).map(|last| self.of_call(last));
         let last = last.map(|last| last.usage.total());
@@ -213,8 +211,6 @@ impl<'a> Bill<'a> {
 
 /// The cost of this part of all requests whose price is known.
 fn usd(requests: &[Request<'_>], part: impl Fn(&Usage) -> Usage) -> Option<f64> {
-    let requests = requests.iter();
-    let costs = requests.filter_map(|request| request.cost(part(&request.usage)));
-    let sum: Usd = costs.sum();
+    let sum: Usd = requests.iter().filter_map(|request| request.cost(part(&request.usage))).sum();
     (sum > Usd::default()).then(|| sum.in_dollars())
 }

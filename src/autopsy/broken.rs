@@ -15,8 +15,7 @@ const FIRST_WORDS: usize = 6;
 pub(super) fn first_call(rule: &str, session: &Session, mut calls: Range<usize>) -> Option<usize> {
     let forbidden = forbidden(rule)?;
     calls.find(|call| {
-        let mut uses = session.message(session.calls()[*call]).tool_uses();
-        uses.any(|(_, tool)| does(tool, forbidden))
+        session.message(session.calls()[*call]).tool_uses().any(|(_, tool)| does(tool, forbidden))
     })
 }
 
@@ -26,8 +25,8 @@ fn forbidden(rule: &str) -> Option<&str> {
     let (quoted, after) = rest.split_once('`')?;
     let is_whole = after.chars().all(|c| c.is_ascii_punctuation() && c != '`');
     let is_short = before.split_whitespace().count() <= FIRST_WORDS && !before.contains(',');
-    let is_one = is_whole && is_short && !quoted.trim().is_empty();
-    (is_one && marks(before).only_forbids()).then(|| quoted.trim())
+    (is_whole && is_short && !quoted.trim().is_empty() && marks(before).only_forbids())
+        .then(|| quoted.trim())
 }
 
 /// Whether a tool use runs this command, or changes this file or one in this folder.
@@ -36,8 +35,7 @@ fn does(tool: &ToolUse, forbidden: &str) -> bool {
         return runs(&command_of(tool), forbidden);
     }
     let place = format!("/{}/", forbidden.trim_start_matches("./").trim_matches('/'));
-    let mut changed = files::changed_by(tool).into_iter();
-    changed.any(|file| format!("/{file}/").contains(&place))
+    files::changed_by(tool).into_iter().any(|file| format!("/{file}/").contains(&place))
 }
 
 /// Whether one of the commands of a line begins with these words; the text that a command is given is none.

@@ -60,8 +60,7 @@ fn without_number(line: &str) -> &str {
 
 /// The results in an entry that are as they were.
 fn places(entry: &Entry) -> impl Iterator<Item = Place> {
-    let results = entry.message.tool_results();
-    let results = results.filter(|(block, _)| entry.is_verbatim(*block));
+    let results = entry.message.tool_results().filter(|(block, _)| entry.is_verbatim(*block));
     results.filter_map(|(block, _)| Some((entry.origin.message()?, block)))
 }
 
@@ -122,8 +121,7 @@ impl<'a> Needs<'a> {
     }
 
     fn follow(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
-        let blocks = entry.message.content().iter();
-        for (content, text) in blocks.zip(entry.message.model_text()) {
+        for (content, text) in entry.message.content().iter().zip(entry.message.model_text()) {
             self.count(&self.anchors.in_block(content, text), &change);
         }
     }
@@ -152,8 +150,7 @@ impl<'a> Needs<'a> {
                 self.lost.insert(number, (by, how, None));
             }
         }
-        let shown = self.shown.values_mut().flatten();
-        for one in shown.filter(|one| one.gone.is_none()) {
+        for one in self.shown.values_mut().flatten().filter(|one| one.gone.is_none()) {
             let stays = self.results.contains(&one.place);
             one.gone = (!stays).then_some(by);
             compaction.count(one.kind, stays);
@@ -197,9 +194,8 @@ impl<'a> Needs<'a> {
             return;
         }
         let known = &mut self.lost;
-        let numbered = numbers.iter();
-        let lost = numbered.filter_map(|number| known.remove_entry(number));
-        let lost: Vec<(u32, Loss)> = lost.collect();
+        let lost: Vec<(u32, Loss)> =
+            numbers.iter().filter_map(|number| known.remove_entry(number)).collect();
         // One that has come back, else the first.
         let first = lost.into_iter().min_by_key(|lost| !self.is_back(lost));
         let Some((number, loss)) = first else { return };
@@ -256,12 +252,10 @@ impl Observer for Needs<'_> {
 
     fn patched(&mut self, applied: &Applied) {
         let before = self.present.clone();
-        let removed = applied.change.removed.iter();
-        removed.for_each(|entry| self.left(entry));
+        applied.change.removed.iter().for_each(|entry| self.left(entry));
         applied.written().for_each(|entry| self.entered(entry));
         let session = self.prepared.session();
-        let mut events = session.compactions().iter();
-        if events.any(|event| {
+        if session.compactions().iter().any(|event| {
             session.call_after(event.at) == applied.call && !is_inherited(session, event)
         }) {
             self.compacted(applied.call, &before, How::Without);

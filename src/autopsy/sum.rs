@@ -34,8 +34,7 @@ impl Totals {
     /// The sum over these sessions and their sub-agents.
     pub fn of(sessions: &[Autopsy]) -> Self {
         let mut sum = Self::default();
-        let mains = sessions.iter();
-        let all = mains.flat_map(|main| once(main).chain(&main.sub_agents));
+        let all = sessions.iter().flat_map(|main| once(main).chain(&main.sub_agents));
         for autopsy in all {
             sum.usd += autopsy.usd.unwrap_or_default();
             sum.estimated_usd += autopsy.estimated_usd;
@@ -69,8 +68,7 @@ impl Totals {
 pub fn with_sub_agents(all: Vec<Autopsy>) -> Vec<Autopsy> {
     let (agents, mut all): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.main.is_some());
     for own in agents {
-        let mut mains = all.iter_mut();
-        match mains.find(|main| own.main.as_ref() == Some(&main.session)) {
+        match all.iter_mut().find(|main| own.main.as_ref() == Some(&main.session)) {
             Some(main) => main.sub_agents.push(own),
             None => all.push(own),
         }

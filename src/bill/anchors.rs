@@ -110,10 +110,10 @@ impl Walk<'_> {
             self.head = 0;
         }
         let opening = self.session.messages().first();
-        let is_cut = opening.is_some_and(|opening| {
+        if opening.is_some_and(|opening| {
             opening.role() == Role::Assistant || opening.has_tag(Tag::Orphan)
-        });
-        if is_cut || self.head > LARGEST_HEAD {
+        }) || self.head > LARGEST_HEAD
+        {
             self.is_head_known = false;
             // History can be compacted: it goes with the first message.
             let history = (self.head - USUAL_HEAD).max(0);

@@ -51,8 +51,7 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
     let grown = |(one, two): &(Point, Point)| points.added(one.message..two.message);
     let hides = pairs.iter().any(|pair| grown(pair).written > 0) && !points.is_output_partial;
     let within: Vec<(Point, Point)> = if hides {
-        let within = pairs.iter().filter(|pair| grown(pair).typed == 0);
-        within.copied().collect()
+        pairs.iter().filter(|pair| grown(pair).typed == 0).copied().collect()
     } else {
         Vec::new()
     };
@@ -103,8 +102,7 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
 
 /// Two bills of one model and one history.
 fn pairs(bills: &[Anchor]) -> Vec<(Point, Point)> {
-    let pairs = bills.windows(2).map(|pair| (pair[0], pair[1]));
-    let pairs = pairs.filter(|(one, two)| {
+    let pairs = bills.windows(2).map(|pair| (pair[0], pair[1])).filter(|(one, two)| {
         two.step == Step::Grows
             && one.point.model == two.point.model
             && one.point.segment == two.point.segment
@@ -142,12 +140,11 @@ fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
         let is_same = |anchor: &&Anchor| anchor.point.segment == point.segment;
         let last = anchors.last().filter(is_same);
         let mut new = last.map_or(Step::Grows, |last| step(&last.point, point));
-        let is_back = match (last, new) {
+        if match (last, new) {
             (Some(_), Step::Falls) => true,
             (Some(last), Step::Rises) => last.step == Step::Falls,
             _ => false,
-        };
-        if is_back {
+        } {
             let earlier = anchors.iter().rev().take_while(is_same).take(LOOK_BACK);
             let agrees = |anchor: &Anchor| step(&anchor.point, point) == Step::Grows;
             if let Some(back) = earlier.into_iter().position(agrees) {
@@ -164,8 +161,7 @@ fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
 pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<Anchor>)> {
     let pair = |pair: &[Point]| (pair[0], pair[1]);
     let near = |(one, two): &(Point, Point)| {
-        let is_one = one.model == two.model && one.segment == two.segment;
-        is_one && two.billed * 5 >= one.billed * 4
+        one.model == two.model && one.segment == two.segment && two.billed * 5 >= one.billed * 4
     };
     let near: Vec<(Point, Point)> = bills.windows(2).map(pair).filter(near).collect();
     // A bill that no text explains is that of another request, or wrong. Where all are, there is no rate.
@@ -185,8 +181,7 @@ pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<An
 
 /// Falls of the bill by more than a fifth that nothing explains.
 pub(super) fn drops(anchors: &[Anchor]) -> Vec<Drop> {
-    let pairs = anchors.windows(2).map(|pair| (pair[0].point, pair[1]));
-    let drops = pairs.filter(|(one, two)| {
+    let drops = anchors.windows(2).map(|pair| (pair[0].point, pair[1])).filter(|(one, two)| {
         let is_one = two.step == Step::Falls && one.segment == two.point.segment;
         is_one && two.point.billed * 5 < one.billed * 4
     });

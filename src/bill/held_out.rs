@@ -36,8 +36,8 @@ fn medians(predicted: &[Predicted]) -> Option<Prediction> {
 /// Three predictions of a session's bills: of the second half from the first, of ten in a row, and of those that
 /// follow a compaction.
 pub(super) fn of(walk: &Walk<'_>, anchors: &[Anchor]) -> HeldOut {
-    let first = anchors.iter().take_while(|it| it.point.segment == 0);
-    let first: Vec<Anchor> = first.copied().collect();
+    let first: Vec<Anchor> =
+        anchors.iter().take_while(|it| it.point.segment == 0).copied().collect();
     HeldOut {
         second_half: second_half(walk, &first).and_then(|predicted| medians(&predicted)),
         in_a_row: medians(&in_a_row(walk, &first)),

@@ -98,8 +98,7 @@ pub(super) fn hides_thinking(message: &Message, format: &str) -> bool {
 
 impl Points {
     pub(super) fn of(session: &Session, counts: &CountedTexts) -> Self {
-        let tools = session.tools().iter().map(ToolSchema::text);
-        let tools = tools.map(|tool| counts.schema(tool));
+        let tools = session.tools().iter().map(ToolSchema::text).map(|tool| counts.schema(tool));
         let system = session.system().map(|text| counts.size(text));
         let mut points = Self {
             all: Vec::new(),
@@ -212,8 +211,7 @@ impl Points {
             HiddenThinking::Dropped => messages.end,
             HiddenThinking::KeptForTurn => {
                 let last = messages.end.checked_sub(1);
-                let turn = last.map_or(0, |last| self.turns[last]);
-                turn.clamp(messages.start, messages.end)
+                last.map_or(0, |last| self.turns[last]).clamp(messages.start, messages.end)
             }
             HiddenThinking::Kept => messages.start,
         };

@@ -135,8 +135,7 @@ proptest! {
             HiddenThinking::KeptForTurn,
             HiddenThinking::Kept,
         ][which];
-        let typed = |(at, (arrives, hidden)): (usize, (u64, u64))| (arrives, hidden, at % 4 == 0);
-        let arrives: Vec<_> = arrives.into_iter().enumerate().map(typed).collect();
+        let arrives: Vec<_> = arrives.into_iter().enumerate().map(|(at, (arrives, hidden)): (usize, (u64, u64))| (arrives, hidden, at % 4 == 0)).collect();
         let bill = fitted(&billed(20_000, 1_300_000, thinking, &arrives), None);
         prop_assert_eq!(bill.sizes().thinking, Some(thinking));
         prop_assert!((bill.scale(0).factor.ratio() - 1.3).abs() < 0.01, "{:?}", bill.sizes());
@@ -215,8 +214,7 @@ proptest! {
                 *left.entry(*at).or_default() += *tokens;
             }
             let sized = |is_there: &dyn Fn(usize) -> bool| {
-                let there = (0..*until).filter(|at| is_there(*at));
-                let sizes = there.map(|at| {
+                let sizes = (0..*until).filter(|at| is_there(*at)).map(|at| {
                     let size = crate::context::measure(sized.message(at), &counts);
                     size - Size::hidden(left.get(&at).copied().unwrap_or_default())
                 });

@@ -148,8 +148,7 @@ fn goes_on(plays: &Plays<'_>, _: &Known) -> Judged {
     if !plays.scene.is_first() {
         return Judged::NoChance;
     }
-    let faults = Fault::ALL.into_iter();
-    let once = faults.map(|fault| (fault.name(), plays.under(fault)));
+    let once = Fault::ALL.into_iter().map(|fault| (fault.name(), plays.under(fault)));
     let never = std::iter::once_with(|| ("summaries that all fail", plays.with(Writer::Fails)));
     for (what, played) in once.chain(never) {
         match played.map(|played| played.failure()) {
@@ -187,10 +186,10 @@ fn difference(one: &Played, other: &Played) -> Option<String> {
         return None;
     }
     let pairs = first.prompt_tokens.iter().zip(&second.prompt_tokens);
-    let sizes = pairs.enumerate().find(|(_, (one, other))| one != other);
-    let sizes = sizes.map(|(call, (one, other))| {
-        format!("call {call} has a prompt of {one} tokens, and of {other}")
-    });
+    let sizes =
+        pairs.enumerate().find(|(_, (one, other))| one != other).map(|(call, (one, other))| {
+            format!("call {call} has a prompt of {one} tokens, and of {other}")
+        });
     let texts = || {
         let mut pairs = one.written.iter().zip(&other.written);
         let ((call, _), _) = pairs.find(|(one, other)| one != other)?;

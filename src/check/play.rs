@@ -81,8 +81,8 @@ impl Played {
     /// The compactions; of a strategy that asks a model those at calls with a request, and not what it cuts besides.
     pub(super) fn fired(&self, asks: bool) -> Vec<&CompactionEvent> {
         let asked: BTreeSet<usize> = self.asked.iter().map(|asked| asked.call).collect();
-        let events = self.record.compactions.iter();
-        let events = events.filter(|event| !asks || asked.contains(&event.call));
+        let events =
+            self.record.compactions.iter().filter(|event| !asks || asked.contains(&event.call));
         let mut events: Vec<&CompactionEvent> = events.collect();
         // The first event of a call has the context that made it fire.
         events.dedup_by_key(|event| event.call);
@@ -91,8 +91,7 @@ impl Played {
 
     /// The answers of models.
     pub(super) fn answers(&self) -> impl Iterator<Item = &Response> {
-        let requests = self.asked.iter();
-        requests.filter_map(|asked| asked.answer.as_ref())
+        self.asked.iter().filter_map(|asked| asked.answer.as_ref())
     }
 
     /// The reason why it failed.
@@ -284,8 +283,8 @@ impl Observer for Watch {
     }
 
     fn patched(&mut self, applied: &Applied) {
-        let written = applied.written().map(|entry| (applied.call, entry.message.clone()));
-        let written: Vec<(usize, Arc<Message>)> = written.collect();
+        let written: Vec<(usize, Arc<Message>)> =
+            applied.written().map(|entry| (applied.call, entry.message.clone())).collect();
         self.with(|played| played.written.extend(written));
     }
 

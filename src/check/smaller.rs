@@ -47,16 +47,14 @@ pub(super) fn smallest(
         size /= 2;
     }
     for at in 0..search.messages().len() {
-        let texts = search.messages()[at].model_text().iter();
-        let longest = texts.map(|text| text.len()).max();
+        let longest = search.messages()[at].model_text().iter().map(|text| text.len()).max();
         // A text that has to be long may be half as long.
         for length in [SHORT, longest.unwrap_or(0) / 2] {
             let shorter = shortened(&search.messages()[at], length);
             if shorter == *search.messages()[at] {
                 continue;
             }
-            let own = search.messages().iter();
-            let own = own.map(|message| (**message).clone());
+            let own = search.messages().iter().map(|message| (**message).clone());
             let mut messages: Vec<Message> = own.collect();
             messages[at] = shorter;
             if search.attempt(messages) {
@@ -80,8 +78,7 @@ impl<F: Fn(&Scene) -> Option<String>> Search<F> {
             return false;
         };
         // Each call sends what came before it.
-        let messages = session.messages().iter();
-        let texts = messages.flat_map(|message| message.model_text());
+        let texts = session.messages().iter().flat_map(|message| message.model_text());
         let work = texts.map(|text| text.len()).sum::<usize>() * session.calls().len().div_ceil(2);
         if self.attempts == 0 || work > self.work {
             return false;
@@ -103,8 +100,8 @@ impl<F: Fn(&Scene) -> Option<String>> Search<F> {
 /// The messages without calls that have no result, and without results that have no call: nobody could send those.
 fn paired(mut messages: Vec<Message>) -> Vec<Message> {
     loop {
-        let uses = messages.iter().flat_map(Message::tool_uses);
-        let uses: BTreeSet<Arc<str>> = uses.map(|(_, tool)| tool.id.clone()).collect();
+        let uses: BTreeSet<Arc<str>> =
+            messages.iter().flat_map(Message::tool_uses).map(|(_, tool)| tool.id.clone()).collect();
         let results = messages.iter().flat_map(Message::tool_results);
         let ids = results.map(|(_, result)| result.tool_use_id.clone());
         let results: BTreeSet<Arc<str>> = ids.collect();

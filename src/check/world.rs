@@ -365,8 +365,7 @@ pub(super) fn scenes(seed: u64) -> Vec<Scene> {
         long(16_000, Matter::Outage, seed + 14),
     ];
     let numbered = scenes.into_iter().flatten().zip((0..).step_by(1_000));
-    let numbered = numbered.map(|(scene, first_answer)| Scene { first_answer, ..scene });
-    numbered.collect()
+    numbered.map(|(scene, first_answer)| Scene { first_answer, ..scene }).collect()
 }
 
 #[cfg(test)]
@@ -379,8 +378,7 @@ mod tests {
         let names: Vec<&str> = scenes.iter().map(|scene| scene.name.as_str()).collect();
         assert_eq!(names.len(), 15, "{names:?}");
         for scene in &scenes {
-            let texts = scene.session.messages().iter();
-            let texts = texts.flat_map(|message| message.model_text());
+            let texts = scene.session.messages().iter().flat_map(|message| message.model_text());
             let text: String = texts.map(|text| &**text).collect();
             let missing = scene.facts.iter().find(|fact| !text.contains(fact.evidence));
             let has_all = matches!(

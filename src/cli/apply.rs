@@ -25,8 +25,7 @@ impl ApplyOptions {
     /// The file that is typed, else this one; `None` without the flag.
     pub(super) fn path(&self, unnamed: &str) -> Option<PathBuf> {
         let path = self.apply.clone()?;
-        let is_named = path != Path::new(UNNAMED);
-        Some(if is_named { path } else { unnamed.into() })
+        Some(if path == Path::new(UNNAMED) { unnamed.into() } else { path })
     }
 
     /// Refuses a file that cannot be written, or is there already, before anything is run.

@@ -59,8 +59,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let problem = format!("`{}` has no ending that is known", file.display());
         return stop_with(Exit::Usage, problem, "write `.md`, `.html` or `.json`");
     }
-    let mut files = args.output.iter();
-    files.try_for_each(|file| outputs::check(file))?;
+    args.output.iter().try_for_each(|file| outputs::check(file))?;
     let session = match &args.named[..] {
         [] => sessions::newest(args.limit),
         named => named.to_vec(),
@@ -71,8 +70,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         return stop_with(Exit::NothingSelected, problem, hint);
     }
     let strategy = vec!["recorded".to_owned()];
-    let prices = args.prices.iter();
-    let set = prices.map(|file| format!("cache.prices={}", file.display()));
+    let set = args.prices.iter().map(|file| format!("cache.prices={}", file.display()));
     let inputs = Inputs { session, strategy, set: set.collect(), ..Inputs::default() };
     let plan = find_sessions::plan(inputs.read()?)?;
     let decisions = decided(args, &plan)?;

@@ -243,9 +243,8 @@ fn show_one(name: &str, baselines: &Path, as_json: bool) -> Result<Exit> {
         return print(&baseline.to_text()?);
     }
     let strategies = baseline.samples().map(|stored| {
-        let sessions = stored.sessions.values();
-        let probes = sessions.flat_map(|session| session.probes.values());
-        let probes: Vec<_> = probes.collect();
+        let probes: Vec<_> =
+            stored.sessions.values().flat_map(|session| session.probes.values()).collect();
         let lost = probes.iter().filter(|probe| probe.survival.iter().all(|score| *score < 0.5));
         json!({
             "name": stored.strategy,

@@ -97,8 +97,7 @@ fn buffers() -> Value {
 fn reading(lines: Lines, prompt: Option<Tokens>) -> Value {
     let Lines { warning, error, .. } = lines;
     let first = [Tokens::ZERO, warning, error, lines.auto_compact, lines.blocking];
-    let zones = Zone::ALL.into_iter().zip(first);
-    let zones = zones.filter(|(zone, from)| lines.zone(*from) == *zone);
+    let zones = Zone::ALL.into_iter().zip(first).filter(|(zone, from)| lines.zone(*from) == *zone);
     json!({
         "warning_from": lines.warning_from.name(),
         "warning": warning,

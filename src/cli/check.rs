@@ -96,8 +96,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let laws: Vec<&str> = check::laws().collect();
         return super::print(&format!("{}\n", laws.join("\n")));
     }
-    let mut files = args.junit.iter().chain(&args.clients.results);
-    files.try_for_each(|file| outputs::check(file))?;
+    args.junit.iter().chain(&args.clients.results).try_for_each(|file| outputs::check(file))?;
     let spec = args.spec()?;
     let settings = args.settings(&spec)?;
     let outcome = if args.clients.strategy_stdio {
@@ -118,9 +117,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let lines: Vec<String> = laws.iter().map(|law| format!("{law}\n")).collect();
         write_whole(path, lines.concat().as_bytes())?;
     }
-    let late = outcome.laws.iter();
-    let unjudged = late.filter(|law| matches!(law.state, State::OutOfTime));
-    let unjudged = unjudged.count();
+    let unjudged = outcome.laws.iter().filter(|law| matches!(law.state, State::OutOfTime)).count();
     let (changed, sessions) = outcome.changed;
     let all = json!({
         "strategy": spec.name(),
@@ -138,9 +135,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let template = include_str!("text/check.txt");
         show(args.json, "proctor-check", all, template)?;
     }
-    let is_failed = broken[0] > 0 || args.strict && broken[1] > 0;
     Ok(match unjudged {
-        _ if is_failed => Exit::GateFailed,
+        _ if broken[0] > 0 || args.strict && broken[1] > 0 => Exit::GateFailed,
         0 => Exit::Done,
         _ => Exit::Outstanding,
     })
@@ -161,8 +157,8 @@ impl Args {
         let mut table = Table::new(place.clone());
         let caller = self.clients.strategy_stdio.then_some(programs::CALLER);
         let command = self.command.iter().map(|word| &**word);
-        let words = caller.into_iter().chain(command);
-        let words: Vec<Setting> = words.map(|word| Setting::new(word, &place)).collect();
+        let words: Vec<Setting> =
+            caller.into_iter().chain(command).map(|word| Setting::new(word, &place)).collect();
         table.put("command", words, &place);
         for (key, seconds) in
             [("timeout_seconds", self.timeout), ("start_seconds", self.start_timeout)]
@@ -185,8 +181,7 @@ impl Args {
             ("--max-seconds", self.max_seconds, 300),
         ];
         let flags = flags.into_iter().filter(|(_, value, usual)| value != usual);
-        let words = flags.map(|(name, value, _)| format!(" {name} {value}"));
-        words.collect::<Vec<_>>().concat()
+        flags.map(|(name, value, _)| format!(" {name} {value}")).collect::<Vec<_>>().concat()
     }
 
     /// The laws that are broken on purpose: by a preset, and as the flags say.
@@ -267,8 +262,7 @@ fn got(finding: &Finding) -> String {
 }
 
 fn found(law: &str, finding: &Finding, args: &Args) -> Value {
-    let typed = args.command.iter();
-    let words = typed.map(|word| " ".to_owned() + &escape::shell(word));
+    let words = args.command.iter().map(|word| " ".to_owned() + &escape::shell(word));
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
         None if args.clients.strategy_stdio => "--strategy-stdio --results FILE".to_owned(),
@@ -286,8 +280,7 @@ fn found(law: &str, finding: &Finding, args: &Args) -> Value {
 
 /// The messages of a session, a line each; of many the last ones.
 fn lines(finding: &Finding) -> Vec<String> {
-    let messages = finding.session.messages().iter().enumerate();
-    let lines = messages.map(|(at, message)| {
+    let lines = finding.session.messages().iter().enumerate().map(|(at, message)| {
         let blocks = message.content().iter().zip(message.model_text());
         let blocks: Vec<String> = blocks.map(|(block, text)| in_words(block, text)).collect();
         let line = format!("{at} {}: {}", message.role().name(), blocks.join("; "));

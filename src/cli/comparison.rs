@@ -34,8 +34,7 @@ pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
         let why = format!("{missing} of its {planned} cells are missing");
         return Some((Exit::Outstanding, why));
     }
-    let failed = own_cells(run).filter(|cell| matches!(cell.end, End::Failed { .. }));
-    let failed = failed.count();
+    let failed = own_cells(run).filter(|cell| matches!(cell.end, End::Failed { .. })).count();
     let why = format!("{failed} of its {planned} cells failed");
     (failed > 0).then_some((Exit::TooManyFailures, why))
 }
@@ -143,10 +142,11 @@ impl Side {
                     "there is no run in a folder `{place}`, and no baseline `{}`",
                     file.display()
                 );
-                let mut hint = "a run says at its end which folder it wrote".to_owned();
-                if baseline_name(place).is_ok() {
-                    hint += &format!("; `proctor baseline save RUN {place}` writes a baseline");
-                }
+                let save = match baseline_name(place) {
+                    Ok(name) => format!("; `proctor baseline save RUN {name}` writes a baseline"),
+                    Err(_) => String::new(),
+                };
+                let hint = format!("a run says at its end which folder it wrote{save}");
                 return stop_with(Exit::Baseline, problem, hint);
             }
             read_baseline(place, baselines)?
@@ -361,8 +361,7 @@ fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow
 /// Adjusts p values over comparisons of the same strategy.
 pub(super) fn adjust(comparisons: &mut [GatedComparison]) {
     let all = comparisons.iter();
-    let baselines = all.map(|one| one.comparison.baseline.clone());
-    let mut names: Vec<String> = baselines.collect();
+    let mut names: Vec<String> = all.map(|one| one.comparison.baseline.clone()).collect();
     names.sort();
     names.dedup();
     for name in names {

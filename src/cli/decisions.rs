@@ -48,15 +48,13 @@ impl Proposer<'_> {
         let Some(model) = connected.judges.first() else {
             return Ok(Vec::new());
         };
-        let each = sessions.iter();
         let missing: Vec<(Vec<Request>, u32)> =
-            each.flat_map(|session| missing(&**model, session)).collect();
+            sessions.iter().flat_map(|session| missing(&**model, session)).collect();
         let asked = missing.iter().map(|(all, times)| (&all[..], *times));
         let requests: Vec<(&[Request], u32)> = asked.collect();
         self.options.confirm(&connected, &requests, &CharsPer4)?;
-        let each = sessions.iter();
         let mut found: Vec<Result<Vec<PlantedFact>, CliError>> =
-            each.map(|session| of_session(&**model, session)).collect();
+            sessions.iter().map(|session| of_session(&**model, session)).collect();
         let is_none_found = found.iter().all(Result::is_err);
         models::close(Some(&connected), is_none_found)?;
         if is_none_found && let Some(Err(error)) = found.pop() {
@@ -182,8 +180,8 @@ impl<'a> Asker<'a> {
                 // Rules confirm exact answers only: the model grades other words itself.
                 Verdict::Unscored { .. } => {
                     let graded = self.answer(&judge.request(fact, before, &said));
-                    let is_unknown = graded.is_err() && self.missing.is_some();
-                    is_unknown || judge.task.read(&graded) == Ok(Word::Right)
+                    graded.is_err() && self.missing.is_some()
+                        || judge.task.read(&graded) == Ok(Word::Right)
                 }
             }
         })
@@ -234,8 +232,7 @@ mod tests {
         });
         let model = Silent { keeps_all, ..Silent::default() };
         let missing = missing(&model, &session.unwrap());
-        let each = missing.iter();
-        let sent: usize = each.map(|(all, times)| all.len() * *times as usize).sum();
+        let sent: usize = missing.iter().map(|(all, times)| all.len() * *times as usize).sum();
         assert_eq!(sent, calls);
         assert_eq!(model.asked.into_inner(), asked);
     }

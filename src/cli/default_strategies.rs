@@ -59,10 +59,8 @@ fn products<'p>(recordings: impl Iterator<Item = &'p Path>, defaults: &Table) ->
 /// The preset of the product that writes this format, if there is one.
 fn preset_of(format: &str, defaults: &Table) -> Option<String> {
     let products = defaults.get("products").and_then(Setting::as_table);
-    let named = products.and_then(|products| products.text(format));
-    let name = named.unwrap_or(format);
-    let mut presets = PRESETS.iter();
-    presets.any(|(preset, _)| *preset == name).then(|| name.to_owned())
+    let name = products.and_then(|products| products.text(format)).unwrap_or(format);
+    PRESETS.iter().any(|(preset, _)| *preset == name).then(|| name.to_owned())
 }
 
 #[cfg(test)]

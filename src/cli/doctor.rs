@@ -101,10 +101,9 @@ fn price_list(list: &PriceList) -> Json {
 
 /// The sessions, strategies and models of a scenario.
 fn planned(scenario: &Scenario) -> Result<Json> {
-    let models = scenario.models.all().map(|model| {
-        let is_live = matches!(model, ModelSetting::Live(_));
-        json!({ "name": model.name(), "is_live": is_live })
-    });
+    let models = scenario.models.all().map(
+        |model| json!({ "name": model.name(), "is_live": matches!(model, ModelSetting::Live(_)) }),
+    );
     let sessions = scenario.sessions.iter().map(|source| match source {
         SessionSource::File(path, _) | SessionSource::Found(path) => {
             json!({ "file": path.display().to_string() })
@@ -150,19 +149,16 @@ struct Key<'a> {
 
 /// The usual keys, and those that the models of the scenario name.
 fn keys(scenario: Option<&Scenario>) -> Vec<Key<'_>> {
-    let scenarios = scenario.into_iter();
-    let models = scenarios.flat_map(|scenario| scenario.models.all());
+    let models = scenario.into_iter().flat_map(|scenario| scenario.models.all());
     let named = models.filter_map(|model| match model {
         ModelSetting::Live(live) => Some((live.key.as_deref()?, Some(live.model.as_str()))),
         _ => None,
     });
-    let usual = KEYS.iter().map(|name| (*name, None));
-    let all = usual.chain(named).map(|(name, model)| Key {
-        name,
-        model,
-        is_present: environment(name).is_some(),
-    });
-    all.collect()
+    KEYS.iter()
+        .map(|name| (*name, None))
+        .chain(named)
+        .map(|(name, model)| Key { name, model, is_present: environment(name).is_some() })
+        .collect()
 }
 
 /// Every setting of the scenario, defaults included.

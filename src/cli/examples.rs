@@ -28,8 +28,7 @@ fn parts(
 
 /// An example of a command, by its whole name: the first that has this word, else the first.
 pub(super) fn of(name: &str, word: &str) -> Option<&'static str> {
-    let lines = EXAMPLES.lines().map(str::trim);
-    let mut calls = lines.filter(|call| call.starts_with(name));
+    let mut calls = EXAMPLES.lines().map(str::trim).filter(|call| call.starts_with(name));
     let first = calls.clone().next();
     calls.find(|call| call.contains(word)).or(first)
 }
@@ -43,8 +42,7 @@ fn place(name: &str) -> Option<usize> {
 pub(super) fn with_examples(command: Command) -> Command {
     command.mut_subcommands(|own| {
         let place = place(own.get_name()).unwrap_or(usize::MAX);
-        let is_hidden = Some(place) > self::place(HIDDEN);
-        with_own_examples(own.display_order(place).hide(is_hidden), "")
+        with_own_examples(own.display_order(place).hide(Some(place) > self::place(HIDDEN)), "")
     })
 }
 
@@ -80,8 +78,7 @@ mod tests {
     #[test]
     fn each_example_is_a_valid_call_of_its_command() {
         for (name, examples) in blocks() {
-            let calls = examples.lines().filter(|line| !line.starts_with("   "));
-            for call in calls.map(str::trim) {
+            for call in examples.lines().filter(|line| !line.starts_with("   ")).map(str::trim) {
                 let words = call.split(' ').collect::<Vec<_>>();
                 let parsed = Cli::command().try_get_matches_from(&words);
                 parsed.unwrap_or_else(|error| panic!("{call}: {error}"));

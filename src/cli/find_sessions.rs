@@ -229,8 +229,7 @@ mod tests {
         };
         let inputs = |is_named: bool| {
             let paths = ["chat.json", "closed", "notes.txt"].map(PathBuf::from);
-            let inputs = paths.map(|path| Input { path, is_named });
-            inputs.into_iter().collect::<Vec<_>>()
+            paths.map(|path| Input { path, is_named }).into_iter().collect::<Vec<_>>()
         };
         let found = sorted(inputs(false), look).unwrap();
         assert_eq!(found.recordings, ["chat.json", "closed"].map(PathBuf::from));

@@ -169,8 +169,7 @@ impl GradedOptions {
         let is_at_home = self.graded.is_some()
             && !live.is_empty()
             && live.iter().all(|model| homes.contains(model));
-        let given = self.minutes.or(is_at_home.then_some(MINUTES));
-        given.filter(|_| self.usd.is_none())
+        self.minutes.or(is_at_home.then_some(MINUTES)).filter(|_| self.usd.is_none())
     }
 
     fn lay_over(&self, table: &mut Table, graded: Option<&str>) -> Result<()> {
@@ -385,8 +384,7 @@ fn unpriced(plan: &Plan, spend: &Spend) -> Result<Plan> {
     let mut missing = Vec::new();
     for model in plan.scenario().models.live_names() {
         let listed = plan.asked_prices().of(model);
-        let known = listed.map(|(_, price)| price.per_token);
-        let price = known.unwrap_or_default();
+        let price = listed.map(|(_, price)| price.per_token).unwrap_or_default();
         let written = spend.cache_written.0 > 0;
         let keys = [
             ("input", price.input, true),

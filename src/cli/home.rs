@@ -42,8 +42,8 @@ pub(super) fn found(is_offline: bool) -> Result<String> {
         let mut names = facts.models.into_iter();
         Some((url, names.find(|name| !name.contains([' ', '\\', '@']))?))
     });
-    let answers = answers.map(|(url, model)| format!("openai:{model}@{url}"));
-    let answers: Vec<String> = answers.collect();
+    let answers: Vec<String> =
+        answers.map(|(url, model)| format!("openai:{model}@{url}")).collect();
     let Some((first, others)) = answers.split_first() else {
         let ports = listed(PORTS);
         let problem = format!("no server with a model answers on this machine (ports {ports})");
@@ -162,8 +162,8 @@ pub(super) fn go_on(scenario: &mut Scenario, folder: &Path) {
         let (Some(home), Some(server)) = (&mut live.home, begun.servers.get(&live.model)) else {
             continue;
         };
-        let is_other = home.window.is_some() && home.window != server.tokens;
-        if is_other && noted.insert(live.model.clone()) {
+        if home.window.is_some() && home.window != server.tokens && noted.insert(live.model.clone())
+        {
             let window = server.tokens.map(|tokens| format!("{tokens} tokens"));
             say!(
                 "note: the run in `{}` began with a window of {} ({}), and goes on with it; another `--out` takes \

@@ -226,14 +226,14 @@ impl Inputs {
     }
 
     /// Whether recordings are named.
+    #[cfg(feature = "http")]
     pub(super) fn has_recordings(&self) -> bool {
         !self.session.is_empty() || self.named.iter().any(|path| is_recording(path))
     }
 
     /// Whether standard input and output belong to a strategy.
     pub(super) fn has_caller(&self) -> bool {
-        let mut commands = self.strategy_cmd.iter();
-        commands.any(|command| command == programs::CALLER)
+        self.strategy_cmd.iter().any(|command| command == programs::CALLER)
     }
 
     /// Refuses a strategy that has standard output to itself, where the command needs it.
@@ -266,8 +266,8 @@ impl Inputs {
             let place = Place::Flag(format!("--strategy {file}").into());
             written.push(Setting::new(preset_of(Path::new(file), &place)?, &place));
         }
-        let items = self.strategy.iter().map(|name| strategy(name, &written));
-        let mut items: Vec<Setting> = items.collect::<Result<_, _>>()?;
+        let mut items: Vec<Setting> =
+            self.strategy.iter().map(|name| strategy(name, &written)).collect::<Result<_, _>>()?;
         items.extend(programs::of_flags(&self.strategy_cmd)?);
         table.put("strategies", items, &Place::Flag("--strategy".into()));
         Ok(())
@@ -422,8 +422,8 @@ fn absolute(path: &Path) -> String {
 fn preset_of(path: &Path, place: &Place) -> Result<Table> {
     let hint = "`--strategy` takes the name of a preset, or a file that ends in `.toml`";
     let text = read_text("preset ", path).map_err(|stop| stop.with_hint(hint))?;
-    let table = Table::parse(&path.display().to_string(), &text);
-    let mut table = table.context("cannot read the preset")?;
+    let mut table =
+        Table::parse(&path.display().to_string(), &text).context("cannot read the preset")?;
     if table.entries().is_empty() {
         let problem = format!("preset `{}` is empty", path.display());
         let hint = "`proctor strategies show codex` prints one to begin with";
@@ -435,8 +435,7 @@ fn preset_of(path: &Path, place: &Place) -> Result<Table> {
 
 /// The name of a preset in a file.
 fn preset_name(path: &Path) -> String {
-    let name = path.file_stem().unwrap_or_default();
-    name.to_string_lossy().into_owned()
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// A scenario that names itself nothing is called after its file, where that is a name.
@@ -494,8 +493,8 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
     };
     let strategies = table.get("strategies").cloned();
     let written = strategies.as_ref().map_or(&place, |setting| &setting.place);
-    let strategies = strategies.as_ref().and_then(Setting::as_list);
-    let mut strategies = strategies.unwrap_or_default().to_vec();
+    let mut strategies =
+        strategies.as_ref().and_then(Setting::as_list).unwrap_or_default().to_vec();
     let mut matched = false;
     for item in &mut strategies {
         let Value::Table(entry) = &mut item.value else {

@@ -171,18 +171,17 @@ impl Args {
             };
             let counts = CountedTexts::new(counter.clone());
             let hint = "`proctor sessions generate list` names the families";
-            let made = synthetic::generate(&recipe, &counts);
-            let made = made.or_else(|error| stop_with(Exit::Usage, error.to_string(), hint))?;
+            let made = synthetic::generate(&recipe, &counts)
+                .or_else(|error| stop_with(Exit::Usage, error.to_string(), hint))?;
             return Ok(made.session);
         }
         let path = self.session.clone().unwrap_or_default();
         let shown = path.display();
         let sessions = import::load(&path)?;
-        let ids = sessions.iter().map(|session| format!("`{}`", session.id()));
-        let ids: Vec<String> = ids.collect();
+        let ids: Vec<String> =
+            sessions.iter().map(|session| format!("`{}`", session.id())).collect();
         let id = self.id.as_deref();
-        let mut wanted = sessions.into_iter();
-        let found = wanted.find(|session| id.is_none_or(|id| session.id() == id));
+        let found = sessions.into_iter().find(|session| id.is_none_or(|id| session.id() == id));
         match (found, id) {
             (Some(session), _) => Ok(session),
             (None, Some(id)) if !ids.is_empty() => {
@@ -197,8 +196,8 @@ impl Args {
 
 impl Bench {
     fn new(args: &Args, views: &[View<'_>]) -> Result<Self> {
-        let names = views.iter().filter_map(|(name, _)| *name);
-        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        let mut names: Vec<String> =
+            views.iter().filter_map(|(name, _)| *name).map(str::to_owned).collect();
         names.dedup();
         let mut read = if names.is_empty() { vec!["none".to_owned()] } else { names.clone() };
         read.extend(followed(&names));
@@ -299,8 +298,8 @@ fn followed(names: &[String]) -> Vec<String> {
     let leaders = named.iter().filter_map(StrategySpec::follows);
     let missing = leaders.filter(|name| named.iter().all(|spec| spec.name() != *name));
     // A name that is no preset may be that of the file named beside it.
-    let missing = missing.filter(|name| preset(name).is_some());
-    let mut missing: Vec<String> = missing.map(str::to_owned).collect();
+    let mut missing: Vec<String> =
+        missing.filter(|name| preset(name).is_some()).map(str::to_owned).collect();
     missing.dedup();
     missing
 }

@@ -145,8 +145,7 @@ mod with_http {
         "live".clone_into(&mut scenario.name);
         let connected = args.models.of_scenario(&scenario, &args.out)?;
         let timeout = Duration::from_secs_f64(args.timeout);
-        let prompts = args.task_prompts.as_deref().map(outcomes::prompts);
-        let prompts = prompts.transpose().map_err(|error| {
+        let prompts = args.task_prompts.as_deref().map(outcomes::prompts).transpose().map_err(|error| {
             CliError::new(Exit::Usage, plain(&error.to_string())).with_hint(
                 "`--task-prompts` takes a folder of tasks of Harbor, or lines of JSON with `instance_id` and \
                  `problem_statement`",
@@ -199,8 +198,7 @@ mod with_http {
             return stop(Exit::NothingSelected, problem);
         }
         let again = held.restore(events)?;
-        let calls = events.iter();
-        let calls = calls.filter(|event| matches!(event, Event::Sent { .. }));
+        let calls = events.iter().filter(|event| matches!(event, Event::Sent { .. }));
         let (same, differ) = (calls.count() - again.len(), again.len());
         print(&format!("{same} calls are the same again, {differ} are not\n"))?;
         for Ticket { conversation, call } in again.iter().take(10) {
@@ -233,8 +231,8 @@ mod with_http {
                 LiveRunError::Plan(error) => anyhow::Error::from(error),
                 other => CliError::new(Exit::Usage, other.to_string()).into(),
             })?;
-            let strategies = scenario.strategies.iter();
-            let strategies = strategies.map(|spec| spec.name().to_owned()).collect();
+            let strategies =
+                scenario.strategies.iter().map(|spec| spec.name().to_owned()).collect();
             make_folder(folder)?;
             let path = folder.join(EVENTS);
             let unusable = cannot(Exit::NotWritten, "use", &path);
@@ -314,8 +312,7 @@ mod with_http {
             }
             let lost = live_run::unanswered(outcomes, &finished, &self.scenario);
             for outcome in outcomes {
-                let mut all = finished.iter();
-                if all.any(|one| live_run::is_of(outcome, one, &self.scenario)) {
+                if finished.iter().any(|one| live_run::is_of(outcome, one, &self.scenario)) {
                     continue;
                 }
                 let (task, repeat) = (&outcome.task, outcome.trial);
@@ -363,8 +360,7 @@ mod with_http {
     fn read_outcomes(typed: &[String], held: &Loop) -> Result<Vec<Outcome>> {
         let scenario = &held.scenario;
         let ran = held.front.live.strategies_that_ran();
-        let only = ran.first().filter(|_| ran.len() == 1);
-        let only = only.map(|at| scenario.strategies[*at].name());
+        let only = ran.first().filter(|_| ran.len() == 1).map(|at| scenario.strategies[*at].name());
         let mut all = Vec::new();
         for typed in typed {
             let named = typed

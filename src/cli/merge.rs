@@ -35,8 +35,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     for run in runs {
         // Of a sweep, a part without sessions in one of its runs has no folder of it.
         let folders = args.folders.iter().map(|folder| inside(folder, &run));
-        let folders = folders.filter(|folder| run.as_os_str().is_empty() || folder.exists());
-        let folders: Vec<PathBuf> = folders.collect();
+        let folders: Vec<PathBuf> =
+            folders.filter(|folder| run.as_os_str().is_empty() || folder.exists()).collect();
         let out = inside(&args.out, &run);
         let merged = merge(&folders, &out).map_err(explained)?;
         is_whole &= merged.missing.is_empty();
@@ -65,8 +65,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     if is_sweep {
         // The runs of a sweep have one cassette, in the sweep's folder.
-        let folders = args.folders.iter().chain([&args.out]);
-        let folders: Vec<_> = folders.map(|folder| (folder.as_path(), None)).collect();
+        let folders: Vec<_> =
+            args.folders.iter().chain([&args.out]).map(|folder| (folder.as_path(), None)).collect();
         join_answers(&folders, &args.out).map_err(explained)?;
     }
     if args.json {

@@ -49,8 +49,7 @@ pub(super) struct ModelOptions {
 }
 
 fn mode(typed: &str) -> Result<ReplayMode, String> {
-    let mut modes = ReplayMode::ALL.into_iter();
-    modes.find(|mode| mode.name() == typed).ok_or_else(|| {
+    ReplayMode::ALL.into_iter().find(|mode| mode.name() == typed).ok_or_else(|| {
         let names = ReplayMode::ALL.map(ReplayMode::name);
         format!("it must be one of {}", names.join(", "))
     })
@@ -262,8 +261,7 @@ fn spend(
         let each = requests.iter();
         for (request, repeats) in each.flat_map(|(all, often)| all.iter().map(|one| (one, *often)))
         {
-            let messages = request.messages.iter();
-            let texts = messages.flat_map(|message| message.model_text());
+            let texts = request.messages.iter().flat_map(|message| message.model_text());
             let texts = request.system.iter().chain(texts);
             let prompt: Tokens = texts.map(|text| counter.count(text)).sum();
             let output = Span {

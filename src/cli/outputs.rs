@@ -48,8 +48,7 @@ fn input_at(path: &Path) -> Option<&'static str> {
         return Some("part of a run");
     }
     let there = there.ok().filter(|path| path.is_file())?;
-    let typed = std::env::args_os().skip(1);
-    if typed.filter(|word| names(word, &there)).count() > 1 {
+    if std::env::args_os().skip(1).filter(|word| names(word, &there)).count() > 1 {
         return Some("named twice in this command");
     }
     let mut own = [(baseline::FORMAT, "a baseline"), (GroundTruth::FORMAT, "a file of facts")]

@@ -89,8 +89,8 @@ fn is_launcher(word: &str) -> bool {
 /// The strategies of `--strategy-cmd`, each named after its program's file. Where several have one name, a name is made of
 /// what sets its command apart, so that it stays that command's in any order; commands that are the same are numbered.
 pub(super) fn of_flags(commands: &[String]) -> Result<Vec<Setting>, SettingError> {
-    let typed = commands.iter().map(|command| words_of(command));
-    let typed: Vec<(Place, Vec<String>)> = typed.collect::<Result<_, _>>()?;
+    let typed: Vec<(Place, Vec<String>)> =
+        commands.iter().map(|command| words_of(command)).collect::<Result<_, _>>()?;
     let all: Vec<&[String]> = typed.iter().map(|(_, words)| &**words).collect();
     let mut taken: BTreeMap<String, usize> = BTreeMap::new();
     let mut settings = Vec::new();
@@ -129,8 +129,7 @@ fn words_of(command: &str) -> Result<(Place, Vec<String>), SettingError> {
 /// The word of a command that names its program: the first file that is no launcher, else the first word.
 fn program_of(words: &[String]) -> &String {
     let mut files = words.iter().filter(|word| Path::new(word).is_file());
-    let file = files.find(|word| !is_launcher(word));
-    file.unwrap_or(&words[0])
+    files.find(|word| !is_launcher(word)).unwrap_or(&words[0])
 }
 
 /// The name of a program by itself: that of its file.
@@ -185,8 +184,7 @@ mod tests {
         let commands: Vec<String> = commands.iter().map(ToString::to_string).collect();
         let settings = of_flags(&commands).unwrap();
         let tables = settings.iter().filter_map(Setting::as_table);
-        let names = tables.filter_map(|entry| entry.text("name"));
-        names.map(str::to_owned).collect()
+        tables.filter_map(|entry| entry.text("name")).map(str::to_owned).collect()
     }
 
     #[test]

@@ -162,8 +162,8 @@ mod tests {
             strategy: at.to_string(),
             repeat: 0,
         };
-        let planned = cells.iter().enumerate();
-        let planned = planned.map(|(at, (session, size, _))| (key(session, at), *size));
+        let planned =
+            cells.iter().enumerate().map(|(at, (session, size, _))| (key(session, at), *size));
         work.begin(&planned.collect::<Vec<_>>());
         let mut elapsed = Duration::ZERO;
         let after = cells.iter().map(|(session, _, seconds)| {

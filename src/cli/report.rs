@@ -172,8 +172,7 @@ fn page(folder: &Path, session: Option<&str>) -> Result<String> {
         report.first_session = Some(id.to_owned());
     }
     let format = format_of(Kind::Run, Path::new("report.html"))?;
-    let artifacts = format.render(&report)?.into_iter();
-    let bytes = artifacts.map(|artifact| artifact.bytes).next();
+    let bytes = format.render(&report)?.into_iter().map(|artifact| artifact.bytes).next();
     Ok(String::from_utf8(bytes.unwrap_or_default())?)
 }
 
@@ -188,8 +187,7 @@ pub(super) fn read_run(folder: &Path) -> Result<Run> {
     if folder.is_dir() && !folder.join(MANIFEST).exists() {
         let problem = format!("`{shown}` is not the folder of a run: it has no `{MANIFEST}`");
         let inner = folder.read_dir().into_iter().flatten().flatten();
-        let inner = inner.map(|entry| entry.path());
-        let runs = inner.filter(|path| path.join(MANIFEST).exists());
+        let runs = inner.map(|entry| entry.path()).filter(|path| path.join(MANIFEST).exists());
         let lines: BTreeSet<String> = runs.map(|run| format!("\n  {}", run.display())).collect();
         let hint = if lines.is_empty() {
             "a run says at its end which folder it wrote; most are under `reports/`".to_owned()

@@ -120,8 +120,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if let Some((_, flag)) = prints.iter().find(|(is_given, _)| *is_given) {
         args.inputs.refuse_caller(flag)?;
     }
-    let beside = args.out.as_deref().and_then(Path::parent);
-    let beside = beside.unwrap_or(&args.reports);
+    let beside = args.out.as_deref().and_then(Path::parent).unwrap_or(&args.reports);
     if !args.dry_run.dry_run {
         args.gate.prepare_files()?;
     }

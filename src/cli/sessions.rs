@@ -91,7 +91,7 @@ fn list(args: &Args) -> Result<Exit> {
         return stop_with(Exit::Usage, problem, hint);
     }
     let start = Start::of_home(&home, args.home.is_none());
-    let (found, older, rest, passed_over) = found_among(files(&start), args.limit);
+    let (found, older, rest, passed_over) = found_among(&files(&start), args.limit);
     if args.json {
         show(true, "proctor-sessions", json!({ "recordings": found }), "")?;
     } else {
@@ -133,7 +133,7 @@ pub(super) fn newest(limit: usize) -> Vec<PathBuf> {
     let home = std::env::home_dir();
     let files = home.map_or_else(Vec::new, |home| files(&Start::of_home(&home, true)));
     let mut newest: Vec<PathBuf> = Vec::new();
-    for one in found_among(files, limit).0 {
+    for one in found_among(&files, limit).0 {
         // A file may hold several.
         if !newest.contains(&one.path) {
             newest.push(one.path);
@@ -145,10 +145,10 @@ pub(super) fn newest(limit: usize) -> Vec<PathBuf> {
 /// The newest conversations in these files, and how many older ones they hold, how many files were not looked at, and how
 /// many hold none.
 fn found_among(
-    files: Vec<(Reverse<SystemTime>, PathBuf)>,
+    files: &[(Reverse<SystemTime>, PathBuf)],
     limit: usize,
 ) -> (Vec<Found>, usize, usize, usize) {
-    let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, &files[..]);
+    let (mut found, mut passed_over, mut rest): (Vec<Found>, _, _) = (Vec::new(), 0, files);
     while !rest.is_empty() && !is_enough(&mut found, limit, rest) {
         let wanted = limit.saturating_sub(found.len()).max(1);
         let (batch, others) = rest.split_at(rest.len().min(wanted));
@@ -250,8 +250,7 @@ pub(super) fn written(path: &Path) -> Option<SystemTime> {
 }
 
 fn largest_prompt(session: &Session) -> Option<u64> {
-    let messages = session.messages().iter();
-    let billed = messages.filter_map(|message| message.details.usage);
+    let billed = session.messages().iter().filter_map(|message| message.details.usage);
     billed.map(|usage| usage.prompt().0).max()
 }
 

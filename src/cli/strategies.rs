@@ -97,8 +97,7 @@ fn list(words: &[String], args: &Args) -> Result<Exit> {
     if !words.is_empty() {
         strategies.extend(nearest()?);
     }
-    let products = strategies.iter().map(|(product, ..)| product.clone());
-    let products: Vec<String> = products.collect();
+    let products: Vec<String> = strategies.iter().map(|(product, ..)| product.clone()).collect();
     strategies.sort_by_key(|(product, ..)| products.iter().position(|other| other == product));
     strategies.retain(|(_, about, _)| {
         let about = about.to_lowercase();
@@ -113,8 +112,8 @@ fn list(words: &[String], args: &Args) -> Result<Exit> {
         return stop_with(Exit::NothingSelected, problem, hint);
     }
     let strategies: Vec<Value> = strategies.into_iter().map(|(.., entry)| entry).collect();
-    let is_described = args.all || !words.is_empty() && strategies.len() <= DESCRIBED;
-    let more = json!({ "is_described": is_described });
+    let more =
+        json!({ "is_described": (args.all || !words.is_empty() && strategies.len() <= DESCRIBED) });
     let facts = json!({ "strategies": strategies });
     let template = include_str!("text/strategies.txt");
     show_with(args.json, "proctor-strategies", facts, more, template)
@@ -136,8 +135,7 @@ fn nearest() -> Result<Vec<(String, String, Value)>> {
 fn show_one(name: &str, as_json: bool) -> Result<Exit> {
     let spec = named(name)?;
     let stages = spec.stages()?;
-    let names = stages.iter().map(|line| line.split([' ', '(']).next());
-    let names: Vec<&str> = names.flatten().collect();
+    let names: Vec<&str> = stages.iter().filter_map(|line| line.split([' ', '(']).next()).collect();
     // In the order of the documentation.
     let kinds = STAGES.iter().filter(|kind| names.contains(&kind.name));
     let breaks: Vec<&str> = spec.breaks()?.into_iter().map(Law::name).collect();

@@ -97,8 +97,7 @@ struct TuneOptions {
 
 /// The metrics of a kind.
 fn metrics(is_meant: fn(Measured) -> bool) -> impl Iterator<Item = Measured> {
-    let all = Measured::ALL.into_iter();
-    all.filter(move |axis| is_meant(*axis))
+    Measured::ALL.into_iter().filter(move |axis| is_meant(*axis))
 }
 
 /// Knobs with the values they are set to.
@@ -270,8 +269,7 @@ fn confirm_choices(
 
 /// Knobs and values as they are shown.
 fn typed(knobs: &Knobs) -> Vec<(String, String)> {
-    let knobs = knobs.iter();
-    knobs.map(|(knob, setting)| (knob.clone(), setting.value.to_string())).collect()
+    knobs.iter().map(|(knob, setting)| (knob.clone(), setting.value.to_string())).collect()
 }
 
 /// The default, the grid, and the default in each further window; and the windows they run in.
@@ -289,8 +287,7 @@ fn points(
         let all = values.iter().cloned();
         let (outer, knobs): (Knobs, Knobs) = all.partition(|(path, _)| is_of_window(path));
         let outer_typed = typed(&outer);
-        let mut known = window_runs.iter();
-        let known = known.position(|window| typed(&window.knobs) == outer_typed);
+        let known = window_runs.iter().position(|window| typed(&window.knobs) == outer_typed);
         let window = known.unwrap_or(window_runs.len());
         if known.is_none() {
             let mut changed = table.clone();
@@ -375,8 +372,8 @@ impl SweepRun<'_> {
         let mut tried: Vec<Option<Trial>> = vec![None; points.len()];
         let mut references: Vec<CellRecord> = Vec::new();
         for at in 0..self.window_runs.len() {
-            let own = points.iter().enumerate();
-            let own: Vec<(usize, &Point)> = own.filter(|(_, point)| point.window == at).collect();
+            let own: Vec<(usize, &Point)> =
+                points.iter().enumerate().filter(|(_, point)| point.window == at).collect();
             if own.is_empty() {
                 continue;
             }

@@ -16,9 +16,8 @@ use crate::settings::did_you_mean;
 
 /// The error of a command line that clap refuses.
 pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) -> CliError {
-    let typed = typed.iter().skip(1);
-    let typed = typed.map(|word| word.to_string_lossy().into_owned());
-    let typed: Vec<String> = typed.collect();
+    let typed: Vec<String> =
+        typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let call = Call::of(program, &typed);
     let invalid = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue);
@@ -86,9 +85,8 @@ fn wanted<'a>(why: &'a str, value: &str) -> &'a str {
     if value.starts_with('-') && is_of_digits {
         return "it must not be negative";
     }
-    let rows = REASONS.lines().filter_map(|row| row.split_once(": "));
-    let mut known = rows.filter(|(reason, _)| *reason == why);
-    known.next().map_or(why, |(_, words)| words)
+    let mut rows = REASONS.lines().filter_map(|row| row.split_once(": "));
+    rows.find(|(reason, _)| *reason == why).map_or(why, |(_, words)| words)
 }
 
 /// The command that was called.
@@ -126,8 +124,8 @@ impl<'a> Call<'a> {
     }
 
     fn unknown_command(&self, typed: &str) -> (String, String) {
-        let line = self.words.iter().skip_while(|word| *word != typed);
-        let line: Vec<String> = line.map(|word| shell(word)).collect();
+        let line: Vec<String> =
+            self.words.iter().skip_while(|word| *word != typed).map(|word| shell(word)).collect();
         if let Some(now) = old_names::command_of_today(&line.join(" ")) {
             let problem = format!("`{} {typed}` is written in another way now", self.name);
             return (problem, format!("`{now}`"));

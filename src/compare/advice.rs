@@ -311,8 +311,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     fn is_in_dollars(&self) -> bool {
-        let mut sessions = self.nothing.sessions.values();
-        sessions.any(|session| session.metrics.contains_key(judge::DOLLARS))
+        self.nothing.sessions.values().any(|session| session.metrics.contains_key(judge::DOLLARS))
     }
 
     /// The total bill of a sample over some sessions; `None` where one of them has none.
@@ -340,14 +339,12 @@ impl Rows {
 
     /// Whether doing nothing completes in all of them.
     fn fits_everywhere(&self) -> bool {
-        let mut sessions = self.nothing.sessions.keys();
-        sessions.all(|id| self.fits.contains(id))
+        self.nothing.sessions.keys().all(|id| self.fits.contains(id))
     }
 
     /// How many independent sessions have a session of this kind.
     fn clusters_with(&self, is_meant: impl Fn(&str, &SessionSample) -> bool) -> usize {
-        let sessions = self.nothing.sessions.iter();
-        let meant = sessions.filter(|(id, session)| is_meant(id, session));
+        let meant = self.nothing.sessions.iter().filter(|(id, session)| is_meant(id, session));
         let clusters = meant.map(|(id, session)| session.cluster.as_deref().unwrap_or(id));
         clusters.collect::<BTreeSet<&str>>().len()
     }
@@ -413,8 +410,7 @@ impl Rows {
     /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the row is
     /// shown to beat it.
     fn cheaper(&self, row: &Row, own: f64) -> Option<String> {
-        let mut others = self.others(self.strategies.iter()).into_iter();
-        let yardstick = others.find(|other| {
+        let yardstick = self.others(self.strategies.iter()).into_iter().find(|other| {
             let total = self.total(other, |_| true);
             total.is_some_and(|total| total < own)
                 && Three::between(&row.sample, other, &self.rule).keeps()
@@ -426,8 +422,7 @@ impl Rows {
     /// A row, or a control, that is shown to be better than this one on an axis, and not worse on the others.
     fn dominator(&self, case: &Case<'_>) -> Option<(String, AxisFinding)> {
         let all = self.others(self.sound()).into_iter();
-        let mut others = all.filter(|sample| sample.strategy != case.row.name());
-        others.find_map(|other| {
+        all.filter(|sample| sample.strategy != case.row.name()).find_map(|other| {
             let three = Three::between(&case.row.sample, other, &self.rule);
             if !three.dominates() {
                 return None;
@@ -498,8 +493,7 @@ impl Rows {
 
     /// The cheapest trade that margins accept, else the cheapest.
     fn best_trade<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
-        let trades = cases.iter();
-        let mut trades = trades.filter(|case| case.is_trade() && !case.is_plain_tail());
+        let mut trades = cases.iter().filter(|case| case.is_trade() && !case.is_plain_tail());
         let first = trades.clone().next();
         trades.find(|case| self.refusal(case).is_none()).or(first)
     }
@@ -511,8 +505,7 @@ impl Rows {
             // A margin that is out of range accepts nothing.
             let _ = taken.rule.margins.set(found.axis.name(), accepting(found));
         }
-        let cases = taken.cases().into_iter();
-        let mut own = cases.filter(|case| case.row.name() == trade.row.name());
+        let mut own = taken.cases().into_iter().filter(|case| case.row.name() == trade.row.name());
         own.find(|case| !case.is_recommended).map(|case| case.obstacle)
     }
 

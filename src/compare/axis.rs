@@ -149,8 +149,7 @@ pub struct Margins(BTreeMap<Axis, f64>);
 
 impl Default for Margins {
     fn default() -> Self {
-        let each = Axis::ALL.into_iter();
-        let entries = each.filter_map(|axis| Some((axis, axis.entry().4?)));
+        let entries = Axis::ALL.into_iter().filter_map(|axis| Some((axis, axis.entry().4?)));
         Self(entries.collect())
     }
 }

@@ -122,8 +122,7 @@ impl AxisCoverage {
 impl Coverage {
     /// The metric of which the smallest share was scored again; `None` where no item was scored.
     pub fn worst(&self) -> Option<AxisCoverage> {
-        let all = self.by_axis.iter().copied();
-        all.min_by(|left, right| left.share().total_cmp(&right.share()))
+        self.by_axis.iter().copied().min_by(|left, right| left.share().total_cmp(&right.share()))
     }
 
     /// The smallest share of a metric that was scored again, or of sessions where there are no items; 1 of
@@ -186,8 +185,7 @@ pub(super) fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
 
 pub(super) fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {
     let broken = pairs.iter().flat_map(|(session, old, new)| {
-        let all = new.iter();
-        let rules = all.flat_map(move |new| new.rejected.difference(&old.rejected));
+        let rules = new.iter().flat_map(move |new| new.rejected.difference(&old.rejected));
         rules.map(move |rule| BrokenRule { session: (*session).to_owned(), rule: rule.clone() })
     });
     broken.collect()
@@ -210,10 +208,8 @@ pub(super) fn deaths(pairs: &[Pair<'_>]) -> Vec<NewDeath> {
 }
 
 pub(super) fn coverage(pairs: &[Pair<'_>]) -> Coverage {
-    let all = pairs.iter();
-    let both = all.filter_map(|(id, old, new)| Some((*id, *old, (*new)?)));
-    let clusters = both.clone();
-    let clusters = clusters.map(|(id, old, _)| old.cluster.as_deref().unwrap_or(id));
+    let both = pairs.iter().filter_map(|(id, old, new)| Some((*id, *old, (*new)?)));
+    let clusters = both.clone().map(|(id, old, _)| old.cluster.as_deref().unwrap_or(id));
     let by_axis = OF_PROBES.map(|axis| AxisCoverage::of(axis, pairs));
     let by_axis: Vec<_> = by_axis.into_iter().filter(|one| one.items > 0).collect();
     Coverage {

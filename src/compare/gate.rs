@@ -285,8 +285,7 @@ fn is_in_all(death: &NewDeath) -> bool {
 /// What `run` would warn of under the candidate alone.
 fn newly_avoided([baseline, candidate]: [&Sample; 2]) -> Vec<String> {
     let is_new = baseline.unseen_losses().is_none();
-    let losses = candidate.unseen_losses().filter(|_| is_new);
-    losses.into_iter().collect()
+    candidate.unseen_losses().filter(|_| is_new).into_iter().collect()
 }
 
 /// Why too little was scored again, in words.
@@ -310,8 +309,7 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
 
 /// What is worse and passes: within the margin, or without one.
 fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
-    let all = axes.iter();
-    let passed = all.filter(|one| one.verdict <= Verdict::NonInferior);
+    let passed = axes.iter().filter(|one| one.verdict <= Verdict::NonInferior);
     let worse = passed.filter_map(|gated| findings.axis(gated.axis));
     let worse = worse.filter(|found| found.difference() < 0.0);
     let worse = worse.map(|found| format!("{}, within the margin", found.in_words()));
@@ -321,8 +319,7 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     if !fewer.is_empty() {
         let facts = many(fewer.len(), "fact", "facts");
         let named: Vec<&str> = fewer.iter().take(3).map(|(_, name)| *name).collect();
-        let is_cut = fewer.len() > named.len();
-        let more = if is_cut { ", …" } else { "" };
+        let more = if fewer.len() > named.len() { ", …" } else { "" };
         found.push(format!("{facts} fewer: {}{more}", named.join("; ")));
     }
     let each = findings.axes.iter();

@@ -250,8 +250,7 @@ impl Findings {
 
     /// What was kept: answers where a model gave them on both sides, else facts.
     pub fn kept(&self) -> Option<&AxisFinding> {
-        let answers = self.axis(Axis::Answers);
-        let answers = answers.filter(|found| found.is_comparable());
+        let answers = self.axis(Axis::Answers).filter(|found| found.is_comparable());
         answers.or_else(|| self.axis(Axis::Facts))
     }
 
@@ -295,8 +294,7 @@ impl<'a> Pairs<'a> {
     /// Without repeats on both sides noise cannot be estimated, and a judgement is about a population.
     fn rule(&self, rule: &Rule) -> Rule {
         let mut rule = rule.clone();
-        let is_exact = rule.chance == Chance::Nowhere;
-        if !(is_exact || self.sessions.iter().all(is_repeated)) {
+        if !(rule.chance == Chance::Nowhere || self.sessions.iter().all(is_repeated)) {
             rule.target = Target::Population;
         }
         rule
@@ -348,8 +346,7 @@ impl<'a> Pairs<'a> {
         let mut notes = Vec::new();
         for (sides, wrote, what) in &roles[..if axis == Axis::Answers { 2 } else { 1 }] {
             let known = sides.map(Option::as_ref);
-            let mut models = known.into_iter().flatten();
-            let stand_in = models.find(|model| model.kind != ModelKind::Live);
+            let stand_in = known.into_iter().flatten().find(|model| model.kind != ModelKind::Live);
             match (stand_in, known) {
                 (Some(stand_in), _) if is_one && known[0] == known[1] => {
                     notes.push(format!("as written by {}", by(stand_in)));
@@ -394,9 +391,7 @@ fn is_repeated((_, old, new): &Pair<'_>) -> bool {
 
 /// The cluster of a pair: its main session, or the session itself.
 pub(super) fn cluster<'a>((id, old, new): &Pair<'a>) -> &'a str {
-    let known = old.cluster.as_deref();
-    let known = known.or_else(|| new.and_then(|new| new.cluster.as_deref()));
-    known.unwrap_or(id)
+    old.cluster.as_deref().or_else(|| new.and_then(|new| new.cluster.as_deref())).unwrap_or(id)
 }
 
 impl AxisFinding {
@@ -434,8 +429,7 @@ impl AxisFinding {
 
     /// The clusters in which the two differ.
     pub(crate) fn differing(&self) -> usize {
-        let clusters = self.by_cluster.iter();
-        clusters.filter(|(_, value)| value.abs() > NOTHING).count()
+        self.by_cluster.iter().filter(|(_, value)| value.abs() > NOTHING).count()
     }
 
     /// The cluster without which the difference is gone, or points the other way.
@@ -475,8 +469,8 @@ impl AxisFinding {
     }
 
     fn state_of(&self, bounds: &Bounds, target: Target) -> State {
-        let is_exact = target == Target::Suite && bounds.is_exact();
-        let is_shown = is_exact || self.adjusted_p.is_some_and(|p| p <= LEVEL);
+        let is_shown = target == Target::Suite && bounds.is_exact()
+            || self.adjusted_p.is_some_and(|p| p <= LEVEL);
         let is_better = is_shown && bounds.interval_lower > 0.0;
         let is_worse = is_shown && bounds.interval_upper < 0.0;
         let margin = self.margin + NOTHING;

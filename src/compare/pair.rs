@@ -54,8 +54,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
 /// The axes that decide, and what never may be worse where it differs: the sides can change places.
 fn judged(findings: &Findings) -> Vec<&AxisFinding> {
     let never = [Axis::Completion, Axis::Refused].map(|axis| findings.axis(axis));
-    let never = never.into_iter().flatten();
-    let never = never.filter(|axis| axis.difference() != 0.0);
+    let never = never.into_iter().flatten().filter(|axis| axis.difference() != 0.0);
     let [bill, actions] = [Axis::Bill, Axis::Actions].map(|axis| findings.axis(axis));
     let deciding = [bill, findings.kept(), actions];
     never.chain(deciding.into_iter().flatten()).collect()
@@ -63,8 +62,7 @@ fn judged(findings: &Findings) -> Vec<&AxisFinding> {
 
 /// The axes in this state, in words.
 fn of(axes: &[&AxisFinding], state: State) -> Vec<String> {
-    let all = axes.iter();
-    let these = all.filter(|found| found.state == state && !found.is_turned_by_open());
+    let these = axes.iter().filter(|found| found.state == state && !found.is_turned_by_open());
     these.map(|found| with_margin(found, state)).collect()
 }
 
@@ -89,8 +87,8 @@ fn not_known(found: &AxisFinding) -> Option<String> {
 
 /// What is shown to be no worse, with the way in which it is not.
 fn held(found: &AxisFinding) -> Option<String> {
-    let is_held = matches!(found.state, State::Same | State::NotWorse);
-    is_held.then(|| format!("{} on {}", found.state.name(), found.in_words()))
+    matches!(found.state, State::Same | State::NotWorse)
+        .then(|| format!("{} on {}", found.state.name(), found.in_words()))
 }
 
 /// Who wrote what is compared.

@@ -49,8 +49,7 @@ impl Prediction {
             sides[usize::from(run.score >= SOLVED)].push(support);
         }
         tasks.retain(|_, [unsolved, solved]| !unsolved.is_empty() && !solved.is_empty());
-        let sides = tasks.values();
-        let pairs = sides.map(|[unsolved, solved]| unsolved.len() * solved.len());
+        let pairs = tasks.values().map(|[unsolved, solved]| unsolved.len() * solved.len());
         let is_measured = tasks.len() >= LEAST_TASKS;
         Self {
             tasks: tasks.len(),
@@ -83,8 +82,8 @@ impl Separation {
     /// The separation by a figure of the support, of which more is better.
     fn of(tasks: &BTreeMap<&str, [Vec<f64>; 2]>, figure: fn(f64) -> f64) -> Self {
         let of_side = |side: &Vec<f64>| side.iter().copied().map(figure).collect();
-        let figures = tasks.values().map(|sides| sides.each_ref().map(of_side));
-        let figures: Vec<[Vec<f64>; 2]> = figures.collect();
+        let figures: Vec<[Vec<f64>; 2]> =
+            tasks.values().map(|sides| sides.each_ref().map(of_side)).collect();
         let all = [0, 1].map(|side| figures.iter().flat_map(|task| task[side].clone()).collect());
         Self { within: share_better(&figures), pooled: share_better(&[all]) }
     }

@@ -59,8 +59,7 @@ pub(super) fn of_sessions(cells: &[CellRecord]) -> BTreeMap<String, SessionPrice
         let Some(first) = cell.prompt_cache.first() else {
             continue;
         };
-        let prices = found.entry(cell.session.clone());
-        let prices = prices.or_insert_with(|| SessionPrices {
+        let prices = found.entry(cell.session.clone()).or_insert_with(|| SessionPrices {
             scheme: first.scheme.clone(),
             rates: first.rates,
             ..SessionPrices::default()
@@ -78,8 +77,7 @@ impl ComparedRun {
     /// The sessions of both whose prices differ.
     pub fn repriced(&self, candidate: &Self) -> Vec<String> {
         let prices = [&self.conditions.prices, &candidate.conditions.prices];
-        let all = self.sessions.keys();
-        let both = all.filter(|id| candidate.sessions.contains_key(*id));
+        let both = self.sessions.keys().filter(|id| candidate.sessions.contains_key(*id));
         let changed = both.filter(|id| {
             let rates = self.rates.get(*id).zip(candidate.rates.get(*id));
             prices[0].get(*id) != prices[1].get(*id)
@@ -121,8 +119,7 @@ impl ComparedRun {
 
     /// The price of an input token of this session, in dollars; `None` where the bill is not in dollars.
     fn price_of_input(&self, id: &str) -> Option<f64> {
-        let samples = self.strategies.values();
-        let mut sessions = samples.filter_map(|sample| sample.sessions.get(id));
+        let mut sessions = self.strategies.values().filter_map(|sample| sample.sessions.get(id));
         let is_known = sessions.any(|session| session.metrics.contains_key(DOLLARS));
         let entry = self.conditions.prices.get(id).filter(|_| is_known)?;
         price_of_input(read(entry).as_ref())
@@ -136,8 +133,7 @@ impl ComparedRun {
         if old.scheme != new.scheme || old.rates.long_prompts != new.rates.long_prompts {
             return None;
         }
-        let samples = self.strategies.values();
-        for session in samples.filter_map(|sample| sample.sessions.get(id)) {
+        for session in self.strategies.values().filter_map(|sample| sample.sessions.get(id)) {
             let billed = session.billed.iter();
             for name in billed.flat_map(|billed| billed.other_models.keys()) {
                 let known = &candidate.prices_naming(name, id)?.other_models;
@@ -159,8 +155,7 @@ impl ComparedRun {
         let entries = &self.conditions.prices;
         let alike = |other: &&String| entries.get(*other) == entries.get(id);
         let others = self.rates.keys().filter(alike).map(String::as_str);
-        let known = std::iter::once(id).chain(others);
-        let mut known = known.filter_map(|id| self.rates.get(id));
+        let mut known = std::iter::once(id).chain(others).filter_map(|id| self.rates.get(id));
         known.find(|prices| prices.other_models.contains_key(model))
     }
 

@@ -49,8 +49,7 @@ pub struct Sample {
 impl Sample {
     /// [`Worth::outline`] of the strategy.
     pub(crate) fn outline(&self) -> String {
-        let worth = self.worth.as_ref();
-        worth.map_or_else(String::new, Worth::outline)
+        self.worth.as_ref().map_or_else(String::new, Worth::outline)
     }
 
     /// The short name, as a sentence has it that may recommend the strategy.
@@ -285,8 +284,7 @@ fn fits(full: &CellRecord, cell: &CellRecord) -> bool {
 
 /// Whether a summary was written in this cell.
 fn wrote(cell: &CellRecord) -> bool {
-    let mut calls = cell.model_calls.iter();
-    calls.any(|call| is_on_the_bill(call.purpose) && call.failure.is_none())
+    cell.model_calls.iter().any(|call| is_on_the_bill(call.purpose) && call.failure.is_none())
 }
 
 /// Who wrote a strategy's summaries: the product's own model where they are the recorded ones.
@@ -331,15 +329,12 @@ impl SessionSample {
         ];
         let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
         // The rates are those of the price: where the table has dollars, these are the same.
-        let price = summary.price.as_ref();
-        let price = price.filter(|_| summary.dollars().is_some());
+        let price = summary.price.as_ref().filter(|_| summary.dollars().is_some());
         let input = price_of_input(price);
-        let each = cost.into_iter();
-        let priced = each.flat_map(|cost| prices::priced(cost.costs(), input));
+        let priced = cost.into_iter().flat_map(|cost| prices::priced(cost.costs(), input));
         self.put(values.chain(priced));
         self.billed.extend(cost.map(|cost| cost.billed.clone()));
-        let both = cost.zip(summary.savings);
-        let full = both.map(|(cost, savings)| FullHistory {
+        let full = cost.zip(summary.savings).map(|(cost, savings)| FullHistory {
             bill: cost.reference_cost as f64 / 1_000.0,
             tokens: savings.reference.0 as f64,
             fits: reference.is_some_and(|full| fits(full, cell)),
@@ -351,8 +346,7 @@ impl SessionSample {
             let unseen = planted.clone().filter(|probe| is_unseen(probe)).count();
             self.unseen = Some((lost + unseen, all + planted.count()));
         }
-        let violations = cell.violations.iter();
-        let rejected = violations.filter(|it| it.level == Level::Rejected);
+        let rejected = cell.violations.iter().filter(|it| it.level == Level::Rejected);
         self.rejected.extend(rejected.map(|it| it.rule.clone()));
         let died_at = summary.completion.died_at.or(summary.completion.failed_at);
         self.dead += usize::from(died_at.is_some());
@@ -362,8 +356,7 @@ impl SessionSample {
         }
         for probe in cell.probes.iter().filter(|probe| is_planted(probe.kind)) {
             let id = format!("{}@{}", probe.probe, probe.percent);
-            let item = self.probes.entry(id);
-            let item = item.or_insert_with(|| ProbeSample {
+            let item = self.probes.entry(id).or_insert_with(|| ProbeSample {
                 kind: probe.kind.name().to_owned(),
                 weight: probe.weight,
                 ..ProbeSample::default()

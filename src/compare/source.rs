@@ -127,8 +127,7 @@ pub struct Pairs<'a> {
 /// What the reader of a run knows with everything in front of it.
 fn ceiling(cells: &[CellRecord]) -> Option<ReaderCeiling> {
     let arms = [Arm::Reference, Arm::Floor].map(|arm| -> Vec<CellSummary> {
-        let cells = cells.iter().filter(|cell| cell.end.is_measured());
-        let own = cells.filter(|cell| cell.arm == arm);
+        let own = cells.iter().filter(|cell| cell.end.is_measured()).filter(|cell| cell.arm == arm);
         own.map(|cell| CellSummary::of(cell, None)).collect()
     });
     let [full, empty] = arms.each_ref().map(|own| own.iter().collect::<Vec<_>>());
@@ -152,8 +151,7 @@ impl ComparedRun {
             references.map(|cell| (&*cell.session, cell)).collect();
         let sample = |entry: &StrategyEntry| {
             let is_own = |cell: &&CellRecord| {
-                let is_strategy = cell.arm == Arm::Strategy && cell.strategy == entry.name;
-                is_strategy && cell.end.is_measured()
+                cell.arm == Arm::Strategy && cell.strategy == entry.name && cell.end.is_measured()
             };
             let own: Vec<&CellRecord> = cells.iter().filter(is_own).collect();
             let mut sample = Sample::of(&entry.name, &entry.toml, &own, &references, manifest);
@@ -161,15 +159,12 @@ impl ComparedRun {
             (entry.name.clone(), sample)
         };
         let of_sessions = |of: fn(&SessionEntry) -> Option<String>| -> BTreeMap<String, String> {
-            let sessions = manifest.sessions.iter();
-            let known = sessions.filter_map(|it| Some((it.id.clone(), of(it)?)));
-            known.collect()
+            manifest.sessions.iter().filter_map(|it| Some((it.id.clone(), of(it)?))).collect()
         };
         let all = manifest.strategies.iter();
         let strategies = all.clone().filter(|entry| with_added || !entry.is_added);
         let is_closed = cells.iter().any(|cell| cell.live.is_some());
-        let random = all.filter(|it| it.is_random || is_closed);
-        let random = random.map(|it| it.name.clone());
+        let random = all.filter(|it| it.is_random || is_closed).map(|it| it.name.clone());
         let mut source = Self {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -279,8 +274,7 @@ impl ComparedRun {
     /// each side has one strategy in all, these.
     pub fn pairs<'a>(&'a self, candidate: &'a Self) -> Pairs<'a> {
         let sides = [self, candidate];
-        let same = self.samples();
-        let same = same.filter_map(|old| Some([old, candidate.strategy(&old.strategy)?]));
+        let same = self.samples().filter_map(|old| Some([old, candidate.strategy(&old.strategy)?]));
         let mut pairs: Vec<[&Sample; 2]> = same.collect();
         for name in self.samples().map(|sample| base_name(&sample.strategy)) {
             let alike = [0, 1].map(|side| -> Vec<&Sample> {
@@ -319,8 +313,7 @@ impl ComparedRun {
         side: usize,
     ) -> impl Iterator<Item = &'a Sample> {
         self.samples().filter(move |sample| {
-            let mut paired = pairs.iter().map(|pair| &pair[side].strategy);
-            paired.all(|name| *name != sample.strategy)
+            pairs.iter().map(|pair| &pair[side].strategy).all(|name| *name != sample.strategy)
         })
     }
 
@@ -386,12 +379,10 @@ impl ComparedRun {
 
     /// Strategies that only one of them has, or that are defined in another way.
     pub fn definition_mismatches(&self, candidate: &Self) -> Vec<Mismatch> {
-        let definitions = |side: &Self| -> BTreeMap<String, String> {
+        let sides = [self, candidate].map(|side: &Self| -> BTreeMap<String, String> {
             let samples = side.samples();
-            let named = samples.map(|one| (one.strategy.clone(), one.definition.clone()));
-            named.collect()
-        };
-        let sides = [self, candidate].map(definitions);
+            samples.map(|one| (one.strategy.clone(), one.definition.clone())).collect()
+        });
         mismatches("strategy", sides.each_ref(), &|_| true)
     }
 }

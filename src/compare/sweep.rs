@@ -147,18 +147,15 @@ pub(crate) fn label(values: &[(String, String)]) -> String {
     if values.is_empty() {
         return "default".to_owned();
     }
-    let items = values.iter().map(|(knob, value)| format!("{knob}={value}"));
-    items.collect::<Vec<_>>().join(", ")
+    values.iter().map(|(knob, value)| format!("{knob}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The same with knobs named by their last word, where no other knob of the setting ends in it: `keep_last=5`.
 pub(crate) fn short_label(values: &[(String, String)]) -> String {
     let short = values.iter().map(|(knob, value)| {
-        let all = values.iter();
-        let mut same = all.filter(|(other, _)| last_word(other) == last_word(knob));
-        let is_alone = same.nth(1).is_none();
-        let is_short = is_alone && !is_of_window(knob);
-        let knob = if is_short { last_word(knob) } else { knob };
+        let mut same = values.iter().filter(|(other, _)| last_word(other) == last_word(knob));
+        let knob =
+            if same.nth(1).is_none() && !is_of_window(knob) { last_word(knob) } else { knob };
         (knob.to_owned(), value.clone())
     });
     label(&short.collect::<Vec<_>>())
@@ -170,8 +167,7 @@ fn last_word(knob: &str) -> &str {
 
 /// The part of a setting that is the window's.
 pub fn window_of(values: &[(String, String)]) -> Vec<(String, String)> {
-    let of_window = values.iter().filter(|(knob, _)| is_of_window(knob));
-    of_window.cloned().collect()
+    values.iter().filter(|(knob, _)| is_of_window(knob)).cloned().collect()
 }
 
 /// Whether a knob is the window's.
@@ -200,8 +196,7 @@ pub fn judge(
         tune.iter().partition(|id| is_complete(tried, id, &known));
     let clusters = trial::in_clusters(tried, &used);
     let points = tried.iter().map(|trial| {
-        let all = clusters.iter();
-        let kept = all.filter_map(|own| trial.kept(own, quality.axis));
+        let kept = clusters.iter().filter_map(|own| trial.kept(own, quality.axis));
         SweepPoint {
             values: trial.values.clone(),
             is_default: trial.is_default,
@@ -217,10 +212,10 @@ pub fn judge(
     let windows = distinct(tried.iter().map(|trial| window_of(&trial.values)));
     let mut choices = Vec::new();
     for window in windows {
-        let own = (0..tried.len()).filter(|at| window_of(&tried[*at].values) == window);
-        let own: Vec<usize> = own.collect();
-        let of_clusters = own.iter().map(|at| tried[*at].objectives(&clusters, axes));
-        let of_clusters: Vec<Vec<Point>> = of_clusters.collect();
+        let own: Vec<usize> =
+            (0..tried.len()).filter(|at| window_of(&tried[*at].values) == window).collect();
+        let of_clusters: Vec<Vec<Point>> =
+            own.iter().map(|at| tried[*at].objectives(&clusters, axes)).collect();
         let means: Vec<Point> = of_clusters.iter().map(|own| pareto::mean(own)).collect();
         let front = pareto::front(&means);
         let shares = pareto::jackknife(&of_clusters);
@@ -253,9 +248,7 @@ pub fn judge(
             choices.push(choice);
         }
     }
-    let each = used.iter();
-    let full_fits = each.filter(|id| tried.iter().any(|trial| trial.full_fits(id)));
-    let full_fits = full_fits.count();
+    let full_fits = used.iter().filter(|id| tried.iter().any(|trial| trial.full_fits(id))).count();
     let left_out = left_out.into_iter().cloned().collect();
     let knobs = knobs(&points).into_iter();
     let sensitivity = knobs.map(|knob| Sensitivity::of(&points, knob)).collect();
@@ -308,16 +301,14 @@ fn fitting<'a>(
 
 /// Whether every setting that is not broken was measured on a session.
 fn is_complete(tried: &[Trial], session: &str, axes: &[Axis]) -> bool {
-    let mut whole = tried.iter().filter(|trial| trial.broken.is_none());
-    whole.all(|trial| {
+    tried.iter().filter(|trial| trial.broken.is_none()).all(|trial| {
         let mut axes = axes.iter();
         axes.all(|axis| trial.value(session, *axis).is_some())
     })
 }
 
 fn saving(point: &SweepPoint) -> f64 {
-    let cost = point.cost.map(|cost| cost.point_estimate);
-    cost.unwrap_or(f64::NEG_INFINITY)
+    point.cost.map_or(f64::NEG_INFINITY, |cost| cost.point_estimate)
 }
 
 impl Sensitivity {
@@ -325,8 +316,8 @@ impl Sensitivity {
         let whole: Vec<&SweepPoint> = points.iter().filter(|it| it.broken.is_none()).collect();
         let values = distinct(whole.iter().filter_map(|point| pairs::value(point, knob)));
         let by_value = values.into_iter().filter_map(|value| {
-            let own = whole.iter().copied();
-            let own = own.filter(|point| pairs::value(point, knob) == Some(value));
+            let own =
+                whole.iter().copied().filter(|point| pairs::value(point, knob) == Some(value));
             let cell = PairCell::of(own)?;
             Some((value.clone(), cell.cost, cell.quality))
         });
@@ -352,8 +343,7 @@ fn range(values: impl Iterator<Item = f64> + Clone) -> Option<f64> {
 fn does_nothing(points: &[SweepPoint], knob: &str) -> bool {
     let mut is_varied = false;
     for (at, point) in points.iter().enumerate() {
-        let twins = points[at + 1..].iter();
-        for twin in twins.filter(|twin| pairs::differ_in(point, twin) == [knob]) {
+        for twin in points[at + 1..].iter().filter(|twin| pairs::differ_in(point, twin) == [knob]) {
             // Where all are broken, nothing is known of it.
             is_varied |= point.broken.is_none();
             if !point.has_numbers_of(twin) {

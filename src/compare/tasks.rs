@@ -75,8 +75,7 @@ impl TasksSolved {
             tasks.entry(run.task).or_default().push(run);
         }
         let first = runs.first().map_or("", |run| run.strategy);
-        let is_none = by_strategy.contains_key(FULL);
-        let baseline = if is_none { FULL } else { first };
+        let baseline = if by_strategy.contains_key(FULL) { FULL } else { first };
         let of_baseline = by_strategy.get(baseline).cloned().unwrap_or_default();
         let all = by_strategy.iter().map(|(strategy, tasks)| Self {
             strategy: (*strategy).to_owned(),
@@ -117,8 +116,7 @@ impl TasksSolved {
             Some(saved) => format!(", {:.1} times its bill", 1.0 - saved),
             None => String::new(),
         };
-        let some = against.saved.map(|_| against.billed);
-        let some = some.filter(|billed| *billed < against.tasks);
+        let some = against.saved.map(|_| against.billed).filter(|billed| *billed < against.tasks);
         let some = some.map(|billed| format!(" on {billed} of {} tasks", against.tasks));
         let some = some.unwrap_or_default();
         let most = against.lost_at_most * 100.0;
@@ -134,18 +132,16 @@ impl TasksAgainst {
         theirs: &BTreeMap<&str, Vec<&TaskRun<'_>>>,
         own: &BTreeMap<&str, Vec<&TaskRun<'_>>>,
     ) -> Self {
-        let all = own.iter();
-        let pairs = all.filter_map(|(task, runs)| Some((theirs.get(task)?, runs)));
-        let pairs: Vec<_> = pairs.collect();
+        let pairs: Vec<_> =
+            own.iter().filter_map(|(task, runs)| Some((theirs.get(task)?, runs))).collect();
         // Means of the same scores may differ in their last digits.
         let differences = pairs.iter().map(|(old, new)| score(new) - score(old));
         let won = differences.clone().filter(|more| *more > 1e-9).count();
         let lost = differences.filter(|more| *more < -1e-9).count();
         let tasks = pairs.len();
         let share = wilson::interval(lost as f64 / tasks as f64, tasks as f64);
-        let each = pairs.iter();
-        let bills = each.filter_map(|(old, new)| mean_bill(old).zip(mean_bill(new)));
-        let bills: Vec<(f64, f64)> = bills.collect();
+        let bills: Vec<(f64, f64)> =
+            pairs.iter().filter_map(|(old, new)| mean_bill(old).zip(mean_bill(new))).collect();
         let old: f64 = bills.iter().map(|bill| bill.0).sum();
         let new: f64 = bills.iter().map(|bill| bill.1).sum();
         Self {

@@ -138,8 +138,7 @@ fn duplicate_use(id: &Arc<str>) -> Finding {
 
 /// The ranges of messages that a summary represents; none for other entries.
 fn summary_ranges(origin: &Origin, message: &Message) -> impl Iterator<Item = (usize, usize)> {
-    let ranges = origin.replaced().iter();
-    let ranges = ranges.map(|range| (range.start, range.end));
+    let ranges = origin.replaced().iter().map(|range| (range.start, range.end));
     let is_summary = is_summary_of(origin, message);
     ranges.filter(move |(start, end)| is_summary && start < end)
 }

@@ -25,8 +25,8 @@ impl Prompt {
         let leading = request.items[..request.leading].iter();
         let mut items: Vec<String> = leading.map(|item| item.get().to_owned()).collect();
         let own = self.messages.iter().zip(&request.turns);
-        let own = own.map(|((at, message), turn)| (*at, (message, turn)));
-        let own: BTreeMap<usize, _> = own.collect();
+        let own: BTreeMap<usize, _> =
+            own.map(|((at, message), turn)| (*at, (message, turn))).collect();
         for entry in &self.entries {
             let own = entry.origin.message().and_then(|at| own.get(&at));
             items.extend(self.items(entry, own.copied(), request));

@@ -137,8 +137,7 @@ impl Conversation {
         let actor = Actor::new(worker);
         actor.queue(move |worker| worker.begin(past.recv().unwrap_or_default()));
         let calls = self.calls[..calls].to_vec();
-        let last = calls.last();
-        let (messages, listed) = last.map_or((0, 0), |call| (call.messages, call.listed));
+        let (messages, listed) = calls.last().map_or((0, 0), |call| (call.messages, call.listed));
         Self {
             cell: self.cell.clone(),
             api: self.api,
@@ -166,8 +165,7 @@ impl Conversation {
         let is_of_agent = self.model == request.model && self.facts.system == request.system;
         let same = self.same(turns);
         if same == self.list.len() {
-            let is_told_apart = self.calls.len() > 1 || self.list.len() > 1;
-            let is_certain = is_told_apart || is_of_agent;
+            let is_certain = self.calls.len() > 1 || self.list.len() > 1 || is_of_agent;
             let follows = match (turns.get(same), &self.answer) {
                 (None, _) if is_certain => Follows::Repeats,
                 (Some(_), _) if is_certain => Follows::GoesOn,
@@ -186,8 +184,7 @@ impl Conversation {
     /// How many of these messages, from the first, are those of the last request.
     pub(super) fn same(&self, turns: &[Turn]) -> usize {
         let pairs = self.list.iter().zip(turns);
-        let pairs = pairs.take_while(|(at, turn)| self.looks[**at].is_like(&turn.look));
-        pairs.count()
+        pairs.take_while(|(at, turn)| self.looks[**at].is_like(&turn.look)).count()
     }
 
     /// Where each of these messages is in the history, if they are what the agent's own compaction of its last request
@@ -255,10 +252,8 @@ impl Conversation {
         let answer = self.answer.take();
         if let Some(places) = &compacted {
             // The last answer was one even if it is gone from the history.
-            let mut turns = turns.iter().zip(places);
-            let sent = turns.find(|(_, place)| **place == Some(known));
-            let sent = sent.map(|(turn, _)| turn.message.clone());
-            if let Some(mut message) = sent.or(answer) {
+            let sent = turns.iter().zip(places).find(|(_, place)| **place == Some(known));
+            if let Some(mut message) = sent.map(|(turn, _)| turn.message.clone()).or(answer) {
                 let details = &mut Arc::make_mut(&mut message).details;
                 if let Some((time, usage)) = before {
                     details.timestamp = Some(time);

@@ -58,8 +58,7 @@ impl Live {
     /// The numbers of the strategies that requests came for.
     pub fn strategies_that_ran(&self) -> BTreeSet<usize> {
         let table = lock(&self.table);
-        let conversations = table.conversations.iter();
-        conversations.map(|one| one.cell.strategy).collect()
+        table.conversations.iter().map(|one| one.cell.strategy).collect()
     }
 
     /// The cells so far, in the order in which they began. Those without an answered call are left out.
@@ -80,8 +79,7 @@ impl Live {
             }
             cells[place].push(conversation);
         }
-        let cells = cells.iter();
-        cells.filter_map(|parts| self.cell(parts)).collect()
+        cells.iter().filter_map(|parts| self.cell(parts)).collect()
     }
 
     fn cell(&self, parts: &[Conversation]) -> Option<Finished> {
@@ -90,8 +88,7 @@ impl Live {
         let mut measured = Measured { others: parts.len() - 1, ..Measured::default() };
         let apart = lock(&self.table).apart.get(&cell).cloned();
         // The calls that a branch has of another were made once.
-        let own = parts.iter().flat_map(|part| &part.calls[part.inherited..]);
-        for call in own.chain(&apart) {
+        for call in parts.iter().flat_map(|part| &part.calls[part.inherited..]).chain(&apart) {
             measured.calls += call.answers;
             measured.unbilled += call.unbilled;
             measured.billed += call.billed;

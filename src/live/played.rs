@@ -60,8 +60,7 @@ impl Played {
 
 impl Strategy for Played {
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
-        let index = context.entries().first();
-        let index = index.and_then(|entry| entry.origin.message());
+        let index = context.entries().first().and_then(|entry| entry.origin.message());
         match index.and_then(|index| self.0.remove(&Moment::Append(index))) {
             Some(work) => work.apply(context, cx),
             None => Compaction::unchanged(context),

@@ -33,8 +33,7 @@ pub(super) fn changed(
         let mut value: Value = serde_json::from_str(item.get()).ok()?;
         let before = texts.len();
         texts.retain(|(id, text)| !put(&mut value, id, text));
-        let is_same = texts.len() == before;
-        Some(if is_same { item.get().to_owned() } else { value.to_string() })
+        Some(if texts.len() == before { item.get().to_owned() } else { value.to_string() })
     });
     let changed = changed.collect::<Option<Vec<String>>>()?;
     texts.is_empty().then_some(changed)
@@ -47,8 +46,7 @@ fn put(item: &mut Value, id: &str, text: &str) -> bool {
     } else if item["call_id"] == id && item.get("output").is_some() {
         "output"
     } else {
-        let parts = item.get_mut("content").and_then(Value::as_array_mut);
-        let mut parts = parts.into_iter().flatten();
+        let mut parts = item.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
         let part = parts.find(|part| part["type"] == "tool_result" && part["tool_use_id"] == id);
         return part.is_some_and(|part| {
             part["content"] = text.into();

@@ -182,8 +182,8 @@ impl State {
             new.start += 1;
         } else if call == 0 {
             // The client goes on with a conversation.
-            let mut loaded = messages[new.clone()].iter();
-            let loaded = loaded.rposition(|message| message.role() == Role::Assistant);
+            let loaded =
+                messages[new.clone()].iter().rposition(|message| message.role() == Role::Assistant);
             new.start = loaded.map_or(0, |at| at + 1);
             let loaded = (0..new.start).map(|at| entry(facts, messages, at));
             self.walk.load(loaded, &mut self.asking);

@@ -136,8 +136,8 @@ impl Table {
             (other.strategy, other.repeat, *of_api, client)
                 == (cell.strategy, cell.repeat, api, &request.client)
         });
-        let near = near.map(|((other, ..), known)| (other.task.as_ref(), known));
-        let near: Vec<(Option<&String>, &Client)> = near.collect();
+        let near: Vec<(Option<&String>, &Client)> =
+            near.map(|((other, ..), known)| (other.task.as_ref(), known)).collect();
         let followed =
             near.iter().filter_map(|(_, known)| known.followed_by(&self.conversations, request));
         if let Some((.., number)) = followed.max() {
@@ -154,8 +154,7 @@ impl Table {
             tasks = others.map(|(task, _)| *task).collect();
         }
         let mut tasks = tasks.into_iter().flatten();
-        let task = tasks.next();
-        task.filter(|_| tasks.next().is_none()).cloned()
+        tasks.next().filter(|_| tasks.next().is_none()).cloned()
     }
 
     /// Takes note of the answer to a call.
@@ -217,8 +216,7 @@ impl Client {
 
     /// The conversation of the newest answer that these texts of a request hold as words.
     fn quoted_in(&self, said: &str) -> Option<usize> {
-        let mut answers = self.answers.iter().rev();
-        let quoted = answers.find(|(answer, _)| {
+        let quoted = self.answers.iter().rev().find(|(answer, _)| {
             let quoted = serde_json::Value::from(&**answer).to_string();
             said.contains(answer) || said.contains(quoted.trim_matches('"'))
         });
@@ -234,12 +232,10 @@ impl Client {
     ) -> Option<(usize, Vec<Option<usize>>)> {
         let turns = request.turns.iter();
         let new = turns.filter(|turn| !self.holding.contains_key(&turn.look.key()));
-        let new = new.map(|turn| (turn.message.role(), text(&turn.message)));
-        let new: Vec<(Role, String)> = new.collect();
-        let answers = self.answers.iter();
-        let summed_up = answers.filter_map(|(answer, of)| {
-            let mut new = new.iter();
-            let (role, _) = new.find(|(_, text)| text.contains(answer))?;
+        let new: Vec<(Role, String)> =
+            new.map(|turn| (turn.message.role(), text(&turn.message))).collect();
+        let summed_up = self.answers.iter().filter_map(|(answer, of)| {
+            let (role, _) = new.iter().find(|(_, text)| text.contains(answer))?;
             Some((*role, *of))
         });
         let summed_up: Vec<(Role, usize)> = summed_up.collect();
@@ -249,8 +245,7 @@ impl Client {
             self.holding.values().flatten().copied().collect()
         } else {
             let turns = request.turns.iter();
-            let holding = turns.filter_map(|turn| self.holding.get(&turn.look.key()));
-            holding.flatten().copied().collect()
+            turns.filter_map(|turn| self.holding.get(&turn.look.key())).flatten().copied().collect()
         };
         let long = |number: &&usize| conversations[**number].calls.len() > 1;
         let is_only = request.client.is_some() && near.iter().filter(long).count() == 1;
@@ -283,8 +278,7 @@ impl Client {
 
 /// The texts of a request.
 fn texts(request: &Request<'_>) -> String {
-    let texts = request.turns.iter().map(|turn| text(&turn.message));
-    texts.collect::<Vec<_>>().join("\n")
+    request.turns.iter().map(|turn| text(&turn.message)).collect::<Vec<_>>().join("\n")
 }
 
 /// The texts of a message.

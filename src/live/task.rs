@@ -45,8 +45,8 @@ impl TaskNames {
             return None;
         }
         let prompts = request.turns.iter().map(|turn| &turn.message);
-        let prompts = prompts.filter(|message| message.role() == Role::User);
-        let mut prompts = prompts.take(FIRST_PROMPTS);
+        let mut prompts =
+            prompts.filter(|message| message.role() == Role::User).take(FIRST_PROMPTS);
         prompts.find_map(|prompt| self.in_prompt(&text(prompt)))
     }
 

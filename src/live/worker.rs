@@ -51,8 +51,7 @@ impl Past {
         let rewritten = rewritten.find_map(|it| Some((it.rewritten.as_ref()?, it.messages)));
         let (listed, from) = rewritten.map_or((&[][..], 0), |(list, end)| (list, end));
         let places = listed.iter().copied().chain(from..self.messages.len());
-        let places = places.filter_map(|at| Some((at, self.messages.get(at)?.clone())));
-        places.collect()
+        places.filter_map(|at| Some((at, self.messages.get(at)?.clone()))).collect()
     }
 }
 
@@ -120,7 +119,7 @@ impl Worker {
         }
         let last = self.past.inputs.last();
         let entries = self.state.as_ref().filter(|state| {
-            let is_sent = match last.and_then(|input| input.skipped) {
+            (match last.and_then(|input| input.skipped) {
                 None => true,
                 Some(Skip::Late) => false,
                 Some(Skip::Failed | Skip::Invalid) => {
@@ -130,8 +129,7 @@ impl Worker {
                     let own = state.scale.prompt(self.facts.fixed + sizes.sum());
                     self.facts.setting.window.overflows(own)
                 }
-            };
-            is_sent && !state.is_whole(self.past.messages.len())
+            }) && !state.is_whole(self.past.messages.len())
         });
         self.done(entries.map(|state| state.context().entries().to_vec()))
     }
@@ -150,8 +148,8 @@ impl Worker {
         let Some(mut state) = state else {
             return Done::default();
         };
-        let shorter = unless_panicked(|| state.refused());
-        let shorter = shorter.and_then(|is_shorter| self.check(&state).map(|()| is_shorter));
+        let shorter = unless_panicked(|| state.refused())
+            .and_then(|is_shorter| self.check(&state).map(|()| is_shorter));
         match shorter {
             Ok(is_shorter) => {
                 self.past.inputs[call].refusals += 1;
@@ -204,8 +202,7 @@ impl Worker {
         }
         let rules = rules(self.api);
         let refused = |entries: &[Entry]| {
-            let found = validity::check(rules, entries);
-            let found = found.into_iter();
+            let found = validity::check(rules, entries).into_iter();
             let refused = found.filter(move |it| it.rule.level(rules) == Some(Level::Rejected));
             refused.collect::<Vec<_>>()
         };
@@ -217,8 +214,7 @@ impl Worker {
         let own =
             own.map(|(at, message)| Entry::sized(Origin::Verbatim(at), message, Size::default()));
         let own = refused(&own.collect::<Vec<_>>());
-        let is_broken = broken.iter().any(|it| !own.contains(it));
-        if is_broken { Err(Skip::Invalid) } else { Ok(()) }
+        if broken.iter().any(|it| !own.contains(it)) { Err(Skip::Invalid) } else { Ok(()) }
     }
 
     /// Usage of what the strategy asked its model, and why it was left out at calls, from this call on.
@@ -231,12 +227,10 @@ impl Worker {
     pub(super) fn record(&mut self, answer: Option<Arc<Message>>) -> Option<Record> {
         // Where it cannot be brought there, nothing of it is in the record.
         let _ = self.advance();
-        let work = self.state.as_ref().map(|state| state.asking.work.clone());
-        let work = work.unwrap_or_default();
+        let work = self.state.as_ref().map(|state| state.asking.work.clone()).unwrap_or_default();
         let applied = work.iter().filter(|(_, work)| !work.applied.is_empty());
         let changed = applied.map(|(moment, _)| self.call_of(*moment)).min();
-        let inputs = self.past.inputs.iter().enumerate();
-        let refused = inputs.filter(|(_, input)| input.refusals > 0);
+        let refused = self.past.inputs.iter().enumerate().filter(|(_, input)| input.refusals > 0);
         let replies = self.past.asked.iter();
         Some(Record {
             session: self.session(changed.unwrap_or(usize::MAX), answer)?,
@@ -264,13 +258,12 @@ impl Worker {
         let Past { messages: own, inputs, .. } = &self.past;
         let mut messages = own.clone();
         messages.extend(answer);
-        let changed = inputs.get(changed);
-        let changed = changed.map_or(usize::MAX, |input| input.messages);
+        let changed = inputs.get(changed).map_or(usize::MAX, |input| input.messages);
         for message in messages.iter_mut().skip(changed) {
             Arc::make_mut(message).details.usage = None;
         }
-        let mut loaded = own[..inputs.first()?.messages].iter();
-        let loaded = loaded.rposition(|it| it.role() == Role::Assistant);
+        let loaded =
+            own[..inputs.first()?.messages].iter().rposition(|it| it.role() == Role::Assistant);
         Session::new(SessionParts {
             id: self.id.clone(),
             system: self.facts.system.clone(),

@@ -169,8 +169,7 @@ impl<'a> Qualification<'a> {
 
     /// All items of the pass, by probe and percent.
     pub fn items(&self) -> impl Iterator<Item = (&'a str, u8, QualifyingOutcomes)> {
-        let all = self.0.iter();
-        all.map(|((probe, at), found)| (*probe, *at, *found))
+        self.0.iter().map(|((probe, at), found)| (*probe, *at, *found))
     }
 }
 
@@ -202,9 +201,6 @@ fn outcome(answer: &AnswerRecord) -> Option<Outcome> {
 
 /// The verdicts on a cell's items, by probe and percent; of no cell, none.
 fn verdicts(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), Option<Verdict>> {
-    let of_cell = cell.map(|cell| {
-        let items = cell.probes.iter();
-        items.map(|item| (key(item), verdict(cell, item))).collect()
-    });
-    of_cell.unwrap_or_default()
+    cell.map(|cell| cell.probes.iter().map(|item| (key(item), verdict(cell, item))).collect())
+        .unwrap_or_default()
 }

@@ -72,11 +72,10 @@ fn under(cell: &CellSummary, bill: &Bill, words: &str) -> Option<Alternative> {
 
 /// The same tokens at the lowest and the highest share of input that a read costs at the provider's models.
 fn cache_reads(cell: &CellSummary, cost: &SchemeCost) -> Vec<Alternative> {
-    let ends = cell.price.as_ref().and_then(|price| price.read_shares);
-    let mut ends: Vec<u32> = ends.into_iter().flatten().collect();
+    let mut ends: Vec<u32> =
+        cell.price.as_ref().and_then(|price| price.read_shares).into_iter().flatten().collect();
     ends.dedup();
-    let each = ends.into_iter();
-    each.filter_map(|share| cache_read(cell, cost, share)).collect()
+    ends.into_iter().filter_map(|share| cache_read(cell, cost, share)).collect()
 }
 
 /// The same tokens where a read costs this share of input, in thousandths.

@@ -91,8 +91,7 @@ pub(super) fn fired_at_pooled(cells: &[&CellSummary]) -> Option<PooledValue> {
 
 /// The mean over the patches that freed something.
 fn mean_of_freeing(cell: &CellRecord, of: impl Fn(&CompactionEvent) -> Option<f64>) -> Option<f64> {
-    let events = cell.compactions.iter();
-    let freeing = events.filter(|event| event.after < event.before);
+    let freeing = cell.compactions.iter().filter(|event| event.after < event.before);
     mean(&freeing.filter_map(of).collect::<Vec<_>>())
 }
 

@@ -76,8 +76,7 @@ impl ContextPressure {
             let left = event.after.share_of(event.before);
             left.is_some_and(|share| share > FUTILE)
         };
-        let each = cell.model_calls.iter();
-        let failed = each.filter(|call| call.failure.is_some());
+        let failed = cell.model_calls.iter().filter(|call| call.failure.is_some());
         let is_repeat = |pair: &&[&ModelCall]| {
             pair[0].failure.is_some()
                 && (pair[0].call, pair[0].purpose) == (pair[1].call, pair[1].purpose)

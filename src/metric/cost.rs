@@ -116,8 +116,7 @@ impl Bill {
         }
         let shown = (!placements.is_empty()).then_some(Self::Shown);
         let own = placements.into_iter().map(Self::Own);
-        let these = fixed.into_iter();
-        let fixed = these.map(|(_, scheme)| Self::Fixed(scheme.clone()));
+        let fixed = fixed.into_iter().map(|(_, scheme)| Self::Fixed(scheme.clone()));
         shown.into_iter().chain(own).chain(fixed).collect()
     }
 }
@@ -145,8 +144,7 @@ impl CostByCall {
         ordered.sort_unstable();
         let sum = |costs: &[u64], quarter: usize| {
             let calls = (own.len() * quarter).div_ceil(4);
-            let costs = costs.iter().take(calls);
-            costs.fold(0, |sum: u64, more| sum.saturating_add(*more))
+            costs.iter().take(calls).fold(0, |sum: u64, more| sum.saturating_add(*more))
         };
         Some(Self {
             first: *own.first()?,
@@ -176,8 +174,7 @@ impl SchemeCost {
     /// The cost under this bill, among those of one cell.
     pub fn under_bill<'a>(costs: &'a [Self], bill: &Bill) -> Option<&'a Self> {
         let of = |scheme: &str, placement: Placement| {
-            let mut costs = costs.iter();
-            costs.find(|cost| cost.scheme == scheme && cost.placement == placement)
+            costs.iter().find(|cost| cost.scheme == scheme && cost.placement == placement)
         };
         match bill {
             Bill::Shown => costs.first(),
@@ -257,8 +254,7 @@ impl SchemeCost {
         let (mut ahead, mut sum, mut other_sum) = (None, 0, 0);
         let (mut own_costs, mut other_costs) = (Vec::new(), Vec::new());
         for (call, prompt) in reference.prompt_tokens.iter().enumerate() {
-            let output = reference.output_tokens.get(call).copied();
-            let output = output.unwrap_or_default();
+            let output = reference.output_tokens.get(call).copied().unwrap_or_default();
             let mut other = full.of_call(call, *prompt);
             other.output = output;
             let other_paid = full.rates.of_call(other);
@@ -299,8 +295,7 @@ impl SchemeCost {
             Some(PreparedWork { requests, asked, calls, meanwhile })
         });
         cost.prepared = prepared.collect();
-        let these = other_models.into_iter();
-        let others = these.map(|(name, usage)| (name, usage.into()));
+        let others = other_models.into_iter().map(|(name, usage)| (name, usage.into()));
         cost.billed.other_models = others.collect();
         cost.add_up();
         if cost.other_models_cost.is_some() {

@@ -124,8 +124,8 @@ impl Accuracy {
         let is_gone = matches!(item.fate, Fate::Lost | Fate::Reachable);
         // Of an open question only the evidence can be seen to be gone, not what is left of it.
         // A call that has to carry values claims them; one that keeps or breaks a rule claims nothing.
-        let is_claim = !item.is_call || item.kind == ProbeKind::Act;
-        if is_gone && is_claim && item.kind != ProbeKind::Open {
+        if is_gone && (!item.is_call || item.kind == ProbeKind::Act) && item.kind != ProbeKind::Open
+        {
             failings.overclaimed.count(outcome != Outcome::Abstained);
         }
         if item.kind == ProbeKind::Constraint {
@@ -205,11 +205,10 @@ impl Anchors {
 
     /// The anchors, from the cells of `full` and of `empty`.
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Self {
-        let accuracy = |cells: &[&CellSummary]| {
+        let [full, empty] = [full, empty].map(|cells: &[&CellSummary]| {
             let found = estimate(cells, |cell| cell.accuracy(Scope::Context)?.score.counted());
             found.map(|estimate| estimate.point_estimate)
-        };
-        let [full, empty] = [full, empty].map(accuracy);
+        });
         Self { full, empty }
     }
 }

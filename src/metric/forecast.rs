@@ -138,8 +138,7 @@ pub struct CostForecast {
 /// Writes money as dollars.
 #[expect(clippy::ref_option, reason = "serde asks for it so")]
 fn in_dollars<S: Serializer>(money: &Option<Span<Usd>>, serializer: S) -> Result<S::Ok, S::Error> {
-    let money = money.map(|span| span.map(Usd::in_dollars));
-    money.serialize(serializer)
+    money.map(|span| span.map(Usd::in_dollars)).serialize(serializer)
 }
 
 /// Everything that is forecast of a run.
@@ -179,10 +178,9 @@ impl StrategyForecast {
             for request in &carry.requests {
                 total.strategy_output += request.output;
             }
-            let is_full = |other: &&CellRecord| {
+            let Some(full) = all.iter().map(|cell| &cell.record).find(|other: &&CellRecord| {
                 other.arm == Arm::Reference && other.session == record.session
-            };
-            let Some(full) = all.iter().map(|cell| &cell.record).find(is_full) else {
+            }) else {
                 continue;
             };
             let sent = full.output_tokens.iter().take(record.prompt_tokens.len());
@@ -313,8 +311,7 @@ fn beyond(
 }
 
 fn price_of_session<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {
-    let mut sessions = manifest.sessions.iter();
-    sessions.find(|entry| entry.id == session)?.price.as_ref()
+    manifest.sessions.iter().find(|entry| entry.id == session)?.price.as_ref()
 }
 
 #[cfg(test)]

@@ -60,8 +60,7 @@ impl LiveTotals {
             let price = entry.and_then(|entry| entry.price.as_ref());
             // Of calls to other models the sum does not say the price.
             let is_own = cell.model_calls.iter().all(|call| call.model.is_none());
-            let surcharge = summary.costs.first().map(|cost| cost.surcharge);
-            let surcharge = surcharge.unwrap_or_default();
+            let surcharge = summary.costs.first().map(|cost| cost.surcharge).unwrap_or_default();
             let paid = usage + surcharge.agent + surcharge.strategy;
             let price = price.filter(|_| is_own);
             let more = price.and_then(|price| price.per_token.cost(&paid));

@@ -24,8 +24,7 @@ fn names(word: &str) -> &'static [&'static str] {
 
 /// The name of today for another word, among the names that are `known` where it was typed.
 pub fn today(word: &str, known: &[&str]) -> Option<&'static str> {
-    let mut names = names(word).iter();
-    names.find(|name| known.contains(name)).copied()
+    names(word).iter().find(|name| known.contains(name)).copied()
 }
 
 /// The same as a sentence, for an error.

@@ -34,10 +34,9 @@ impl RepeatedScores {
         }
         let mut found: BTreeMap<_, BTreeMap<u32, Option<Vec<f64>>>> = BTreeMap::new();
         for cell in cells.into_iter().filter(|cell| cell.arm == Arm::Strategy) {
-            let is_meant = |item: &&ProbeRecord| {
+            for item in cell.probes.iter().filter(|item: &&ProbeRecord| {
                 item.kind.is_searched() || is_answered && is_planted(item.kind)
-            };
-            for item in cell.probes.iter().filter(is_meant) {
+            }) {
                 let scores = if is_answered {
                     answered(item, answers, judgements)
                 } else {

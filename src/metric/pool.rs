@@ -146,8 +146,7 @@ fn distinct(
     is_meant: fn(&CellSummary) -> bool,
     name: fn(&CellSummary) -> &String,
 ) -> usize {
-    let meant = cells.iter().filter(|cell| is_meant(cell));
-    meant.map(|cell| name(cell)).collect::<BTreeSet<_>>().len()
+    cells.iter().filter(|cell| is_meant(cell)).map(|cell| name(cell)).collect::<BTreeSet<_>>().len()
 }
 
 /// The mean over clusters, each weighing the same.
@@ -175,14 +174,13 @@ pub(crate) fn saved(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<Spending>,
 ) -> Option<Estimate> {
-    let completed = cells.iter().copied().filter(|cell| cell.both_completed);
-    let completed: Vec<&CellSummary> = completed.collect();
+    let completed: Vec<&CellSummary> =
+        cells.iter().copied().filter(|cell| cell.both_completed).collect();
     let mut spent = completed.iter().filter_map(|cell| of(cell));
     let all_priced = spent.all(|spending| spending.dollars.is_some());
     let (sessions, items) = by_session(&completed, |cell| {
         let spending = of(cell)?;
-        let dollars = spending.dollars.filter(|_| all_priced);
-        let (own, reference) = dollars.unwrap_or(spending.tokens);
+        let (own, reference) = spending.dollars.filter(|_| all_priced).unwrap_or(spending.tokens);
         Some(((reference - own, reference), spending.calls))
     });
     let clusters = in_clusters(sessions).into_values();

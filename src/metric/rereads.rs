@@ -27,8 +27,7 @@ impl Rereads {
     pub fn of(cell: &CellRecord, savings: &Savings) -> Option<Self> {
         let mut rereads = Self::default();
         let missed = cell.rereads.as_ref()?;
-        let compactions = cell.compactions.iter();
-        let freeing = compactions.filter(|event| event.after < event.before);
+        let freeing = cell.compactions.iter().filter(|event| event.after < event.before);
         let freeing: BTreeSet<usize> = freeing.map(|event| event.call).collect();
         for reread in missed.iter().filter(|reread| reread.call < savings.calls) {
             let next = freeing.range(reread.call + 1..).next().copied();

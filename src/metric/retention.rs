@@ -52,13 +52,10 @@ impl Retention {
         let mut changed: Vec<usize> = cell.compactions.iter().map(|event| event.call).collect();
         changed.dedup();
         let size = |call: usize| reference?.prompt_tokens.get(call).copied();
-        let items = cell.probes.iter();
-        let reached = items.filter(|item| item.call < cell.reached_calls);
-        let searched = reached.filter(|item| item.kind.is_searched());
-        let aged = searched.filter_map(|item| {
+        let reached = cell.probes.iter().filter(|item| item.call < cell.reached_calls);
+        let aged = reached.filter(|item| item.kind.is_searched()).filter_map(|item| {
             let said = item.said_at?;
-            let calls = changed.iter();
-            let since = calls.filter(|call| (said..=item.call).contains(call));
+            let since = changed.iter().filter(|call| (said..=item.call).contains(call));
             let tokens = size(item.call).zip(size(said));
             Some(AgedItem {
                 kind: item.kind,
@@ -121,8 +118,7 @@ pub fn half_life(ages: &[Score]) -> Option<usize> {
 /// it, and how far it falls.
 pub fn cliff(ages: &[Score]) -> Option<(usize, f64)> {
     let measured: Vec<(usize, f64)> = measured(ages).collect();
-    let pairs = measured.windows(2);
-    let falls = pairs.map(|pair| (pair[1].0, pair[0].1 - pair[1].1));
+    let falls = measured.windows(2).map(|pair| (pair[1].0, pair[0].1 - pair[1].1));
     let deepest = falls.max_by(|a, b| a.1.total_cmp(&b.1).then(b.0.cmp(&a.0)))?;
     (deepest.1 >= CLIFF).then_some(deepest)
 }
@@ -132,8 +128,8 @@ pub fn cliff(ages: &[Score]) -> Option<(usize, f64)> {
 /// least; `None` where all came through the same number. Below 0, more is lost each time.
 pub fn drift(items: &[AgedItem]) -> Option<f64> {
     let through = items.iter().filter(|item| item.compactions > 0);
-    let through = through.map(|item| (item.compactions as f64, item.score));
-    let through: Vec<(f64, f64)> = through.collect();
+    let through: Vec<(f64, f64)> =
+        through.map(|item| (item.compactions as f64, item.score)).collect();
     let count = through.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| through.iter().map(of).sum::<f64>() / count;
     let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
@@ -143,8 +139,7 @@ pub fn drift(items: &[AgedItem]) -> Option<f64> {
 }
 
 fn measured(ages: &[Score]) -> impl Iterator<Item = (usize, f64)> + '_ {
-    let ages = ages.iter().enumerate();
-    ages.filter_map(|(at, age)| Some((at, age.mean()?)))
+    ages.iter().enumerate().filter_map(|(at, age)| Some((at, age.mean()?)))
 }
 
 #[cfg(test)]

@@ -126,8 +126,7 @@ impl Survival {
 
     /// The headline: all items of kinds that are searched. Formula: mean score by weight. Higher is better.
     pub fn planted(&self) -> Score {
-        let kinds = ProbeKind::ALL.into_iter();
-        let searched = kinds.filter(|kind| kind.is_searched());
+        let searched = ProbeKind::ALL.into_iter().filter(|kind| kind.is_searched());
         searched.map(|kind| self.of_kind(kind)).sum()
     }
 

@@ -44,8 +44,7 @@ impl Savings {
         }
         let reached = reached(cell);
         let calls = reached.min(self::reached(reference));
-        let all = cell.model_calls.iter();
-        let asked = all.filter(|call| is_on_the_bill(call.purpose));
+        let asked = cell.model_calls.iter().filter(|call| is_on_the_bill(call.purpose));
         let asked = asked.filter(|call| call.call < calls || calls == reached);
         Some(Self {
             calls,

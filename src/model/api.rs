@@ -36,10 +36,7 @@ const THOUGHTS: [(&str, &str); 3] =
 /// end whose beginning stood in the prompt's template ends them, too, where nothing follows on its line.
 pub fn without_thoughts(text: &str) -> &str {
     let mut rest = text;
-    let opened = |rest: &str| {
-        let mut tags = THOUGHTS.iter();
-        tags.find(|(open, _)| rest.trim_start().starts_with(open))
-    };
+    let opened = |rest: &str| THOUGHTS.iter().find(|(open, _)| rest.trim_start().starts_with(open));
     while let Some((_, close)) = opened(rest) {
         let Some((_, after)) = rest.split_once(close) else {
             return "";
@@ -115,8 +112,8 @@ impl Dialect {
     fn head(&self, request: &Request, limit: &str) -> String {
         let model = Value::from(self.model.as_str());
         let most = self.longest(request);
-        let temperature = self.temperature.map(Value::from);
-        let temperature = temperature.map(|value| format!(",\"temperature\":{value}"));
+        let temperature =
+            self.temperature.map(Value::from).map(|value| format!(",\"temperature\":{value}"));
         let temperature = temperature.unwrap_or_default();
         format!("{{\"model\":{model},\"{limit}\":{most}{temperature}")
     }
@@ -176,8 +173,7 @@ fn definitions(request: &Request, provider: Provider) -> Vec<String> {
     let tools = request.tools().iter();
     let mut defined: Vec<String> = tools.map(|tool| wire::definition(tool, provider)).collect();
     if defined.is_empty() && provider == Provider::Anthropic {
-        let messages = request.messages.iter();
-        let used = messages.flat_map(|message| message.tool_uses());
+        let used = request.messages.iter().flat_map(|message| message.tool_uses());
         let used: BTreeSet<&str> = used.map(|(_, tool)| &*tool.name).collect();
         defined.extend(used.into_iter().map(|name| {
             let name = Value::from(name);

@@ -51,16 +51,14 @@ pub fn failed(request: &Request, failure: &CallFailure, counts: &CountedTexts) -
 /// The tokens of a request. Its last text was written for this request alone (a question, or the record to be
 /// summarised): it is counted and not remembered.
 pub(super) fn input(request: &Request, counts: &CountedTexts) -> Tokens {
-    let blocks = request.messages.iter().flat_map(|message| message.blocks());
-    let mut blocks: Vec<Block<'_>> = blocks.collect();
+    let mut blocks: Vec<Block<'_>> =
+        request.messages.iter().flat_map(|message| message.blocks()).collect();
     let counter = counts.counter();
     let last = blocks.pop().map_or(Tokens::ZERO, |block| {
         counter.count_block(&block, &|text| counter.count(text), counts.images(&block))
     });
     let system = request.system.iter().map(|text| counts.size(text));
-    let tools = request.tools().iter();
-    let tools = tools.map(|tool| counts.schema(tool.text()));
-    let sizes = blocks.iter().map(|block| counts.block(block));
-    let sizes = sizes.chain(system).chain(tools);
+    let tools = request.tools().iter().map(|tool| counts.schema(tool.text()));
+    let sizes = blocks.iter().map(|block| counts.block(block)).chain(system).chain(tools);
     last + sizes.map(|size| size.tokens).sum()
 }

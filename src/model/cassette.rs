@@ -145,8 +145,7 @@ impl Cassette {
             ReplayMode::Off => Contents::default(),
             _ => read(path)?,
         };
-        let entries = contents.entries.into_iter();
-        let entries = entries.map(|entry| (entry.key.clone(), entry));
+        let entries = contents.entries.into_iter().map(|entry| (entry.key.clone(), entry));
         Ok(Arc::new(Self {
             path: path.to_owned(),
             mode,
@@ -179,8 +178,7 @@ impl Cassette {
     /// The kind of the answers recorded of a model; `None` without any.
     pub fn kind_of(&self, model: &str) -> Option<ModelKind> {
         let state = self.state();
-        let mut kinds = state.entries.values().filter(|entry| entry.model == model);
-        kinds.next().map(|entry| entry.kind)
+        state.entries.values().find(|entry| entry.model == model).map(|entry| entry.kind)
     }
 
     /// Why answers could not be kept, if they could not.
@@ -275,12 +273,10 @@ impl Cassette {
         let mut state = self.state();
         let mut is_kept = true;
         state.under_way.remove(key);
-        let is_kept_here =
-            |entry: &Entry| self.is_shared(entry.purpose) && !is_doubtful(&state.cut, entry);
-        if let Some(entry) = entry.filter(is_kept_here) {
-            let shared = state.shared.iter();
-            let taking = shared.filter(|it| it.takes(entry.purpose));
-            taking.for_each(|it| it.add(&entry));
+        if let Some(entry) = entry.filter(|entry: &Entry| {
+            self.is_shared(entry.purpose) && !is_doubtful(&state.cut, entry)
+        }) {
+            state.shared.iter().filter(|it| it.takes(entry.purpose)).for_each(|it| it.add(&entry));
             is_kept = self.keep(&mut state, entry);
         }
         drop(state);
@@ -440,8 +436,8 @@ impl Model for CassetteModel {
             answered.answer = Err(failure);
         }
         let response = answered.answer.as_ref().ok();
-        let entry = response.filter(|response| (self.keeps)(request, response));
-        let entry = entry
+        let entry = response
+            .filter(|response| (self.keeps)(request, response))
             .map(|response| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
         answered.key = name.filter(|_| entry.is_some());
         answered.paid = response.map(|response| response.usage);

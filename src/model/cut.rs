@@ -58,8 +58,7 @@ pub(super) fn sent(request: &Request, counts: &CountedTexts) -> Tokens {
         | ContentBlock::Opaque(_) => Some(text),
         ContentBlock::Thinking(_) | ContentBlock::Image(_) => None,
     });
-    let texts = texts.chain(&request.system);
-    texts.map(|text| counts.size(text).tokens).sum()
+    texts.chain(&request.system).map(|text| counts.size(text).tokens).sum()
 }
 
 /// Whether a server cut a prompt of `sent` tokens, of which it read no more than `most`.

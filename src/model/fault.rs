@@ -195,8 +195,8 @@ impl fmt::Display for FaultSchedule {
 
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let listed = self.schedules.iter();
-        let listed = listed.map(|(fault, schedule)| format!("{} {schedule}", fault.name()));
+        let listed =
+            self.schedules.iter().map(|(fault, schedule)| format!("{} {schedule}", fault.name()));
         let listed: Vec<String> = listed.collect();
         write!(
             f,

@@ -125,8 +125,7 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
 /// The first phrase that is in a message, with its numbers.
 fn in_words(message: &str) -> Option<Refusal> {
     let message = squeezed(message);
-    let mut patterns = PATTERNS.iter();
-    let found = patterns.find_map(|pattern| pattern.captures(&message))?;
+    let found = PATTERNS.iter().find_map(|pattern| pattern.captures(&message))?;
     let number = |name| found.name(name)?.as_str().parse().ok().map(Tokens);
     let output = number("output");
     let rest = || Some(number("total")? - output.unwrap_or_default());
@@ -134,8 +133,7 @@ fn in_words(message: &str) -> Option<Refusal> {
 }
 
 fn squeezed(text: &str) -> String {
-    let kept = text.chars().filter(|c| !c.is_whitespace() && *c != '`');
-    kept.flat_map(char::to_lowercase).collect()
+    text.chars().filter(|c| !c.is_whitespace() && *c != '`').flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]

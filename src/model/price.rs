@@ -198,8 +198,7 @@ impl Prices {
     /// The prices that come with Proctor.
     pub fn built_in() -> Result<Self, SettingError> {
         let none = Self { lists: Vec::new() };
-        let mut files = BUILT_IN.iter().rev();
-        files.try_fold(none, |prices, (file, text)| prices.with_file(file, text))
+        BUILT_IN.iter().rev().try_fold(none, |prices, (file, text)| prices.with_file(file, text))
     }
 
     /// The same, with a file whose models and schemes go before those of the same name. Its small model must be
@@ -237,8 +236,7 @@ impl Prices {
     #[must_use]
     pub fn with_own(mut self, models: impl IntoIterator<Item = String>) -> Self {
         for name in models {
-            let known = self.of(&name);
-            let known = known.map(|(list, price)| (list.clone(), price.clone()));
+            let known = self.of(&name).map(|(list, price)| (list.clone(), price.clone()));
             let (mut list, mut price) =
                 known.unwrap_or_else(|| (PriceList::own(), ModelPrice::free()));
             price.names = vec![name];
@@ -258,8 +256,7 @@ impl Prices {
         let undated = without_date(model);
         let is_meant = |name: &String| name == model || name == undated;
         self.lists.iter().find_map(|list| {
-            let mut models = list.models.iter();
-            let found = models.find(|price| price.names.iter().any(is_meant))?;
+            let found = list.models.iter().find(|price| price.names.iter().any(is_meant))?;
             Some((list, found))
         })
     }
@@ -290,8 +287,7 @@ impl Prices {
         let lists = self.lists.iter().filter(|list| list.provider == provider);
         let served = lists.flat_map(|list| list.models.iter().filter(|price| list.serves(price)));
         let prices = served.map(|price| &price.per_token);
-        let shares = prices.filter_map(|prices| prices.of_input(prices.cache_read));
-        shares.fold(None, |ends, share| {
+        prices.filter_map(|prices| prices.of_input(prices.cache_read)).fold(None, |ends, share| {
             let [least, most] = ends.unwrap_or([share; 2]);
             Some([least.min(share), most.max(share)])
         })
@@ -302,8 +298,7 @@ impl Prices {
     pub fn limits(&self, provider: &str, model: Option<&str>) -> Vec<Limit> {
         let priced = model.and_then(|model| self.of(model));
         let provider = priced.map_or(provider, |(list, _)| &list.provider);
-        let window = priced.and_then(|(_, price)| price.window);
-        let window = window.unwrap_or(ASSUMED_WINDOW);
+        let window = priced.and_then(|(_, price)| price.window).unwrap_or(ASSUMED_WINDOW);
         let is_own = |list: &&PriceList| list.provider == provider && !list.limits.is_empty();
         let limits = self.lists.iter().find(is_own);
         let limits = limits.into_iter().flat_map(|list| &list.limits);
@@ -448,8 +443,7 @@ fn day(reader: &mut Reader<'_>, key: &str) -> Result<Option<String>, SettingErro
     let Some(date) = reader.text(key)? else {
         return Ok(None);
     };
-    let read = date.parse::<jiff::civil::Date>();
-    if read.map_or(true, |day| day.to_string() != date) {
+    if date.parse::<jiff::civil::Date>().map_or(true, |day| day.to_string() != date) {
         let problem =
             format!("`{}` must be a day such as `2026-11-21`, not `{date}`", reader.path_of(key));
         return Err(SettingError::new(reader.place_of(key), problem));

@@ -88,8 +88,7 @@ impl ServerTiming {
     /// Milliseconds that a number of calls take one after the other, which are alike and have this usage in total.
     pub fn milliseconds(&self, calls: u64, usage: &Usage) -> f64 {
         let is_cached = self.latency.cached_per_second > self.latency.prefill_per_second;
-        let known = Some(usage.cache_read.0).filter(|_| is_cached);
-        let known = known.unwrap_or_default() as f64;
+        let known = Some(usage.cache_read.0).filter(|_| is_cached).unwrap_or_default() as f64;
         let [prompt, output] = [usage.prompt(), usage.output].map(|tokens| tokens.0 as f64);
         let read_behind = (prompt - known) * (prompt + known) / 2.0;
         let written_behind = output * (prompt + output / 2.0);

@@ -170,8 +170,7 @@ fn is_blank(text: &str) -> bool {
 }
 
 fn holds(session: &Session, at: usize, value: &str) -> bool {
-    let texts = session.message(at).model_text();
-    texts.iter().any(|text| text.contains(value))
+    session.message(at).model_text().iter().any(|text| text.contains(value))
 }
 
 /// The texts that answer, each with the message that says it, if it names one of its own. Tools

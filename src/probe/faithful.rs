@@ -49,11 +49,10 @@ impl Faithful {
         let text = said_in(request);
         let number = self.written.fetch_add(1, Ordering::Relaxed) + 1;
         let mut summary = format!("{OPENING}{number}.\n");
-        let limit = usize::try_from(request.max_output.0).unwrap_or(usize::MAX);
-        let limit = limit.saturating_mul(CHARS);
+        let limit =
+            usize::try_from(request.max_output.0).unwrap_or(usize::MAX).saturating_mul(CHARS);
         for quote in &self.quotes {
-            let said = quote.iter();
-            let places = said.filter_map(|words| Some((place(&text, words)?, words)));
+            let places = quote.iter().filter_map(|words| Some((place(&text, words)?, words)));
             if let Some((_, newest)) = places.max()
                 && summary.len() + "- \n".len() + newest.len() <= limit
             {

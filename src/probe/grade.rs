@@ -182,10 +182,8 @@ impl<'a> Answer<'a> {
 
 /// Whole answers that say that there is none, after normalising: the form that is asked for, and others in the languages
 /// of the file.
-static ABSTENTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-    let known = include_str!("grade/abstentions.txt").lines();
-    known.map(normalise).collect()
-});
+static ABSTENTIONS: LazyLock<BTreeSet<String>> =
+    LazyLock::new(|| include_str!("grade/abstentions.txt").lines().map(normalise).collect());
 
 /// Whether an answer says that there is none, and nothing else.
 pub(super) fn abstains(answer: &str) -> bool {

@@ -169,8 +169,7 @@ pub fn questions(
     probe: &Probe,
     asking: Asking,
 ) -> Vec<Request> {
-    let questions = probe.questions().into_iter();
-    let requests = questions.map(|question| Request {
+    let requests = probe.questions().into_iter().map(|question| Request {
         purpose: Purpose::Probe,
         task: Task::Answer,
         system: system.cloned(),

@@ -157,8 +157,7 @@ impl<'a> Part<'a> {
     }
 
     fn values(pairs: &'a [KeyValue]) -> Vec<Self> {
-        let parts = pairs.iter().map(|pair| Self::value(&pair.key, &pair.value));
-        parts.collect()
+        pairs.iter().map(|pair| Self::value(&pair.key, &pair.value)).collect()
     }
 
     fn revisions(search: Search, key: &'a str, revisions: &'a [Revision]) -> Vec<Self> {
@@ -220,8 +219,7 @@ impl<'a> Spec<'a> {
     /// The texts that answer before the message of this index: of a list what is on it then, of a
     /// revised value all versions so far, oldest first.
     pub fn current(&self, before: usize) -> Vec<&'a str> {
-        let current = self.parts.iter().filter(|part| part.is_current(before));
-        current.map(|part| part.text).collect()
+        self.parts.iter().filter(|part| part.is_current(before)).map(|part| part.text).collect()
     }
 
     /// Indices of the parts that hold before the message of this index: of a revised value the newest.

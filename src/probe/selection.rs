@@ -181,8 +181,7 @@ mod tests {
                 importance: Importance::Normal,
             };
             let items = Selection::default().items_at("s", &calls, &[probe]);
-            let asked = items.iter().map(|item| (item.percent, item.call));
-            asked.collect::<Vec<_>>()
+            items.iter().map(|item| (item.percent, item.call)).collect::<Vec<_>>()
         };
         assert_eq!(asked(None), [(50, 9), (75, 14), (100, 19)]);
         assert_eq!(asked(Some(25)), [(50, 9)]);

@@ -287,8 +287,7 @@ impl Survival {
         let spec = fact.spec();
         let slots = self.slots(probe);
         let width = slots.len() / spec.parts.len().max(1);
-        let holding = spec.holding(before).into_iter();
-        holding.map(|at| slots.start + at * width).collect()
+        spec.holding(before).into_iter().map(|at| slots.start + at * width).collect()
     }
 
     /// How many slots there are.
@@ -332,8 +331,7 @@ impl Survival {
             let end = part.end.min(line.end);
             part.start.max(line.start)..end
         });
-        let mut quotes = narrow.into_iter().chain(wide).map(|part| text[part].trim());
-        let quote = quotes.find(|quote| {
+        let quote = narrow.into_iter().chain(wide).map(|part| text[part].trim()).find(|quote| {
             let found = self.search(quote, WrittenBy::Compaction);
             found.iter().any(|other| {
                 other.slot == finding.slot && other.found.strength() == finding.found.strength()
@@ -460,8 +458,7 @@ impl Survival {
             }
         }
         let found = best.0.into_iter();
-        let findings = found.map(|(slot, (found, at))| Finding { slot, found, at });
-        findings.collect()
+        found.map(|(slot, (found, at))| Finding { slot, found, at }).collect()
     }
 
     /// How a text holds a value that has its own boundaries there.

@@ -140,8 +140,7 @@ impl<L: Log + 'static> Pass<L> {
     pub(super) async fn on(self: Arc<Self>, request: Request<Incoming>) -> Response<Piped> {
         let (client, answered) = oneshot::channel();
         tokio::spawn(UnderWay::begin(self).run(request, client));
-        let answer = answered.await;
-        answer.unwrap_or_else(|_| refused(StatusCode::BAD_GATEWAY, "the proxy failed"))
+        answered.await.unwrap_or_else(|_| refused(StatusCode::BAD_GATEWAY, "the proxy failed"))
     }
 
     /// The client for the next request.
@@ -216,8 +215,8 @@ fn is_of_this_machine(origin: &HeaderValue) -> bool {
 
 /// The address that a request is passed on to: below the base URL, so that no path leaves it.
 fn below(upstream: &Url, path: &str, query: Option<&str>) -> Result<Url, Refusal> {
-    let plain = path.to_ascii_lowercase().replace("%2e", ".");
-    let plain = plain.replace("%2f", "/").replace("%5c", "/");
+    let plain =
+        path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
     // A URL reads a backslash as a slash: another path would be asked for.
     if path.contains('\\') || plain.split(['/', '\\']).any(|part| part == "..") {
         let why = "a path with `..` or a backslash is not passed on";
@@ -244,8 +243,7 @@ pub(super) async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
 
 /// The headers without those that belong to the connection, named by it included.
 pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
-    let named = headers.get_all("connection").iter();
-    let named = named.filter_map(|value| value.to_str().ok());
+    let named = headers.get_all("connection").iter().filter_map(|value| value.to_str().ok());
     let named = named.flat_map(|value| value.split(','));
     let named: Vec<String> = named.map(|name| name.trim().to_ascii_lowercase()).collect();
     let mut kept = headers.clone();

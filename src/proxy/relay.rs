@@ -140,8 +140,7 @@ impl Relayed {
             let live = &own.front.live;
             live.refused(own.ticket, own.api, &own.body, (status.as_u16(), &said))
         };
-        let shorter = tokio::task::spawn_blocking(work).await.ok()?;
-        shorter.map(Bytes::from)
+        tokio::task::spawn_blocking(work).await.ok()?.map(Bytes::from)
     }
 
     /// Takes note of the answer.

@@ -195,8 +195,7 @@ impl<L: Log + 'static> UnderWay<L> {
         client: &mut Client,
     ) -> Result<reqwest::Response, Unanswered> {
         let (method, url) = (asked.method.clone(), asked.url.clone());
-        let request = self.pass.client().request(method, url);
-        let request = request.headers(asked.headers.clone());
+        let request = self.pass.client().request(method, url).headers(asked.headers.clone());
         let request = request.body(asked.body.clone());
         let begun = Instant::now();
         let sent = tokio::select! {
@@ -292,7 +291,7 @@ impl<L: Log + 'static> UnderWay<L> {
             };
             match (failure, response) {
                 (None, Some(response)) => {
-                    self.answered(&Exchange { at: self.at, api, request, response, added })
+                    self.answered(&Exchange { at: self.at, api, request, response, added });
                 }
                 (failure, response) => {
                     let response = response.as_ref().map(|response| response.get());
@@ -332,8 +331,8 @@ async fn refusal(mut answer: reqwest::Response) -> Option<Vec<u8>> {
 
 /// The error that a whole answer reports, though its status is one of success.
 fn reported(response: &str) -> Option<Problem> {
-    let answer = response.contains("\"error\"");
-    let answer: Value = answer.then(|| serde_json::from_str(response).ok())??;
+    let answer: Value =
+        response.contains("\"error\"").then(|| serde_json::from_str(response).ok())??;
     let is_error =
         answer["type"] == "error" || answer.get("error").is_some_and(|error| !error.is_null());
     is_error.then_some(Problem::Reported(answer))

@@ -93,8 +93,7 @@ pub struct PriceEntry {
 impl PriceEntry {
     /// The model, and the others whose calls are in the mean.
     pub fn models(&self) -> String {
-        let others = self.other_models.iter();
-        let others = others.map(|(other, calls)| format!("{calls} of {other}"));
+        let others = self.other_models.iter().map(|(other, calls)| format!("{calls} of {other}"));
         let inner = Some(self.inner_requests).filter(|requests| *requests > 0);
         let inner = inner.map(|requests| format!("{requests} within others"));
         let calls: Vec<String> = others.chain(inner).collect();
@@ -180,8 +179,7 @@ pub const BILLED: &str = "billed";
 impl CellRecord {
     /// The simulated cache of the comparison.
     pub fn simulated_cache(&self) -> Option<&CacheRecord> {
-        let mut records = self.prompt_cache.iter();
-        records.find(|record| record.scheme != BILLED)
+        self.prompt_cache.iter().find(|record| record.scheme != BILLED)
     }
 
     /// The simulated input cost of the prompts that were billed, over the billed cost, in the scheme of the
@@ -227,8 +225,7 @@ impl CacheRecord {
     /// The classes of the strategy's own call of this number.
     pub fn of_strategy(&self, number: usize, usage: &Usage) -> Usage {
         let prompt = usage.prompt();
-        let read = self.strategy_read.get(number).copied().unwrap_or_default();
-        let read = read.min(prompt);
+        let read = self.strategy_read.get(number).copied().unwrap_or_default().min(prompt);
         Usage { output: usage.output, ..self.split(prompt - read, Tokens::ZERO, read) }
     }
 

@@ -103,11 +103,10 @@ impl CellRecord {
     /// requests and of the reader's. An answer may hold the usage of a question that was put twice, so half of it
     /// is among them too.
     pub fn read_sizes(&self) -> impl Iterator<Item = Tokens> {
-        let calls = self.model_calls.iter();
-        let calls = calls.filter(|call| call.purpose != Purpose::Agent);
+        let calls = self.model_calls.iter().filter(|call| call.purpose != Purpose::Agent);
         let answers = self.probes.iter().flat_map(ProbeRecord::every_answer);
-        let answers = answers.map(|answer| answer.usage.prompt());
-        let answers = answers.flat_map(|read| [read, Tokens(read.0 / 2)]);
+        let answers =
+            answers.map(|answer| answer.usage.prompt()).flat_map(|read| [read, Tokens(read.0 / 2)]);
         calls.map(|call| call.usage.prompt()).chain(answers)
     }
 
@@ -115,8 +114,8 @@ impl CellRecord {
     pub fn kept_calls(&self) -> impl Iterator<Item = (&str, Purpose, &Usage)> {
         let own = self.model_calls.iter();
         let own = own.filter_map(|call| Some((call.key.as_deref()?, call.purpose, &call.usage)));
-        let answers = self.probes.iter().flat_map(ProbeRecord::every_answer);
-        let answers = answers.flat_map(|answer| &answer.calls);
+        let answers =
+            self.probes.iter().flat_map(ProbeRecord::every_answer).flat_map(|answer| &answer.calls);
         let sentinels = self.sentinels.iter().flat_map(|sentinel| &sentinel.calls);
         let beside = answers.chain(sentinels).chain(&self.later_calls);
         own.chain(beside.map(|call| (call.key.as_str(), call.purpose, &call.usage)))

@@ -92,9 +92,9 @@ impl Journal {
         let (lock, is_locked) = lock(folder)?;
         // On a shared folder a lock may do nothing, or not be known.
         let mut shared = [SHARD, lease::LEASE].iter();
-        let is_shared = shared.any(|name| folder.join(name).exists());
-        let lease = (is_shared || !is_locked).then(|| Lease::take(folder));
-        let lease = lease.transpose()?;
+        let lease = (shared.any(|name| folder.join(name).exists()) || !is_locked)
+            .then(|| Lease::take(folder))
+            .transpose()?;
         for name in FILES {
             files::remove_unfinished(&folder.join(name));
         }
@@ -228,8 +228,7 @@ impl Journal {
             self.order.iter().zip(text.split_inclusive('\n')).collect();
         lines.sort_by_key(|(key, _)| rank(key));
         write_private(&path, &mut |out| {
-            let mut lines = lines.iter();
-            lines.try_for_each(|(_, line)| out.write_all(line.as_bytes()))
+            lines.iter().try_for_each(|(_, line)| out.write_all(line.as_bytes()))
         })?;
         self.order.sort_by_key(rank);
         self.cells = lines::open(&path)?;

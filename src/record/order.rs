@@ -46,8 +46,7 @@ impl Manifest {
         });
         let floor = (self.sessions[session].items > 0).then_some(ArmKind::Empty);
         let fixed = [Some(ArmKind::Full), floor].into_iter().flatten();
-        let fixed = fixed.map(|kind| ArmIndex { kind, repeat: 0 });
-        fixed.chain(arms).collect()
+        fixed.map(|kind| ArmIndex { kind, repeat: 0 }).chain(arms).collect()
     }
 
     /// How many cells the session at this place has.

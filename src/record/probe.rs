@@ -84,8 +84,7 @@ pub struct SurvivalRecord {
 impl SurvivalRecord {
     /// What is said in its place, where it is changed.
     pub fn changed_to(&self) -> Option<&str> {
-        let said = self.said.as_deref();
-        said.filter(|_| self.fate == Fate::Changed)
+        self.said.as_deref().filter(|_| self.fate == Fate::Changed)
     }
 
     /// Where it was lost, and what is said in its place: `call 57 by summarize, changed to "…"`.
@@ -248,8 +247,8 @@ impl ProbeRecord {
 /// Several verdicts as one: the mean of those that scored, with the outcome that most have, the first of
 /// these among equals. One that scored nothing has no part in it, unless there is no other.
 fn together(verdicts: &[Verdict]) -> Option<Verdict> {
-    let scored = verdicts.iter().filter_map(|verdict| verdict.scored());
-    let scored: Vec<(f64, Outcome)> = scored.collect();
+    let scored: Vec<(f64, Outcome)> =
+        verdicts.iter().filter_map(|verdict| verdict.scored()).collect();
     let count = |outcome: Outcome| scored.iter().filter(|(_, other)| *other == outcome).count();
     let most = scored.iter().map(|(_, outcome)| count(*outcome)).max();
     let mut outcomes = scored.iter().map(|(_, outcome)| *outcome);

@@ -77,8 +77,7 @@ pub fn repairs(sessions: &[SessionEntry]) -> Option<String> {
     let (mended, all) = (recordings(mended), recordings(sessions));
     let mut kinds: Vec<(&str, usize)> = kinds.into_iter().collect();
     kinds.sort_by_key(|(what, sessions)| (!what.contains("cut"), Reverse(*sessions)));
-    let first = kinds.iter().take(NAMED_REPAIRS);
-    let in_words = first.map(|(what, sessions)| match sessions {
+    let in_words = kinds.iter().take(NAMED_REPAIRS).map(|(what, sessions)| match sessions {
         1 => (*what).to_owned(),
         sessions => format!("{what} ({sessions})"),
     });
@@ -93,21 +92,17 @@ pub fn repairs(sessions: &[SessionEntry]) -> Option<String> {
 
 /// How many recordings these are: sub-agents count with their main session.
 fn recordings<'a>(sessions: impl IntoIterator<Item = &'a SessionEntry>) -> usize {
-    let clusters = sessions.into_iter().map(SessionEntry::cluster);
-    clusters.collect::<BTreeSet<&str>>().len()
+    sessions.into_iter().map(SessionEntry::cluster).collect::<BTreeSet<&str>>().len()
 }
 
 impl Manifest {
     /// The sessions, by id.
     pub fn entries(&self) -> BTreeMap<&str, &SessionEntry> {
-        let sessions = self.sessions.iter();
-        sessions.map(|entry| (entry.id.as_str(), entry)).collect()
+        self.sessions.iter().map(|entry| (entry.id.as_str(), entry)).collect()
     }
 
     /// The cluster of each session, by the session's id: its main session, or itself.
     pub fn clusters(&self) -> BTreeMap<&str, &str> {
-        let sessions = self.sessions.iter();
-        let clusters = sessions.map(|entry| (entry.id.as_str(), entry.cluster()));
-        clusters.collect()
+        self.sessions.iter().map(|entry| (entry.id.as_str(), entry.cluster())).collect()
     }
 }

@@ -49,15 +49,15 @@ impl Division {
     pub fn shards(self, of: u32, manifest: &Manifest) -> Vec<u32> {
         let sessions = &manifest.sessions;
         match self {
-            Self::Hash => {
-                let shard = |session: &SessionEntry| {
+            Self::Hash => sessions
+                .iter()
+                .map(|session: &SessionEntry| {
                     let hash = ContentHash::of(&session.id);
                     let (bytes, _) = hash.bytes().split_first_chunk().unwrap_or((&[0; 8], &[]));
                     let at = u64::from_le_bytes(*bytes) % u64::from(of.max(1));
                     u32::try_from(at).unwrap_or_default() + 1
-                };
-                sessions.iter().map(shard).collect()
-            }
+                })
+                .collect(),
             Self::Cost => {
                 let mut order: Vec<usize> = (0..sessions.len()).collect();
                 order.sort_by_key(|at| (Reverse(work(manifest, *at)), *at));
@@ -80,8 +80,7 @@ impl FromStr for Division {
 
     fn from_str(typed: &str) -> Result<Self, String> {
         let mut known = [Self::Cost, Self::Hash].into_iter();
-        let found = known.find(|it| it.name() == typed);
-        found.ok_or_else(|| "it must be `cost` or `hash`".to_owned())
+        known.find(|it| it.name() == typed).ok_or_else(|| "it must be `cost` or `hash`".to_owned())
     }
 }
 
@@ -185,11 +184,9 @@ impl Partition {
     /// The part of the task that a batch engine started this process for, read from its variables. The work is
     /// divided by [`Division::Cost`].
     pub fn of_engine(variable: &dyn Fn(&str) -> Option<String>) -> Result<Self, String> {
-        let mut engines = ENGINES.iter();
-        let found = engines.find_map(|engine| Some((engine, variable(engine.task)?)));
+        let found = ENGINES.iter().find_map(|engine| Some((engine, variable(engine.task)?)));
         let Some((engine, task)) = found else {
-            let names = ENGINES.map(|engine| format!("`{}`", engine.task));
-            let names = names.join(", ");
+            let names = ENGINES.map(|engine| format!("`{}`", engine.task)).join(", ");
             return Err(format!(
                 "this is not the task of a batch engine: none of {names} is set; write `cost:K/N`"
             ));

@@ -103,10 +103,9 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     let prompt = last.prompt.clone();
     manifest.conditions.insert(JUDGE_PROMPT.to_owned(), prompt);
     let voters = last.voters();
-    let is_asked_alike = |one: &&GivenVerdict| {
+    let given = given.iter().filter(|one: &&GivenVerdict| {
         one.rubric == last.rubric && one.prompt == last.prompt && one.voters() == voters
-    };
-    let given = given.iter().filter(is_asked_alike);
+    });
     let mut is_scripted = false;
     let mut verdicts: BTreeMap<_, BTreeMap<&str, (Verdict, Usage)>> = BTreeMap::new();
     let mut sentinels: BTreeMap<(usize, &str), SentinelRecord> = BTreeMap::new();
@@ -143,8 +142,8 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
         for item in &mut cell.probes {
             for (turn, answer) in (0..).zip(item.answer.iter_mut().chain(&mut item.more)) {
                 let found = verdicts.get(&(Some(key), item.probe.as_str(), item.percent, turn));
-                let of_voter = |voter: &&str| found?.get(voter).copied();
-                let said: Vec<(Verdict, Usage)> = voters.iter().filter_map(of_voter).collect();
+                let said: Vec<(Verdict, Usage)> =
+                    voters.iter().filter_map(|voter: &&str| found?.get(voter).copied()).collect();
                 let panel: Vec<Verdict> = said.iter().map(|(verdict, _)| *verdict).collect();
                 answer.rejudged.clear();
                 answer.judged = judge::vote(&panel);
@@ -194,8 +193,8 @@ pub fn by_judge<'a>(
 ) -> Vec<(&'a str, Vec<&'a SentinelRecord>)> {
     let mut judges: Vec<(&str, Vec<&SentinelRecord>)> = Vec::new();
     for record in sentinels {
-        let at = judges.iter().position(|(judge, _)| *judge == record.judge);
-        let at = at.unwrap_or(judges.len());
+        let at =
+            judges.iter().position(|(judge, _)| *judge == record.judge).unwrap_or(judges.len());
         if at == judges.len() {
             judges.push((&record.judge, Vec::new()));
         }
@@ -210,10 +209,9 @@ pub fn by_judge<'a>(
 /// The task that a judge with these sentinels is given; `None` if its verdicts do not count.
 pub fn fit_task<'a>(sentinels: impl IntoIterator<Item = &'a SentinelRecord>) -> Option<JudgeTask> {
     let sentinels = sentinels.into_iter();
-    known_answer::fit_task(sentinels.map(|record| {
-        let is_met = record.is_met() == Some(true);
-        (record.task(), record.is_right, is_met)
-    }))
+    known_answer::fit_task(
+        sentinels.map(|record| (record.task(), record.is_right, record.is_met() == Some(true))),
+    )
 }
 
 /// The judges that are given the narrow task, with its prompt.

@@ -108,8 +108,7 @@ impl Worth {
 
     /// ` (an outline of Codex)` of an outline, else nothing: what stands behind its name where it may be recommended.
     pub fn outline(&self) -> String {
-        let words = self.in_words();
-        let words = words.filter(|_| self.fidelity == Fidelity::Outline);
+        let words = self.in_words().filter(|_| self.fidelity == Fidelity::Outline);
         words.map_or_else(String::new, |words| format!(" ({words})"))
     }
 }

@@ -98,8 +98,7 @@ fn written(text: &str, stop: Stop) -> Response {
 fn longer_than(history: Size, summary: &str, counts: &CountedTexts) -> String {
     const OPEN: &str = "<summary>";
     let start = summary.find(OPEN).map_or(0, |at| at + OPEN.len());
-    let end = summary[start..].find("</summary>");
-    let end = end.map_or(summary.len(), |at| start + at);
+    let end = summary[start..].find("</summary>").map_or(summary.len(), |at| start + at);
     let mut text = summary[start..end].to_owned() + "\nThis was said, and then once more.\n";
     while counts.counter().count(&text) <= history.tokens {
         let again = text.clone();

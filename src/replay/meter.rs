@@ -185,8 +185,7 @@ impl<'a> Meter<'a> {
 
     /// Whether nothing more is asked.
     fn is_over(&self) -> bool {
-        let unanswered = self.unanswered.as_ref();
-        unanswered.is_some_and(Unanswered::ends_asking)
+        self.unanswered.as_ref().is_some_and(Unanswered::ends_asking)
     }
 }
 
@@ -219,8 +218,7 @@ impl RequestBill {
         let is_billed = |(_, usage): &(CallFailure, Usage)| usage.total() > Tokens::ZERO;
         let failed: Vec<(CallFailure, Usage)> = failed.filter(is_billed).collect();
         let unkept = answered.paid.filter(|_| answered.key.is_none());
-        let attempts = failed.iter();
-        let failures = attempts.map(|(why, usage)| (Some(why.to_string()), *usage));
+        let failures = failed.iter().map(|(why, usage)| (Some(why.to_string()), *usage));
         let unanswered = failures.chain(unkept.map(|_| (None, usage)));
         let lost = unanswered.map(|(failure, usage)| LostCall { purpose, usage, failure });
         Self {
@@ -237,8 +235,7 @@ impl RequestBill {
 
     /// The cost of all attempts.
     pub fn total(&self) -> Usage {
-        let failed = self.failed.iter().map(|(_, usage)| *usage);
-        failed.sum::<Usage>() + self.usage
+        self.failed.iter().map(|(_, usage)| *usage).sum::<Usage>() + self.usage
     }
 }
 

@@ -78,8 +78,7 @@ pub trait Observer: Debug + Send {
 
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.
     fn patched(&mut self, applied: &Applied) {
-        let removed = applied.change.removed.iter();
-        removed.for_each(|entry| self.left(entry));
+        applied.change.removed.iter().for_each(|entry| self.left(entry));
         applied.written().for_each(|entry| self.entered(entry));
     }
 

@@ -64,11 +64,9 @@ impl PreparedSession {
         selection: &Selection,
     ) -> Result<Self, PatternsError> {
         counts.preload(session.texts());
-        let messages = session.messages().iter();
-        let sizes = messages.map(|message| measure(message, &counts).into());
-        let sizes = sizes.collect();
-        let schemas = session.tools().iter();
-        let tools = schemas.map(|tool| counts.schema(tool.text()));
+        let sizes =
+            session.messages().iter().map(|message| measure(message, &counts).into()).collect();
+        let tools = session.tools().iter().map(|tool| counts.schema(tool.text()));
         let system = session.system().map(|text| counts.size(text));
         let fixed = tools.chain(system).sum();
         let compactions = session.compactions().iter().cloned().map(Arc::new);
@@ -159,8 +157,7 @@ impl PreparedSession {
     /// Adds what the recording says about a call with these new messages.
     pub(super) fn complete(&self, cx: &mut Situation, new: Range<usize>) {
         cx.scale = self.bill.scale(cx.call);
-        let mut known = self.product_windows.iter();
-        let product = known.rfind(|(from, _)| *from <= cx.call);
+        let product = self.product_windows.iter().rfind(|(from, _)| *from <= cx.call);
         cx.product_window = product.map(|(_, window)| *window);
         // A compaction before message `at` falls due at the first call that follows it.
         let due = self.compactions.partition_point(|it| it.at <= new.end);
@@ -226,8 +223,7 @@ impl PreparedSession {
     /// Tokens of a message that no model wrote: results of a provider's own tools, images, and what cannot be read.
     fn given(&self, message: usize) -> Tokens {
         let message = self.session.message(message);
-        let blocks = message.content().iter().zip(message.blocks());
-        let given = blocks.filter(|(content, _)| {
+        let given = message.content().iter().zip(message.blocks()).filter(|(content, _)| {
             matches!(
                 content,
                 ContentBlock::ToolResult(_) | ContentBlock::Image(_) | ContentBlock::Opaque(_)

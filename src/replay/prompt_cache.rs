@@ -108,8 +108,7 @@ impl PromptCache {
         }
         let breakpoints = self.breakpoints(line, edge);
         let found = self.find(line, line, line.len(), &breakpoints, now);
-        let is_alive = |last| line.is_live(&self.scheme, last, now);
-        let is_alive = line.last_sent.is_some_and(is_alive);
+        let is_alive = line.last_sent.is_some_and(|last| line.is_live(&self.scheme, last, now));
         let live = self.scheme.rounded(line.until(found));
         let read = line.readable(line.until(found), is_alive);
         let read = self.scheme.rounded(read);
@@ -200,9 +199,7 @@ impl PromptCache {
                     (1..=(*at).min(limit)).rev().take_while(is_near)
                 };
                 // Breakpoints descend, so the first that finds anything finds the most.
-                let mut ranges = breakpoints.iter().map(near);
-                let found = ranges.find_map(|mut range| range.find(is_kept));
-                found.unwrap_or(0)
+                breakpoints.iter().map(near).find_map(|mut range| range.find(is_kept)).unwrap_or(0)
             }
             Reuse::LongestPrefix => {
                 let is_live = |used: SentAt| line.is_live(&self.scheme, used, now);
@@ -230,7 +227,7 @@ impl PromptCache {
 
 /// Whether a prefix that was last used at `used` is still kept.
 fn is_live(scheme: &CacheScheme, used: SentAt, now: SentAt) -> bool {
-    let is_within =
-        |seconds: u64| now.saturating_sub(used).unsigned_abs() <= seconds.saturating_mul(1_000);
-    scheme.ttl_seconds.is_none_or(is_within)
+    scheme.ttl_seconds.is_none_or(|seconds: u64| {
+        now.saturating_sub(used).unsigned_abs() <= seconds.saturating_mul(1_000)
+    })
 }

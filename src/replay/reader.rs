@@ -142,8 +142,7 @@ impl<'a> Questioner<'a, '_> {
                         (self.requests(probe, &messages), question.prompt)
                     }
                     AnswerPurpose::FromSummary => {
-                        let summaries = self.summaries_about(probe).into_iter();
-                        let requests = summaries.flat_map(|one| {
+                        let requests = self.summaries_about(probe).into_iter().flat_map(|one| {
                             judge::questions(None, &[one], probe, self.prepared.asking)
                         });
                         (requests.collect(), SUMMARIES)
@@ -212,8 +211,8 @@ impl<'a> Questioner<'a, '_> {
         let mut texts = Vec::new();
         for entry in self.view.context.entries() {
             if let Origin::Derived(ranges) = &entry.origin {
-                let covers = |at: &usize| ranges.iter().any(|range| range.contains(at));
-                is_about |= evidence.iter().any(covers);
+                is_about |=
+                    evidence.iter().any(|at: &usize| ranges.iter().any(|range| range.contains(at)));
                 let written = entry.message.model_text().iter().cloned();
                 texts.extend(written.map(ContentBlock::Text));
             }
@@ -248,8 +247,8 @@ impl<'a> Questioner<'a, '_> {
         };
         let (probes, before) = (self.prepared.watched.probes(), self.view.before);
         let items = self.prepared.watched.items();
-        let is_judged = |at: &usize| is_judged(&answers[*at].1, judges);
-        let judged: Vec<usize> = (0..answers.len()).filter(is_judged).collect();
+        let judged: Vec<usize> =
+            (0..answers.len()).filter(|at: &usize| is_judged(&answers[*at].1, judges)).collect();
         let asked = judged.iter().map(|at| {
             let (question, answer) = &answers[*at];
             AskedVerdict {
@@ -468,6 +467,5 @@ pub(super) fn known_answers(judges: &Judges, meter: &mut Meter<'_>) -> Vec<Senti
     if known.len() == judges.models.len() {
         meter.lost.extend(judges.fitness.take_lost());
     }
-    let records = known.iter().flat_map(|results| results.records.clone());
-    records.collect()
+    known.iter().flat_map(|results| results.records.clone()).collect()
 }

@@ -35,8 +35,7 @@ pub fn unsound(prepared: &PreparedSession) -> Vec<UnsoundProbe> {
         let of_probe = found.entry(probe.id.clone());
         of_probe.or_insert_with(|| Some(never.to_owned()));
     }
-    let problems = found.into_iter();
-    let unsound = problems.filter_map(|(probe, problem)| {
+    let unsound = found.into_iter().filter_map(|(probe, problem)| {
         let problem = problem?;
         Some(UnsoundProbe { probe, problem })
     });

@@ -58,8 +58,7 @@ impl<'a> Material<'a> {
 
     /// The summaries of the strategies alone.
     pub(super) fn compared(&self) -> impl Iterator<Item = &StrategySummary> {
-        let all = self.strategies.iter();
-        all.filter(|one| one.arm == Arm::Strategy)
+        self.strategies.iter().filter(|one| one.arm == Arm::Strategy)
     }
 
     /// The rows of [`Self::rows`], with a mark at strategies that are broken.
@@ -77,8 +76,7 @@ impl<'a> Material<'a> {
 
     /// The measured cells of a strategy.
     pub(super) fn cells_of(&self, strategy: &str) -> impl Iterator<Item = &'a CellRecord> {
-        let cells = self.cells.iter().copied();
-        cells.filter(move |cell| cell.strategy == strategy)
+        self.cells.iter().copied().filter(move |cell| cell.strategy == strategy)
     }
 
     /// Every probe item of the measured cells.
@@ -88,14 +86,12 @@ impl<'a> Material<'a> {
 
     /// The metrics of these cells.
     pub(super) fn summaries_of(&self, strategy: &str) -> impl Iterator<Item = &CellSummary> {
-        let cells = self.summaries.iter();
-        cells.filter(move |cell| cell.strategy == strategy)
+        self.summaries.iter().filter(move |cell| cell.strategy == strategy)
     }
 
     /// The cells of full history.
     pub(super) fn references(&self) -> impl Iterator<Item = &'a CellRecord> + Clone {
-        let cells = self.cells.iter().copied();
-        cells.filter(|cell| cell.arm == Arm::Reference)
+        self.cells.iter().copied().filter(|cell| cell.arm == Arm::Reference)
     }
 
     /// How far simulated costs are from the bill.
@@ -105,8 +101,7 @@ impl<'a> Material<'a> {
 
     /// Whether any strategy asked a model.
     pub(super) fn has_calls(&self) -> bool {
-        let mut strategies = self.strategies.iter();
-        strategies.any(|strategy| strategy.model_calls.total().calls > 0)
+        self.strategies.iter().any(|strategy| strategy.model_calls.total().calls > 0)
     }
 
     /// Whether anything was planted in any session that was run.
@@ -139,8 +134,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         let (mut worth, own) = (worth.map(RowMark::from), strategy.own_mechanism());
         // Only the comparison, which comes first, says what a strategy is worth.
         for section in &mut tables {
-            let rows = section.table.rows.iter_mut();
-            for row in rows.filter(|row| row.name == strategy.name) {
+            for row in section.table.rows.iter_mut().filter(|row| row.name == strategy.name) {
                 row.marks.extend(worth.clone().into_iter().chain(own.map(RowMark::from)));
             }
             worth = None;
@@ -212,8 +206,7 @@ fn quoted_controls(
 
 /// A description of the run, in two lines for people.
 fn lines(run: &Run, coverage: &Coverage, material: &Material<'_>) -> Vec<String> {
-    let judge = sections::models::judges_in_words(&run.judges);
-    let judge = judge.unwrap_or_else(|| "none".to_owned());
+    let judge = sections::models::judges_in_words(&run.judges).unwrap_or_else(|| "none".to_owned());
     let reader = run.reader.as_ref().map_or("none", |reader| &reader.name);
     vec![
         format!(
@@ -316,8 +309,7 @@ fn material<'a>(
         summaries.push(summary.in_session(entries.get(cell.session.as_str()).copied()));
     }
     let cells_of = |strategy: &str| -> Vec<&CellSummary> {
-        let cells = summaries.iter();
-        cells.filter(|cell| cell.strategy == strategy).collect()
+        summaries.iter().filter(|cell| cell.strategy == strategy).collect()
     };
     let anchors = Anchors::of(&cells_of(FULL), &cells_of(EMPTY));
     let mut names = vec![(Arm::Reference, FULL), (Arm::Floor, EMPTY)];
@@ -329,8 +321,7 @@ fn material<'a>(
     let is_live = reader.is_some_and(|reader| reader.kind == ModelKind::Live);
     let ceiling = ReaderCeiling::of(&cells_of(FULL), &cells_of(EMPTY)).filter(|_| is_live);
     if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
-        let compared = strategies.iter_mut();
-        for strategy in compared.filter(|strategy| strategy.arm == Arm::Strategy) {
+        for strategy in strategies.iter_mut().filter(|strategy| strategy.arm == Arm::Strategy) {
             strategy.values.remove("answers");
         }
     }
@@ -437,8 +428,7 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         (Code::AllFailed, text)
     } else if ran.iter().all(|one| !one.deaths.is_empty()) {
         let first = ran.iter().filter_map(|one| one.deaths.first()).min();
-        let first = first.map(|call| format!(", the first at call {call}"));
-        let first = first.unwrap_or_default();
+        let first = first.map(|call| format!(", the first at call {call}")).unwrap_or_default();
         let text = format!(
             "nothing fits: under every strategy some session breaks {window}{first}; use a larger one"
         );

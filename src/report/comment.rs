@@ -31,9 +31,8 @@ const MOST_CHANGED: usize = 20;
 
 /// Writes the report as a comment in GitHub Markdown, of at most 60,000 bytes.
 pub fn render(report: &Report) -> Result<String, RenderError> {
-    let banners = report.banners.iter();
     let (notes, warnings): (Vec<_>, Vec<_>) =
-        banners.partition(|one| one.level == BannerLevel::Note);
+        report.banners.iter().partition(|one| one.level == BannerLevel::Note);
     let mut page = markdown::head(report, warnings);
     let (comparison, sections) = match &report.subject {
         Subject::Comparison(_) => (None, of_comparison(report)),
@@ -81,8 +80,7 @@ fn few_columns(report: &Report) -> Section {
                 of the 95 % interval over sessions; n is sessions/items.";
     let others = display::many(more, "more strategy", "more strategies");
     let more = (more > 0).then(|| format!("and {others}: `-o report.full.md`"));
-    let each = columns.iter();
-    let heads = each.map(|one| Column::new(one.column, one.words(report), 0));
+    let heads = columns.iter().map(|one| Column::new(one.column, one.words(report), 0));
     let section = Section::new("comparison", rows).more_columns(heads);
     section.with_notes([note.to_owned()].into_iter().chain(more))
 }
@@ -91,8 +89,7 @@ fn few_columns(report: &Report) -> Section {
 fn of_comparison(report: &Report) -> Vec<Section> {
     let sections = || report.sections.iter();
     let differences = sections().filter(|section| section.id == "differences");
-    let changed = sections().filter(|section| section.id == "changed_probes");
-    let changed = changed.map(|section| {
+    let changed = sections().filter(|section| section.id == "changed_probes").map(|section| {
         let mut shown = section.clone();
         shown.most_rows = 0;
         // A fact has one row, however often it is asked for and scored.
@@ -148,14 +145,13 @@ mod tests {
         fn no_names_make_a_comment_too_long(
             title in "\\PC{0,40}", name in "[@_|∆\u{1b}💥]{0,60}", times in 1_usize..3_000,
         ) {
-            let rows = (0..times).map(|_| Row {
+            let rows: Vec<Row> = (0..times).map(|_| Row {
                 name: name.repeat(8),
                 role: Role::Strategy,
                 marks: vec![name.repeat(20).into()],
                 ranked: false,
                 cells: vec![Cell::text(name.clone())],
-            });
-            let rows: Vec<Row> = rows.collect();
+            }).collect();
             let section = |id| Section::new(id, rows.clone());
             let report = Report {
                 title: title.repeat(times),

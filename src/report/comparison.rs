@@ -174,8 +174,7 @@ impl Comparisons {
     /// The metric whose verdict decided: the first that has the verdict over everything, else the worst.
     pub(crate) fn deciding(&self) -> Option<(&GatedComparison, &GatedAxis)> {
         let all = self.comparisons.iter().flat_map(|one| {
-            let metrics = one.gated.iter().flat_map(|gated| &gated.axes);
-            metrics.map(move |metric| (one, metric))
+            one.gated.iter().flat_map(|gated| &gated.axes).map(move |metric| (one, metric))
         });
         // What improved decides only where nothing is worse.
         let verdict = self.verdict();
@@ -232,8 +231,7 @@ impl Comparisons {
             Verdict::Inconclusive if !self.fails_on_inconclusive => Outcome::Skipped,
             Verdict::Inconclusive | Verdict::Regressed => Outcome::Failed(verdict.name()),
         };
-        let all = messages.into_iter();
-        let messages = all.map(|message| verdict.code().behind(&message));
+        let messages = messages.into_iter().map(|message| verdict.code().behind(&message));
         Case { name: name.to_owned(), outcome, messages: messages.collect() }
     }
 }
@@ -279,11 +277,10 @@ impl GatedComparison {
     /// exact.
     fn correction(&self) -> Option<String> {
         let gated = self.gated.as_ref().filter(|gated| gated.family > 1)?;
-        let estimated = |metric: &AxisFinding| {
+        self.comparison.axes.iter().any(|metric: &AxisFinding| {
             metric.bounds.is_some_and(|bounds| bounds.error.is_some())
                 && self.gated_axis(metric.axis).is_some()
-        };
-        self.comparison.axes.iter().any(estimated).then(|| {
+        }).then(|| {
             format!(
                 "one of {} gated together: `improved` and `regressed` are said at a level of 5 %/{}",
                 gated.family, gated.family
@@ -302,8 +299,7 @@ impl GatedComparison {
             let more = broken.len().saturating_sub(MOST_BREAKS);
             notes.extend((more > 0).then(|| format!("… and {more} more hard breaks")));
             notes.extend(hard_breaks::unconfirmed(gated));
-            let metrics = gated.axes.iter();
-            let absent = metrics.filter(|it| comparison.axis(it.axis).is_none());
+            let absent = gated.axes.iter().filter(|it| comparison.axis(it.axis).is_none());
             let absent = absent.map(|it| format!("{} is {}: {}", it.axis, it.verdict, it.why()));
             notes.extend(absent);
             notes.extend(self.correction());

@@ -50,8 +50,8 @@ impl StrategyCost {
         };
         let of_cell = |cell: &&'_ CellSummary| SchemeCost::under_bill(&cell.costs, &bill).cloned();
         let costs: Vec<SchemeCost> = cells.iter().filter_map(of_cell).collect();
-        let break_even = costs.iter().filter_map(|cost| cost.break_even);
-        let mut break_even: Vec<u64> = break_even.map(|call| call as u64).collect();
+        let mut break_even: Vec<u64> =
+            costs.iter().filter_map(|cost| cost.break_even).map(|call| call as u64).collect();
         break_even.sort_unstable();
         let times = [Time::Waiting, Time::Background, Time::ForBackground];
         Self {

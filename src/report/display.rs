@@ -64,8 +64,7 @@ pub(crate) fn listed(
     words: impl IntoIterator<Item = impl Display>,
     between: &str,
 ) -> Option<String> {
-    let words = words.into_iter().map(|word| word.to_string());
-    words.reduce(|all, word| all + between + &word)
+    words.into_iter().map(|word| word.to_string()).reduce(|all, word| all + between + &word)
 }
 
 /// Words with a sign between them.

@@ -36,13 +36,11 @@ pub(super) fn verdict(
 ) -> Verdict {
     let source = ComparedRun::with_added(manifest, cells);
     let clusters = manifest.clusters();
-    let cells = material.cells.iter();
-    let ran = cells.filter_map(|cell| clusters.get(&*cell.session));
+    let ran = material.cells.iter().filter_map(|cell| clusters.get(&*cell.session));
     let (nothing, fits) = nothing(&source, material);
     // Where the agent compacted, that is doing nothing, and no strategy beside it.
     let beside = nothing.strategy != RECORDED;
-    let compared = material.compared();
-    let compared = compared.filter(|strategy| beside || strategy.name != RECORDED);
+    let compared = material.compared().filter(|strategy| beside || strategy.name != RECORDED);
     let strategies = compared.filter_map(|strategy| row(strategy, &source, material));
     let rows = Rows {
         population: population(manifest, true),
@@ -133,8 +131,7 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
 
 /// The entry of a strategy in the manifest.
 fn entry_of<'a>(material: &Material<'a>, strategy: &StrategySummary) -> Option<&'a StrategyEntry> {
-    let mut entries = material.manifest.strategies.iter();
-    entries.find(|entry| entry.name == strategy.name)
+    material.manifest.strategies.iter().find(|entry| entry.name == strategy.name)
 }
 
 /// The largest cause of what a strategy costs beyond full history, with the money where prices are known: edits
@@ -184,8 +181,7 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
 /// full history.
 fn nothing(source: &ComparedRun, material: &Material<'_>) -> (Sample, BTreeSet<String>) {
     let references: Vec<&CellRecord> = material.references().collect();
-    let by_session = references.iter().map(|cell| (&*cell.session, *cell));
-    let by_session = by_session.collect();
+    let by_session = references.iter().map(|cell| (&*cell.session, *cell)).collect();
     let mut sample = Sample::of("none", "", &references, &by_session, material.manifest);
     source.place_in_clusters(&mut sample);
     let mut fits: BTreeSet<String> = full_fits(material).into_iter().map(str::to_owned).collect();
@@ -194,8 +190,8 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> (Sample, BTreeSet<S
     fits.extend(ran.map(|cell| cell.session.clone()));
     if let Some(recorded) = source.strategy(RECORDED) {
         let cells = material.cells_of(RECORDED);
-        let fired = cells.filter(|cell| !cell.compactions.is_empty());
-        let fired: BTreeSet<&str> = fired.map(|cell| &*cell.session).collect();
+        let fired: BTreeSet<&str> =
+            cells.filter(|cell| !cell.compactions.is_empty()).map(|cell| &*cell.session).collect();
         for (id, session) in &recorded.sessions {
             if fired.contains(id.as_str()) && session.dead == 0 {
                 RECORDED.clone_into(&mut sample.strategy);
@@ -226,8 +222,8 @@ fn task_runs(cells: &[CellSummary]) -> Vec<TaskRun<'_>> {
 /// The sessions whose full history fits the window at every call.
 fn full_fits<'a>(material: &Material<'a>) -> BTreeSet<&'a str> {
     let cells = material.cells.iter();
-    let windows = cells.filter_map(|cell| Some((cell.session.as_str(), cell.window?)));
-    let windows: BTreeMap<&str, Window> = windows.collect();
+    let windows: BTreeMap<&str, Window> =
+        cells.filter_map(|cell| Some((cell.session.as_str(), cell.window?))).collect();
     let fitting = material.references().filter(|cell| {
         let window = windows.get(cell.session.as_str());
         let mut prompts = cell.prompt_tokens.iter();
@@ -258,8 +254,7 @@ pub(super) fn population(manifest: &Manifest, with_families: bool) -> String {
 
 /// Whether no session was generated.
 pub(super) fn is_recorded(manifest: &Manifest) -> bool {
-    let mut sessions = manifest.sessions.iter();
-    sessions.all(|entry| entry.format != SYNTHETIC)
+    manifest.sessions.iter().all(|entry| entry.format != SYNTHETIC)
 }
 
 /// The sessions, and what they cost as they ran and with full history.
@@ -275,8 +270,7 @@ pub(super) fn heading(material: &Material<'_>) -> String {
 fn family(id: &str) -> &str {
     let mut places = id.match_indices("-s");
     let is_seed = |at: usize| id[at + 2..].starts_with(|c: char| c.is_ascii_digit());
-    let seed = places.find(|(at, _)| is_seed(*at));
-    seed.map_or(id, |(at, _)| &id[..at])
+    places.find(|(at, _)| is_seed(*at)).map_or(id, |(at, _)| &id[..at])
 }
 
 /// How far to trust the numbers: who found the facts and wrote the summaries, how prompts were sized, and
@@ -437,8 +431,7 @@ pub(super) fn is_closed(material: &Material<'_>) -> bool {
 
 pub(super) fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    let first = chars.next().map(|c| c.to_uppercase().to_string());
-    first.unwrap_or_default() + chars.as_str()
+    chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default() + chars.as_str()
 }
 
 /// Stages that have nothing to tune.
@@ -448,8 +441,7 @@ const UNTUNED: [&str; 2] = ["recorded", "external"];
 /// fires in under half of the sessions, else a sweep of it. A flag with its value is one word. The scenario or the
 /// recordings go behind the first, where they are known.
 pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> (Vec<String>, &'static str) {
-    let mut contenders = verdict.contenders.iter();
-    let Some(contender) = contenders.find(|one| one.strategy != FULL) else {
+    let Some(contender) = verdict.contenders.iter().find(|one| one.strategy != FULL) else {
         return Default::default();
     };
     let is_native = manifest.window == "native";

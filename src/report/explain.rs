@@ -92,8 +92,8 @@ pub fn explain(
         let mut own = cells.iter().filter(|cell| cell.session == key.session);
         own.find(|cell| cell.strategy == strategy && cell.repeat == repeat)
     };
-    let cell = of_session(&key.strategy, key.repeat);
-    let cell = cell.ok_or_else(|| ExplainError::Cell(key.to_string()))?;
+    let cell =
+        of_session(&key.strategy, key.repeat).ok_or_else(|| ExplainError::Cell(key.to_string()))?;
     let full = of_session("full", key.repeat).or_else(|| of_session("full", 0));
     let known = metric(name).filter(|_| EXPLAINED.contains(&name));
     let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;

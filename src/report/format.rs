@@ -109,13 +109,11 @@ pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
         front.is_some_and(|front| front.ends_with('.') || (is_picture && front.is_empty()))
     };
     // Of `.otlp.json` and `.json` the longer one is meant.
-    let named = formats_of(kind).filter(is_named);
-    named.max_by_key(|format| format.ending.len())
+    formats_of(kind).filter(is_named).max_by_key(|format| format.ending.len())
 }
 
 fn formats_of(kind: Kind) -> impl Iterator<Item = &'static Format> {
-    let formats = FORMATS.iter();
-    formats.filter(move |format| format.kinds.contains(&kind))
+    FORMATS.iter().filter(move |format| format.kinds.contains(&kind))
 }
 
 /// The endings that [`format`](fn@format) knows, without the dot.

@@ -106,8 +106,7 @@ pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> 
 
 /// Which of the two measures of facts kept is among these headlines: the first one.
 pub(super) fn kept(headlines: &[&Headline]) -> Option<&'static str> {
-    let mut ids = headlines.iter().map(|column| column.column);
-    ids.find(|id| KEPT.contains(id))
+    headlines.iter().map(|column| column.column).find(|id| KEPT.contains(id))
 }
 
 /// Leaves out the other one.
@@ -177,8 +176,7 @@ pub(super) fn with_controls<'a>(report: &'a Report, rows: Vec<&'a Row>) -> Vec<&
 /// The short name of a row; a control that the run added stands indented.
 pub(super) fn row_label(report: &Report, row: &Row) -> String {
     let name = escape::plain(&row.name);
-    let mut controls = report.quoted_controls.iter();
-    if controls.any(|control| control.name == row.name) {
+    if report.quoted_controls.iter().any(|control| control.name == row.name) {
         "  its control tail@…".to_owned()
     } else {
         label(&name)

@@ -44,17 +44,14 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         Ok(json!({ "session": session, "picture": picture }))
     });
     let compactions = compactions::all(report, &sessions);
-    let all = report.sections.iter();
-    let others = all.filter(|section| !PLACED.contains(&section.id));
+    let others = report.sections.iter().filter(|section| !PLACED.contains(&section.id));
     let of_section = |section: &Section| view::section(section, &section.table, shown);
     let verdict = report.verdict.as_ref().map(|verdict| {
-        let each = verdict.lines().into_iter();
-        let lines = each.map(|line| json!({ "text": line.in_full() }));
+        let lines = verdict.lines().into_iter().map(|line| json!({ "text": line.in_full() }));
         json!({ "lines": lines.collect::<Vec<_>>(), "trust": report.totals })
     });
-    let banners = report.banners.iter();
     let (caveats, urgent): (Vec<&Banner>, Vec<&Banner>) =
-        banners.partition(|banner| banner.level == BannerLevel::Note);
+        report.banners.iter().partition(|banner| banner.level == BannerLevel::Note);
     Ok(json!({
         "title": report.title,
         "verdict": verdict,

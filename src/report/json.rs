@@ -87,8 +87,7 @@ pub fn results(report: &Report) -> Results<'_> {
     let columns = &comparison.table.columns;
     let figures = |row: &Row| {
         let cells = columns.iter().skip(1).zip(&row.cells);
-        let figures = cells.filter_map(|(column, cell)| Some((column.id, Figure::of(cell)?)));
-        figures.collect()
+        cells.filter_map(|(column, cell)| Some((column.id, Figure::of(cell)?))).collect()
     };
     let rows = comparison.table.rows.iter().chain(&report.quoted_controls);
     rows.map(|row| (&*row.name, figures(row))).collect()

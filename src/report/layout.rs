@@ -53,11 +53,11 @@ pub(crate) fn cut(text: &str, limit: usize) -> String {
 /// The first of these characters, as many as fit `room` columns.
 fn fitting(text: impl Iterator<Item = char>, room: usize) -> Vec<char> {
     let mut used = 0;
-    let fits = |c: &char| {
+    text.take_while(|c: &char| {
         used += char_width(*c);
         used <= room
-    };
-    text.take_while(fits).collect()
+    })
+    .collect()
 }
 
 /// A piece of text that is never broken, and whether a blank precedes it.
@@ -102,9 +102,7 @@ pub(crate) fn wrap_after(text: &str, first: usize, rest: usize) -> Vec<String> {
 /// The narrowest width at which words break at their signs only, and only words of more than `longest`
 /// columns. A piece of more than `widest` columns asks for no more: it breaks wherever it has to.
 pub(crate) fn narrowest(text: &str, longest: usize, widest: usize) -> usize {
-    let pieces = pieces(text, longest).into_iter();
-    let widths = pieces.map(|piece| width(piece.text));
-    widths.max().unwrap_or(0).min(widest)
+    pieces(text, longest).into_iter().map(|piece| width(piece.text)).max().unwrap_or(0).min(widest)
 }
 
 fn pieces(text: &str, longest: usize) -> Vec<Piece<'_>> {
@@ -150,15 +148,13 @@ fn piece_end(word: &str, longest: usize) -> usize {
     }
     // Code is typed as it stands.
     let mut brackets = word.match_indices('[').map(|(at, _)| at);
-    let bracket = brackets.find(|at| *at > 0 && !word.contains('`'));
-    let bracket = bracket.unwrap_or(word.len());
+    let bracket = brackets.find(|at| *at > 0 && !word.contains('`')).unwrap_or(word.len());
     if width(&word[..bracket]) <= longest {
         return bracket;
     }
     let ends_number = |end: usize| word[end..].starts_with(|c: char| c.is_ascii_digit());
     let last = |signs: &[char]| {
-        let found = word[..bracket].match_indices(signs);
-        let found = found.take_while(|(at, _)| *at < longest);
+        let found = word[..bracket].match_indices(signs).take_while(|(at, _)| *at < longest);
         let ends = found.map(|(at, sign)| (sign, at + sign.len()));
         // A number does not break at its point.
         let ends = ends.filter(|(sign, end)| !matches!(*sign, "." | ",") || !ends_number(*end));

@@ -16,8 +16,7 @@ pub(super) fn render(report: &Report) -> String {
     let fingerprint = run.map_or("", |run| &*run.fingerprint);
     let trace = ContentHash::of(fingerprint).hex(32);
     let mut items = report.asked_items().into_iter();
-    let cells = report.cells.iter().zip(&report.records);
-    let spans = cells.map(|(cell, record)| {
+    let spans = report.cells.iter().zip(&report.records).map(|(cell, record)| {
         let items = items.by_ref().take(record.probes.len());
         span(&trace, cell, items)
     });
@@ -114,8 +113,7 @@ fn probed(asked: &AskedItem<'_>) -> Vec<Value> {
         let label = scored.map_or("unscored".to_owned(), |(_, it)| display::name_of(&it));
         let score = scored.map(|(score, _)| score);
         let answer = item.answer.as_ref().and_then(|it| it.text.as_deref());
-        let asked = asked.text;
-        let asked = asked.map(|it| format!("{} Expected: {}. ", it.question, it.gold));
+        let asked = asked.text.map(|it| format!("{} Expected: {}. ", it.question, it.gold));
         let answer = answer.map(|it| format!("Answer: {it}"));
         let said = [asked, answer].into_iter().flatten().collect::<String>();
         let texts = [Some(&*label), Some(&*said).filter(|it| !it.is_empty())];

@@ -22,8 +22,7 @@ const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
 /// Values that were not measured are null. Texts are written as recorded: programs that read
 /// Parquet do not execute them.
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
-    let cells = table("cells", &columns::cells(), &report.cells);
-    let cells = cells.map_err(RenderError::Parquet)?;
+    let cells = table("cells", &columns::cells(), &report.cells).map_err(RenderError::Parquet)?;
     let items = table("items", &columns::items(), &report.asked_items());
     Ok([cells, items.map_err(RenderError::Parquet)?])
 }
@@ -32,8 +31,7 @@ fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, Pa
     let fields = columns.iter().map(|column| field(column).map(Arc::new));
     let schema =
         Type::group_type_builder(name).with_fields(fields.collect::<Result<_, _>>()?).build()?;
-    let properties = WriterProperties::builder().set_created_by(WRITER.to_owned());
-    let properties = properties.build();
+    let properties = WriterProperties::builder().set_created_by(WRITER.to_owned()).build();
     let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = file.next_row_group()?;
     let mut columns = columns.iter();

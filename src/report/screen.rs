@@ -211,8 +211,7 @@ impl Terminal {
     pub(super) fn notices(self, report: &Report) -> Vec<String> {
         let mut lines = Vec::new();
         let mut left_out = 0;
-        let urgent = report.banners.iter();
-        for banner in urgent.filter(|banner| banner.level != BannerLevel::Note) {
+        for banner in report.banners.iter().filter(|banner| banner.level != BannerLevel::Note) {
             let (style, sign) = banner.level.sign();
             if lines.len() >= NOTICES {
                 left_out += 1;
@@ -260,8 +259,7 @@ impl Terminal {
 
     /// The verdict, and behind its first sentence what has no column at this width.
     fn sentences(self, report: &Report) -> Vec<Line> {
-        let said = report.verdict.as_ref().map(Verdict::lines);
-        let mut said = said.unwrap_or_default();
+        let mut said = report.verdict.as_ref().map(Verdict::lines).unwrap_or_default();
         if let Some(text) = also(report).filter(|_| self.columns() < WIDE) {
             let also = Line { text, code: None };
             said.insert(said.len().min(1), also);
@@ -464,8 +462,7 @@ fn chosen<'a>(
     let second = kept(columns).unwrap_or("actions");
     let objectives = rows.iter().map(|row| {
         ["bill_saved", second].map(|metric| {
-            let value = points(report, row, metric).filter(|_| not_ranked(row).is_none());
-            value.unwrap_or(f64::NAN)
+            points(report, row, metric).filter(|_| not_ranked(row).is_none()).unwrap_or(f64::NAN)
         })
     });
     let objectives: Vec<pareto::Point> = objectives.collect();

@@ -98,8 +98,8 @@ impl Section {
     /// Leaves columns out, with their cells.
     pub(crate) fn without(mut self, ids: &[&str]) -> Self {
         let columns = self.table.columns.iter().enumerate().skip(1);
-        let kept = columns.filter(|(_, column)| !ids.contains(&column.id));
-        let kept: Vec<usize> = kept.map(|(at, _)| at).collect();
+        let kept: Vec<usize> =
+            columns.filter(|(_, column)| !ids.contains(&column.id)).map(|(at, _)| at).collect();
         self.table = self.table.pick(&kept);
         self
     }
@@ -108,8 +108,7 @@ impl Section {
     pub(crate) fn hide_unmeasured(mut self) -> Self {
         let Table { columns, rows } = &mut self.table;
         for (at, column) in columns.iter_mut().skip(1).enumerate() {
-            let mut cells = rows.iter().filter_map(|row| row.cells.get(at));
-            if cells.all(|cell| cell.value.is_nothing()) {
+            if rows.iter().filter_map(|row| row.cells.get(at)).all(|cell| cell.value.is_nothing()) {
                 column.priority = Column::FILES_ONLY;
             }
         }

@@ -141,8 +141,7 @@ fn stages(material: &Material<'_>) -> Section {
 fn model_calls(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let purposes = strategy.model_calls.by_purpose().into_iter();
-        let asked = purposes.filter(|(_, total)| total.calls > 0);
-        asked.map(|(purpose, total)| {
+        purposes.filter(|(_, total)| total.calls > 0).map(|(purpose, total)| {
             let mut cells = vec![Cell::text(purpose)];
             cells.extend([total.calls, total.failed].map(Cell::count));
             cells.push(Cell::tokens(total.tokens));
@@ -168,8 +167,7 @@ fn findings(material: &Material<'_>) -> Section {
                 }
             }
         }
-        let rules = rules.into_iter();
-        rules.map(|((level, rule), (count, sessions, first))| {
+        rules.into_iter().map(|((level, rule), (count, sessions, first))| {
             let mut cells = vec![Cell::text(rule), Cell::text(display::name_of(&level.0))];
             cells.extend([count, sessions.len()].map(Cell::count));
             cells.push(Cell::text(format!("call {}, {}", first.call, first.subject)));

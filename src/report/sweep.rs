@@ -101,8 +101,8 @@ fn row(point: &SweepPoint) -> Row {
     let share = share.map_or(Value::NotApplicable, Value::Share);
     let [saved, kept] = [point.cost, point.quality]
         .map(|found| Cell { interval: found.and_then(interval), ..Cell::savings(found) });
-    let is_default = !point.values.is_empty() && is_plain_default(point);
-    let default = if is_default { "default, " } else { "" };
+    let default =
+        if !point.values.is_empty() && is_plain_default(point) { "default, " } else { "" };
     Row {
         name: format!("{default}{}", point.label()),
         role: Role::Strategy,
@@ -127,8 +127,7 @@ pub(crate) fn chosen_on(sweep: &Sweep) -> String {
 
 /// Whether no knob of the strategy is turned, not even to the value that it has.
 fn is_plain_default(point: &SweepPoint) -> bool {
-    let mut knobs = point.values.iter();
-    knobs.all(|(knob, _)| is_of_window(knob))
+    point.values.iter().all(|(knob, _)| is_of_window(knob))
 }
 
 /// How many settings were tried: the default written out is the default.
@@ -208,8 +207,7 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     let beside = choice.neighbours.as_ref().filter(|_| is_new);
     sentences.extend(beside.map(|beside| neighbours(sweep, beside)));
     if standing == Some(Standing::NotConfirmed) {
-        let mut points = sweep.points.iter();
-        let breaks = points.any(|point| point.is_default && point.broken.is_some());
+        let breaks = sweep.points.iter().any(|point| point.is_default && point.broken.is_some());
         let default = if breaks { "breaks" } else { "stays" };
         sentences.push(format!("Nothing is recommended; the default {default}."));
     }
@@ -220,8 +218,7 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
 
 /// What is chosen, and why; or why nothing is.
 fn first_sentence(sweep: &Sweep, choice: &Choice) -> String {
-    let worth = sweep.worth.as_ref();
-    let outline = worth.map_or_else(String::new, Worth::outline);
+    let outline = sweep.worth.as_ref().map_or_else(String::new, Worth::outline);
     let place = match choice.window.as_slice() {
         [] => outline,
         window => format!("{outline} in {}", label(window)),

@@ -150,10 +150,8 @@ impl Terminal {
     /// Lines of a paragraph, the first after `sign`, the others indented as deep.
     pub(super) fn hanging(self, style: Style, sign: &str, lines: Vec<String>) -> Vec<String> {
         let deeper = " ".repeat(layout::width(sign));
-        let leads = std::iter::once(sign).chain(std::iter::repeat(&*deeper));
-        let lines = leads.zip(lines);
-        let lines = lines.map(|(lead, line)| self.paint(style, &format!("{lead}{line}")));
-        lines.collect()
+        let lines = std::iter::once(sign).chain(std::iter::repeat(&*deeper)).zip(lines);
+        lines.map(|(lead, line)| self.paint(style, &format!("{lead}{line}"))).collect()
     }
 
     fn write_section(self, out: &mut String, section: &Section) {
@@ -186,8 +184,8 @@ impl Terminal {
         let shared: Vec<_> = columns.clone().map(|at| table.shared_n(at)).collect();
         let heads: Vec<Lines> = table.columns.iter().zip(&shared).map(head_lines).collect();
         let of_row = |row: &Row| -> Vec<Lines> {
-            let cells = row.cells.iter().zip(shared.iter().skip(1));
-            let cells = cells.map(|(cell, n)| cell_lines(cell, *n));
+            let cells =
+                row.cells.iter().zip(shared.iter().skip(1)).map(|(cell, n)| cell_lines(cell, *n));
             std::iter::once(name_lines(row)).chain(cells).collect()
         };
         // The headings come first.
@@ -225,23 +223,19 @@ impl Terminal {
     fn specs(self, columns: &[Column], rows: &[Vec<Lines>]) -> Vec<ColumnSpec> {
         let of = |longest: usize| -> Vec<ColumnSpec> {
             let columns = columns.iter().enumerate();
-            let specs = columns.map(|(at, it)| spec(it.priority, at, rows, longest));
-            specs.collect()
+            columns.map(|(at, it)| spec(it.priority, at, rows, longest)).collect()
         };
         let longest = [layout::LONGEST_WORD, layout::LONGEST_NAME];
-        let mut longer = longest.into_iter().map(of);
-        let found = longer.find(|specs| layout::fits(specs, self.width));
+        let found = longest.into_iter().map(of).find(|specs| layout::fits(specs, self.width));
         found.unwrap_or_else(|| of(layout::SHORTEST))
     }
 
     fn write_row(self, out: &mut String, cells: &[Lines], widths: &[Option<usize>], text: &[bool]) {
-        let columns = cells.iter().zip(widths).zip(text);
-        let columns = columns.filter_map(|((lines, width), is_text)| {
+        let columns = cells.iter().zip(widths).zip(text).filter_map(|((lines, width), is_text)| {
             let width = (*width)?;
-            let lines = lines.iter().flat_map(|(style, line)| {
-                let lines = wrap(line, width).into_iter();
-                lines.map(|line| (*style, line))
-            });
+            let lines = lines
+                .iter()
+                .flat_map(|(style, line)| wrap(line, width).into_iter().map(|line| (*style, line)));
             Some((width, *is_text, lines.collect()))
         });
         let columns: Vec<(usize, bool, Lines)> = columns.collect();
@@ -268,8 +262,7 @@ pub(super) fn file(report: &Report) -> String {
 
 /// The value that all cells of a column hold, a count or a share, those without one left out.
 fn same_value(table: &Table, at: usize) -> Option<String> {
-    let cells = table.cells(at);
-    let cells = cells.filter(|cell| cell.value != Value::NotApplicable);
+    let cells = table.cells(at).filter(|cell| cell.value != Value::NotApplicable);
     let values = cells.map(|cell| match cell.value {
         Value::Count(_) | Value::Share(_) => Some(display::cell(cell)),
         _ => None,
@@ -308,8 +301,7 @@ fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
         text.push('*');
     }
     let n = cell.n.filter(|n| Some(*n) != head).map(display::n);
-    let beside = display::interval(cell).into_iter().chain(n);
-    let beside = beside.map(|text| (Style::Dim, text));
+    let beside = display::interval(cell).into_iter().chain(n).map(|text| (Style::Dim, text));
     std::iter::once((style, text)).chain(beside).collect()
 }
 
@@ -323,8 +315,8 @@ fn spec(priority: u8, at: usize, rows: &[Vec<Lines>], longest: usize) -> ColumnS
         (longest, LONGEST_PIECE)
     };
     let lines = cells().flatten();
-    let narrowest = lines.map(|(_, line)| layout::narrowest(line, longest, unbroken));
-    let narrowest = narrowest.max().unwrap_or(0);
+    let narrowest =
+        lines.map(|(_, line)| layout::narrowest(line, longest, unbroken)).max().unwrap_or(0);
     // Headings and marks wrap at their words; they never widen a column.
     let values = cells().skip(1).filter_map(|lines| lines.first());
     let widest = values.map(|(_, line)| layout::width(line)).max();

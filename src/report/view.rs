@@ -8,11 +8,10 @@ use crate::stats::SampleSize;
 
 /// A section with this table; a row that is a session links to its timeline.
 pub(super) fn section(section: &Section, table: &Table, sessions: &[&str]) -> Json {
-    let all = table.columns.iter().enumerate();
-    let heads = all.map(|column| head(table, column, false));
+    let heads = table.columns.iter().enumerate().map(|column| head(table, column, false));
     let rows = table.rows.iter().map(|row| {
-        let cells = row.cells.iter().zip(1..);
-        let cells = cells.map(|(cell, at)| self::cell(cell, table.shared_n(at), false));
+        let cells =
+            row.cells.iter().zip(1..).map(|(cell, at)| self::cell(cell, table.shared_n(at), false));
         let mut own = self::row(table, row, &row.name, &cells.collect::<Vec<_>>());
         own["timeline"] = json!(sessions.iter().position(|id| *id == row.name));
         own

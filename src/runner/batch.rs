@@ -110,8 +110,8 @@ impl Plan {
         let lines: Vec<SentBatch> = read_lines(&path)?;
         let mut names: BTreeSet<String> = lines.iter().filter_map(|it| it.id.clone()).collect();
         // The last line of a batch counts: one that is gone is written once more, without keys.
-        let known = lines.into_iter().map(|sent| (sent.label.clone(), sent));
-        let known: BTreeMap<String, SentBatch> = known.collect();
+        let known: BTreeMap<String, SentBatch> =
+            lines.into_iter().map(|sent| (sent.label.clone(), sent)).collect();
         let is_wanted = |sent: &&SentBatch| sent.keys.iter().any(|key| deferred.contains_key(key));
         let mut open = Vec::new();
         for sent in known.values().filter(is_wanted) {
@@ -278,8 +278,7 @@ impl SentBatch {
 
     /// Whether any of the answers is to one of its requests.
     fn has_any(&self, answers: &[Answer]) -> bool {
-        let mut names = answers.iter().map(|(name, _)| name);
-        names.any(|name| self.keys.contains(name))
+        answers.iter().map(|(name, _)| name).any(|name| self.keys.contains(name))
     }
 }
 

@@ -120,13 +120,11 @@ impl Plan {
         let items = items.iter().filter(|item| Some(item.call) == last);
         let probes: BTreeSet<usize> = items.map(|item| item.probe).collect();
         let probes = probes.into_iter();
-        let planted = probes.filter(|at| is_planted(&loaded.probes[*at]));
-        let planted: Vec<usize> = planted.collect();
+        let planted: Vec<usize> = probes.filter(|at| is_planted(&loaded.probes[*at])).collect();
         let step = (planted.len() / ITEMS[0]).max(1);
         let numbered = planted.iter().enumerate();
         let (first, others): (Vec<_>, Vec<_>) = numbered.partition(|(at, _)| at % step == 0);
-        let all = first.into_iter().chain(others);
-        all.map(|(_, probe)| *probe).collect()
+        first.into_iter().chain(others).map(|(_, probe)| *probe).collect()
     }
 
     /// The answers under full history and under an empty context; `None` where one did not come.

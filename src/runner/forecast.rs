@@ -50,8 +50,7 @@ impl Plan {
     pub fn timing_of(&self, model: &str) -> Option<ServerTiming> {
         let mut homes = self.scenario.models.homes();
         let own = homes.find(|(live, _)| live.model == model);
-        let priced = self.asked_prices.of(model);
-        let priced = priced.and_then(|(_, price)| price.latency);
+        let priced = self.asked_prices.of(model).and_then(|(_, price)| price.latency);
         own.and_then(|(_, home)| home.timing).or(priced.map(ServerTiming::from))
     }
 
@@ -77,8 +76,7 @@ impl Plan {
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.asked_prices);
         let mut prompts = ReaderPrompts::new(texts, counts, scheme);
         let mut cells = Vec::new();
-        let arms = arms.into_iter();
-        for arm in arms.filter(|arm| !matches!(arm.kind, ArmKind::Empty)) {
+        for arm in arms.into_iter().filter(|arm| !matches!(arm.kind, ArmKind::Empty)) {
             let window = self.scenario.models.asking.window;
             let watch = Box::new(Watch {
                 prompts: &mut prompts,
@@ -205,8 +203,7 @@ fn items_due(
     counts: &CountedTexts,
 ) -> Vec<(Item, ProbesDue)> {
     let probes = &loaded.probes;
-    let items = selection.items_at(loaded.id(), loaded.session.calls(), probes);
-    let items = items.into_iter();
+    let items = selection.items_at(loaded.id(), loaded.session.calls(), probes).into_iter();
     let due = items.map(|item| {
         let probe = &probes[item.probe];
         let before = loaded.session.calls()[item.call];
@@ -236,8 +233,7 @@ fn items_due(
 fn input(request: &Request, counts: &CountedTexts) -> Tokens {
     let blocks = request.messages.iter().flat_map(|message| message.blocks());
     let system = request.system.iter().map(|text| counts.size(text));
-    let sizes = blocks.map(|block| counts.block(&block)).chain(system);
-    sizes.map(|size| size.tokens).sum()
+    blocks.map(|block| counts.block(&block)).chain(system).map(|size| size.tokens).sum()
 }
 
 fn sentinels(counts: &CountedTexts) -> SentinelsDue {

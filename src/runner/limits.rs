@@ -33,8 +33,7 @@ impl<'a> Limits<'a> {
     pub(super) fn allow(&self) -> bool {
         let mut first = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         if let (None, Some(models)) = (&*first, self.models) {
-            let over = self.minutes();
-            let over = over.map(|minutes| format!("{minutes} minutes are over"));
+            let over = self.minutes().map(|minutes| format!("{minutes} minutes are over"));
             *first = over.or_else(|| models.spending.reached(&models.budget));
         }
         first.is_none()

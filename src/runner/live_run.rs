@@ -96,8 +96,8 @@ pub fn write(
     let prices = prices::in_force(&scenario.cache)?;
     let mut scenario = scenario.clone();
     let mut unanswered = unanswered(outcomes, &finished, &scenario);
-    let repeats = finished.iter().map(|it| it.cell.repeat);
-    let repeats = repeats.chain(unanswered.keys().map(|it| it.repeat));
+    let repeats =
+        finished.iter().map(|it| it.cell.repeat).chain(unanswered.keys().map(|it| it.repeat));
     scenario.repeats = repeats.max().unwrap_or_default() + 1;
     let scenario = &scenario;
     let manifest = manifest_of(scenario, Vec::new(), &prices);
@@ -223,8 +223,7 @@ fn paid(measured: &Measured, own: Option<&PriceEntry>, plan: &Plan) -> Option<Us
     let Measured { billed, by_model, .. } = measured;
     let input = own.per_token.input.filter(|input| *input > Usd(0))?;
     let is_same = |model: &str| model == own.model || plan.scenario.cache.model.is_some();
-    let others = by_model.iter().filter(|(model, _)| !is_same(model));
-    let mut others = others.peekable();
+    let mut others = by_model.iter().filter(|(model, _)| !is_same(model)).peekable();
     others.peek()?;
     let mut paid = *billed;
     for (model, usage) in others {
@@ -240,8 +239,7 @@ fn texts_of(cell: &Finished) -> Texts {
 
 /// Milliseconds from requests to their answers.
 fn waited(session: &Session) -> Option<u64> {
-    let pairs = session.messages().windows(2);
-    let answers = pairs.filter(|pair| pair[1].role() == Role::Assistant);
+    let answers = session.messages().windows(2).filter(|pair| pair[1].role() == Role::Assistant);
     let times = answers.map(|pair| {
         let [asked, answered] = [&pair[0], &pair[1]].map(|it| it.details.timestamp);
         u64::try_from(answered?.0 - asked?.0).ok()
@@ -262,8 +260,7 @@ const MANY_ANSWERS: usize = 10;
 
 impl Bill {
     fn of<'a>(cells: impl Iterator<Item = &'a Measured> + Clone) -> Self {
-        let answers = cells.clone().map(|cell| cell.calls - cell.unbilled);
-        let answers: usize = answers.sum();
+        let answers: usize = cells.clone().map(|cell| cell.calls - cell.unbilled).sum();
         let billed: Usage = cells.map(|it| it.billed).sum();
         Self {
             is_known: answers > 0,
@@ -277,14 +274,13 @@ impl Bill {
         if !self.is_known {
             return;
         }
-        let lives = task.cells.iter();
-        let lives = lives.filter_map(|cell| Some((&*cell.strategy, cell.live.as_ref()?)));
+        let lives =
+            task.cells.iter().filter_map(|cell| Some((&*cell.strategy, cell.live.as_ref()?)));
         let (whole, partial): (Vec<_>, Vec<_>) = lives.partition(|(_, live)| live.is_billed());
-        let mut partial = partial.iter();
-        let is_whole = partial.all(|(name, _)| whole.iter().any(|(other, _)| other == name));
+        let is_whole = partial.iter().all(|(name, _)| whole.iter().any(|(other, _)| other == name));
         let usage: Usage = whole.iter().map(|(_, live)| live.billed).sum();
-        let unchanged = whole.iter().filter(|(name, _)| *name == UNCHANGED);
-        let unchanged: Vec<&LiveRecord> = unchanged.map(|(_, live)| *live).collect();
+        let unchanged: Vec<&LiveRecord> =
+            whole.iter().filter(|(name, _)| *name == UNCHANGED).map(|(_, live)| *live).collect();
         let reference = mean(&unchanged).filter(|_| is_whole);
         let (mut cache, scheme) = of_bill(&plan.scenario, &plan.prices, &task.session, &usage);
         if self.is_uncached && cache.basis != CacheBasis::Set {

@@ -103,8 +103,7 @@ pub(super) fn read(source: &SessionSource, counter_name: &str) -> Result<Vec<Rea
     };
     match source {
         SessionSource::File(path, _) | SessionSource::Found(path) => {
-            let recordings = import::load_with_truth(path, None)?.into_iter();
-            let read = recordings.map(|recording| {
+            let read = import::load_with_truth(path, None)?.into_iter().map(|recording| {
                 let counts = counts(counter_name, recording.session.model())?;
                 let probes = recording.truth.map(|truth| truth.facts.clone());
                 Ok(of(recording.session, counts, probes.unwrap_or_default()))

@@ -109,8 +109,7 @@ impl RunModels {
             servers: Servers::new(models.pace),
         };
         let summariser = making.handle(&models.summariser)?;
-        let reader = models.reader.as_ref().map(|model| making.handle(model));
-        let reader = reader.transpose()?;
+        let reader = models.reader.as_ref().map(|model| making.handle(model)).transpose()?;
         let mut judges = Vec::new();
         for judge in &models.judges {
             if let Handle::Shared(judge) = making.handle(judge)? {
@@ -190,8 +189,8 @@ impl ModelFactory<'_> {
             ModelSetting::Live(live) => {
                 let dialect = live.dialect();
                 let cassette = self.cassette.as_ref();
-                let is_strict = cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
-                let is_asked = !self.access.is_offline && !is_strict;
+                let is_asked = !self.access.is_offline
+                    && !cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
                 let model = is_asked.then(|| self.servers.connect(live, &dialect, self.access));
                 self.taped(dialect, ModelKind::Live, model.transpose()?)
             }
@@ -248,8 +247,7 @@ pub(super) fn servers(models: &ModelsSetting) -> BTreeMap<String, ServerWindow> 
 
 /// The judges one by one, in the order of the scenario.
 pub(super) fn judges(models: &ModelsSetting) -> Vec<ModelEntry> {
-    let judges = models.judges.iter();
-    judges.map(|judge| entry(models, judge)).collect()
+    models.judges.iter().map(|judge| entry(models, judge)).collect()
 }
 
 /// All judges together as the manifest names them. Their kind is that of the least trustworthy.

@@ -21,14 +21,12 @@ const FORMER_RESERVE: ([u64; 3], Tokens) = ([2, 1, 20], Tokens(32_000));
 /// model offers, and compacts by itself at a fixed distance before its end: a bill beyond that line
 /// without any automatic compaction was one in a larger window, where the model has one.
 pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
-    let model = session.model().and_then(|model| prices.of(model));
-    let model = model.map(|(_, price)| price);
+    let model = session.model().and_then(|model| prices.of(model)).map(|(_, price)| price);
     let offered = model.map_or(&[][..], |price| &price.windows);
     let smallest = offered.first().copied();
     let is_claude_code = is_claude_code(session);
     let max_output = if is_claude_code {
-        let known = model.and_then(|price| price.max_output);
-        known.unwrap_or(Window::LARGEST_RESERVED_OUTPUT)
+        model.and_then(|price| price.max_output).unwrap_or(Window::LARGEST_RESERVED_OUTPUT)
     } else {
         Tokens::ZERO
     };
@@ -41,8 +39,7 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
         (None, None) => (Window::DEFAULT_TOKENS, KnownBy::Assumed),
     };
     let own = Window { max_output, ..Window::new(tokens) };
-    let mut compactions = session.compactions().iter();
-    let compacts = compactions.any(RecordedCompaction::is_automatic);
+    let compacts = session.compactions().iter().any(RecordedCompaction::is_automatic);
     let largest = bill.largest();
     let effective = by_version(session, own).unwrap_or(own.effective());
     let passes_line = largest > effective - AUTO_COMPACT_BUFFER;
@@ -83,8 +80,8 @@ pub fn product_windows(
         return Vec::new();
     };
     let by_version = by_version(session, native.own()).map(|window| (0, window));
-    let compactions = session.compactions().iter();
-    let compactions = compactions.filter(|event| line == Line::Recorded && event.is_automatic());
+    let compactions =
+        session.compactions().iter().filter(|event| line == Line::Recorded && event.is_automatic());
     let shown = compactions.filter_map(|event| {
         let calls = session.calls();
         let next = session.call_after(event.at);
@@ -103,12 +100,11 @@ pub fn product_windows(
 /// from 2.1.20 on at 167,000 (42 of 42). That is the output which it asks for, 32,000 at most, without
 /// the limit of 20,000 that a summary has.
 fn by_version(session: &Session, window: Window) -> Option<Tokens> {
-    let version = session.source().version.as_deref()?;
-    let numbers = version.split(|one: char| !one.is_ascii_digit());
+    let numbers = session.source().version.as_deref()?.split(|one: char| !one.is_ascii_digit());
     let numbers: Vec<u64> = numbers.map_while(|one| one.parse().ok()).collect();
     let (later, reserve) = FORMER_RESERVE;
-    let is_former = !numbers.is_empty() && numbers < later.to_vec();
-    (is_claude_code(session) && is_former).then(|| window.tokens - reserve)
+    (is_claude_code(session) && !numbers.is_empty() && numbers < later.to_vec())
+        .then(|| window.tokens - reserve)
 }
 
 fn is_claude_code(session: &Session) -> bool {

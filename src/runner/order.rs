@@ -8,10 +8,8 @@ impl Plan {
     /// All cells, in the order in which they are run.
     pub fn cells(&self) -> Vec<CellKey> {
         let sessions = 0..self.sessions.len();
-        let of_session = |session| {
-            let arms = self.arms(session).into_iter();
-            arms.map(move |arm| self.key(session, arm))
-        };
+        let of_session =
+            |session| self.arms(session).into_iter().map(move |arm| self.key(session, arm));
         sessions.flat_map(of_session).collect()
     }
 

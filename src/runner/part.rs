@@ -44,8 +44,7 @@ impl Plan {
 
     /// The share of the whole run's work that a part is.
     pub fn share(&self, part: Partition) -> f64 {
-        let shards = part.by.shards(part.of, &self.manifest).into_iter();
-        let numbered = shards.enumerate();
+        let numbered = part.by.shards(part.of, &self.manifest).into_iter().enumerate();
         let works = numbered.map(|(at, shard)| (shard, work(&self.manifest, at)));
         let own = works.clone().filter(|(shard, _)| *shard == part.shard);
         let [own, all] =

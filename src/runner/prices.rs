@@ -135,8 +135,7 @@ fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
 /// The scheme that a session was billed with: the scenario's own, else the one that its usage shows,
 /// else that of its model's provider, else that of the scenario's.
 pub(super) fn scheme(scenario: &Scenario, prices: &Prices, session: &Session) -> SessionCache {
-    let messages = session.messages().iter();
-    let usage: Usage = messages.filter_map(|message| message.details.usage).sum();
+    let usage: Usage = session.messages().iter().filter_map(|message| message.details.usage).sum();
     cache_of(scenario, prices, session, &usage)
 }
 
@@ -146,8 +145,7 @@ fn cache_of(scenario: &Scenario, prices: &Prices, session: &Session, bill: &Usag
         return cache(&own.name, CacheBasis::Set);
     }
     let model = model(&scenario.cache, session);
-    let known = model.and_then(|model| prices.of(model));
-    let list = known.map(|(list, _)| list);
+    let list = model.and_then(|model| prices.of(model)).map(|(list, _)| list);
     let scheme = list.and_then(|list| list.schemes.first());
     // OpenAI has one scheme, whether a model bills writes or not.
     let may_be_anthropic = scheme.is_none_or(|scheme| scheme.rates.write.is_some());
@@ -246,8 +244,8 @@ mod tests {
             model: model.map(Into::into),
             messages: messages.into_iter().map(Arc::new).collect(),
             ..SessionParts::default()
-        });
-        let session = session.unwrap();
+        })
+        .unwrap();
         let prices = Prices::built_in().unwrap();
         let found = scheme(&scenario, &prices, &session);
         assert_eq!((found.scheme.as_str(), found.basis), expected, "{own} {model:?} {usage:?}");

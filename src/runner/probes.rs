@@ -35,8 +35,7 @@ impl Plan {
 
 /// How many items of a session are about something that was planted.
 pub(super) fn planted(session: &Outline, probes: &[Probe], selection: &Selection) -> usize {
-    let items = selection.items_at(&session.id, session.calls(), probes);
-    let items = items.into_iter();
+    let items = selection.items_at(&session.id, session.calls(), probes).into_iter();
     items.filter(|item| probes[item.probe].kind() != ProbeKind::Decoy).count()
 }
 

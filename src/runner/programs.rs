@@ -42,10 +42,9 @@ impl Plan {
     ) -> Result<BTreeSet<CellKey>, JournalError> {
         let done = journal.done();
         let mut cells = self.cells();
-        let is_finished = cells.iter().all(|key| done.contains(key));
         let may_stand = match remembered {
             Remembered::PresetsOnly => false,
-            Remembered::Unfinished => !is_finished,
+            Remembered::Unfinished => !cells.iter().all(|key| done.contains(key)),
             Remembered::Part => true,
         };
         let held = |name: &str| journal.strategies().iter().find(|it| it.name == name);
@@ -97,13 +96,12 @@ impl Plan {
     /// The finished cells of programs that are not what they were when the run was planned, each with the difference.
     pub(super) fn changed_cells(&self, done: &BTreeSet<CellKey>) -> BTreeMap<CellKey, String> {
         let mut found = BTreeMap::new();
-        let specs = self.scenario.strategies.iter();
-        for (spec, own) in specs.zip(&self.manifest.strategies) {
+        for (spec, own) in self.scenario.strategies.iter().zip(&self.manifest.strategies) {
             let Some(planned) = &own.program else {
                 continue;
             };
-            let own_cells = done.iter().filter(|key| key.strategy == own.name);
-            let own_cells: BTreeSet<CellKey> = own_cells.cloned().collect();
+            let own_cells: BTreeSet<CellKey> =
+                done.iter().filter(|key| key.strategy == own.name).cloned().collect();
             if own_cells.is_empty() {
                 continue;
             }
@@ -130,8 +128,7 @@ impl Plan {
     }
 
     fn spec(&self, strategy: &str) -> Option<&StrategySpec> {
-        let mut specs = self.scenario.strategies.iter();
-        specs.find(|spec| spec.name() == strategy)
+        self.scenario.strategies.iter().find(|spec| spec.name() == strategy)
     }
 
     /// Notes the state of each program: its files, and its cell of the shortest session, which it is asked for twice. One
@@ -192,8 +189,7 @@ impl Plan {
     /// The places of the strategies that ask programs.
     fn programs(&self) -> Vec<usize> {
         let strategies = self.scenario.strategies.iter().enumerate();
-        let programs = strategies.filter(|(_, spec)| !spec.programs().is_empty());
-        programs.map(|(at, _)| at).collect()
+        strategies.filter(|(_, spec)| !spec.programs().is_empty()).map(|(at, _)| at).collect()
     }
 }
 

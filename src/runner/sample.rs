@@ -28,8 +28,7 @@ pub(super) fn sample(mut units: Vec<Unit>, count: usize, seed: u64) -> BTreeSet<
     let start = usize::try_from(start).unwrap_or_default();
     // Of `all` places on a circle those are taken at which one more of `count` is due.
     let is_due = |at: usize| (at + 1) * count / all > at * count / all;
-    let places = (0..all).filter(|at| is_due(*at));
-    let taken = places.map(|at| (at + start) % all);
+    let taken = (0..all).filter(|at| is_due(*at)).map(|at| (at + start) % all);
     taken.map(|at| units[at].id.clone()).collect()
 }
 

@@ -116,8 +116,8 @@ impl SessionStore {
     /// Leaves out all sessions but these, for this reason.
     fn retain(&mut self, is_kept: impl Fn(&LoadedSession) -> bool, reason: String) {
         let before = self.sessions.len();
-        let sessions = std::mem::take(&mut self.sessions).into_iter();
-        let sessions = sessions.zip(std::mem::take(&mut self.entries));
+        let sessions =
+            std::mem::take(&mut self.sessions).into_iter().zip(std::mem::take(&mut self.entries));
         (self.sessions, self.entries) = sessions.filter(|(loaded, _)| is_kept(loaded)).unzip();
         self.leave_out(before - self.sessions.len(), reason);
     }
@@ -180,8 +180,8 @@ impl<'a> PlannedPart<'a> {
         let sessions = manifest.sessions.iter().enumerate();
         let own = sessions.zip(part.by.shards(part.of, manifest));
         let own = own.filter(|(_, shard)| *shard == part.shard);
-        let own = own.map(|((place, session), _)| (&*session.id, place));
-        let own: BTreeMap<&str, usize> = own.collect();
+        let own: BTreeMap<&str, usize> =
+            own.map(|((place, session), _)| (&*session.id, place)).collect();
         let mut wanted: BTreeSet<&str> = own.keys().copied().collect();
         let mut reads = vec![false; sources.len()];
         // From the last to the first: a session repeats one that came before it.
@@ -221,8 +221,7 @@ impl<'a> PlannedPart<'a> {
 fn name_of(source: &SessionSource) -> String {
     match source {
         SessionSource::File(path, _) | SessionSource::Found(path) => {
-            let name = path.file_name().unwrap_or_default();
-            name.to_string_lossy().into_owned()
+            path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
         SessionSource::Synthetic(recipe) => synthetic::session_id(recipe),
     }
@@ -400,8 +399,8 @@ impl Reading<'_> {
             }
             let session = &read.texts.session;
             if let SessionSource::File(path, _) | SessionSource::Found(path) = source {
-                let lost = session.source().losses();
-                let lost = lost.map(|what| format!("`{}`: {what}", path.display()));
+                let lost =
+                    session.source().losses().map(|what| format!("`{}`: {what}", path.display()));
                 self.all.lost_lines.extend(lost);
             }
             self.facts.put_in(session, &mut read.probes)?;
@@ -449,8 +448,7 @@ impl Reading<'_> {
             part.complete(&mut all)?;
             return Ok(all);
         }
-        let links = all.sessions.iter();
-        let links = links.map(|loaded| (loaded.id(), loaded.session.main.as_deref()));
+        let links = all.sessions.iter().map(|loaded| (loaded.id(), loaded.session.main.as_deref()));
         let roots = roots::roots(&links.collect::<Vec<_>>(), &self.ids);
         for ((loaded, entry), root) in all.sessions.iter_mut().zip(&mut all.entries).zip(roots) {
             loaded.cluster.clone_from(&root);
@@ -468,8 +466,8 @@ impl Reading<'_> {
         if let Some(error) = all.unreadable {
             return Err(error.into());
         }
-        let reasons = all.left_out.iter();
-        let reasons = reasons.map(|(reason, count)| format!("left out {count}: {reason}"));
+        let reasons =
+            all.left_out.iter().map(|(reason, count)| format!("left out {count}: {reason}"));
         let reasons: Vec<String> = reasons.collect();
         Err(if reasons.is_empty() {
             PlanError::NoSession

@@ -126,9 +126,9 @@ impl Sink<'_> {
 
     fn write(&mut self, replay: &Replay, plan: &Plan) -> Result<(), JournalError> {
         if let Some(cassette) = plan.models().and_then(|models| models.cassette.as_ref()) {
-            let unwritable =
-                |error| JournalError::Io(cassette.path().to_owned(), io::Error::other(error));
-            cassette.sync().map_err(unwritable)?;
+            cassette.sync().map_err(|error| {
+                JournalError::Io(cassette.path().to_owned(), io::Error::other(error))
+            })?;
         }
         self.journal.append(&replay.record)?;
         self.journal.time(journal::TIMINGS, &timing(replay))?;

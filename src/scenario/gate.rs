@@ -56,11 +56,11 @@ fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>> {
             Value::Integer(number) => u32::try_from(*number).ok().map(f64::from),
             _ => None,
         };
-        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
-        let number = number.ok_or_else(|| {
-            let problem = format!("`gate.margins.{metric}` must be a number from 0");
-            SettingError::new(&setting.place, problem)
-        })?;
+        let number =
+            number.filter(|number| number.is_finite() && *number >= 0.0).ok_or_else(|| {
+                let problem = format!("`gate.margins.{metric}` must be a number from 0");
+                SettingError::new(&setting.place, problem)
+            })?;
         Ok((metric.clone(), number, setting.place.clone()))
     };
     table.entries().iter().map(margin).collect()

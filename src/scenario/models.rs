@@ -230,8 +230,8 @@ impl ModelsSetting {
 
     /// The same, to take in what they say.
     pub fn homes_mut(&mut self) -> impl Iterator<Item = &mut LiveSetting> {
-        let named = std::iter::once(&mut self.summariser);
-        let named = named.chain(&mut self.reader).chain(&mut self.judges);
+        let named =
+            std::iter::once(&mut self.summariser).chain(&mut self.reader).chain(&mut self.judges);
         named.filter_map(|model| match model {
             ModelSetting::Live(live) if live.home.is_some() => Some(live),
             _ => None,
@@ -305,8 +305,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
             "`none` asks nobody, and the facts kept are measured all the same; or name a model";
         return Err(SettingError::new(keys.place_of("reader"), problem).with_hint(hint));
     }
-    let judges = keys.given("judge");
-    let judges = judges.map(|setting| judges_of(&path_of("judge"), setting, folder));
+    let judges = keys.given("judge").map(|setting| judges_of(&path_of("judge"), setting, folder));
     let judges = judges.transpose()?.unwrap_or_default();
     let answers = keys.whole("answers").unwrap_or(1);
     let judgements = keys.whole("judgements").unwrap_or(1);
@@ -454,8 +453,7 @@ fn provider(keys: &CheckedTable<'_>, key: &str) -> Provider {
 
 /// Whether a text can name an environment variable; the keys of most providers cannot.
 pub fn is_variable_name(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.chars().all(is_plain)
+    text.chars().all(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
 }

@@ -25,8 +25,7 @@ fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>> {
     };
     let points: Option<Vec<u8>> = items.iter().map(percent).collect();
     let is_ascending = |points: &Vec<u8>| points.is_sorted_by(|one, next| one < next);
-    let points = points.filter(|points| !points.is_empty() && is_ascending(points));
-    points.ok_or_else(|| {
+    points.filter(|points| !points.is_empty() && is_ascending(points)).ok_or_else(|| {
         let problem = format!(
             "`{}` must be a list of ascending whole numbers from 1 to 100, not `{}`",
             keys.reader().path_of("points"),

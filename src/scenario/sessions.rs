@@ -59,8 +59,7 @@ fn recipe(keys: &CheckedTable<'_>) -> Result<Recipe> {
         (Some(_), None) => sized.head_tokens,
         _ => Tokens(keys.whole("head_tokens").unwrap_or_default()),
     };
-    let language = keys.one_of("language", Language::ALL, Language::code);
-    let language = language.unwrap_or_default();
+    let language = keys.one_of("language", Language::ALL, Language::code).unwrap_or_default();
     let mut known = FAMILIES.iter();
     if !known.any(|known| known.name == family && known.languages.contains(&language)) {
         let problem = format!(

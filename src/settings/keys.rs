@@ -59,8 +59,7 @@ fn taken(key: &Table) -> &'static Table {
 impl Keys {
     /// Parses sections of keys. Text that is not TOML has none, so that every key is an error.
     pub fn parse(text: &str, names: fn(&str) -> Vec<&'static str>) -> Self {
-        let sections = Table::parse("keys.toml", text);
-        let sections = sections.unwrap_or_else(|_| EMPTY.clone());
+        let sections = Table::parse("keys.toml", text).unwrap_or_else(|_| EMPTY.clone());
         Self { sections, names }
     }
 
@@ -90,8 +89,7 @@ impl Keys {
 
     /// The names of the keys of a section that take this.
     pub fn names_of(&self, section: &str, takes: &str) -> Vec<&str> {
-        let taking = self.section(section);
-        let taking = taking.filter(|(_, key)| key.text("takes") == Some(takes));
+        let taking = self.section(section).filter(|(_, key)| key.text("takes") == Some(takes));
         taking.map(|(name, _)| name).collect()
     }
 
@@ -224,10 +222,7 @@ impl Value {
             Self::Integer(number) => json!(number),
             Self::Real(number) => json!(number),
             Self::Flag(flag) => json!(flag),
-            Self::List(items) => {
-                let items = items.iter();
-                items.map(|item| item.value.to_json(of_text)).collect()
-            }
+            Self::List(items) => items.iter().map(|item| item.value.to_json(of_text)).collect(),
             Self::Table(table) => {
                 let entries = table.entries().iter();
                 let entries = entries.map(|(key, it)| (key.clone(), it.value.to_json(of_text)));
@@ -286,8 +281,7 @@ impl<'a> CheckedTable<'a> {
             let mut kinds = key.list("kinds")?.iter();
             Some(kinds.any(|it| it.as_text() == Some(kind)))
         };
-        let keys = keys.filter(|(_, key)| is_of_kind(key) != Some(false));
-        keys.map(|(name, _)| name).collect()
+        keys.filter(|(_, key)| is_of_kind(key) != Some(false)).map(|(name, _)| name).collect()
     }
 
     /// A table in this one, with the keys that it has there; without settings if it is not there.
@@ -316,8 +310,7 @@ impl<'a> CheckedTable<'a> {
 
     /// The setting as it was written, or the default.
     pub fn given(&self, name: &str) -> Option<&Setting> {
-        let default = || self.key(name)?.get("default");
-        self.setting(name).or_else(default)
+        self.setting(name).or_else(|| self.key(name)?.get("default"))
     }
 
     /// All keys as the fields of a value that have their names: what is set, else the default.
@@ -392,8 +385,7 @@ impl<'a> CheckedTable<'a> {
 
     /// Files, relative to `folder`, with what named them.
     pub fn files(&self, name: &str, folder: &Path) -> Vec<(PathBuf, Place)> {
-        let files = self.reader().texts(name).ok().flatten();
-        let files = files.into_iter().flatten();
+        let files = self.reader().texts(name).ok().flatten().into_iter().flatten();
         files.map(|file| (folder.join(file), self.place_of(name).clone())).collect()
     }
 }

@@ -62,8 +62,7 @@ impl<'a> Reader<'a> {
         let Some(setting) = self.setting(key) else {
             return Ok(None);
         };
-        let taken = of(setting).map(Some);
-        taken.ok_or_else(|| self.wrong(key, setting, wanted))
+        of(setting).map(Some).ok_or_else(|| self.wrong(key, setting, wanted))
     }
 
     /// Converts each value of a list with `of`.
@@ -100,8 +99,7 @@ impl<'a> Reader<'a> {
 
     /// Text that must be there.
     pub fn required(&mut self, key: &str) -> Result<String, SettingError> {
-        let text = self.text(key)?.map(str::to_owned);
-        text.ok_or_else(|| self.must_be_set(key))
+        self.text(key)?.map(str::to_owned).ok_or_else(|| self.must_be_set(key))
     }
 
     /// Text.
@@ -228,8 +226,7 @@ impl<'a> Reader<'a> {
 
     /// The error that `key` is missing. A key that is probably a misspelling of it is named.
     pub fn must_be_set(&self, key: &str) -> SettingError {
-        let mut others = self.table.entries().iter();
-        let meant = others.find(|(typed, _)| {
+        let meant = self.table.entries().iter().find(|(typed, _)| {
             !self.read_keys.contains(typed) && did_you_mean(typed, [key]).is_some()
         });
         if let Some((typed, setting)) = meant {

@@ -66,8 +66,8 @@ mod tests {
     fn with_many_sessions_it_is_the_t_interval() {
         let values: Vec<f64> = (0..201).map(|at| f64::from(at % 17)).collect();
         let interval = percentile(&values, 1).unwrap();
-        let t = super::super::Estimate::of_sessions(&values, 201).unwrap();
-        let t = t.confidence_interval.unwrap();
+        let t =
+            super::super::Estimate::of_sessions(&values, 201).unwrap().confidence_interval.unwrap();
         assert!((interval.lower_bound - t.lower_bound).abs() < 0.08);
         assert!((interval.upper_bound - t.upper_bound).abs() < 0.08);
         assert_eq!(percentile(&values, 1), Some(interval));

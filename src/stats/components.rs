@@ -53,8 +53,7 @@ impl Components {
         let now = self.variance(levels);
         let [r, n, j] = levels;
         let calls = [1 + n + n * j, r + r * j, r * n];
-        let repeated = (0..3).filter(|level| self.0[*level].is_some());
-        let advice = repeated.map(|level| {
+        let advice = (0..3).filter(|level| self.0[*level].is_some()).map(|level| {
             let mut further = levels;
             further[level] += 1;
             let removes = 1.0 - self.variance(further) / now;

@@ -121,8 +121,7 @@ pub fn estimate(clusters: &[Vec<PairedSession>]) -> Option<Estimate> {
 }
 
 fn means(clusters: &[Vec<PairedSession>]) -> Vec<f64> {
-    let means = clusters.iter().filter_map(|own| mean_difference(own));
-    means.collect()
+    clusters.iter().filter_map(|own| mean_difference(own)).collect()
 }
 
 /// The mean over the sessions of a cluster of their differences.

@@ -37,8 +37,7 @@ pub fn jackknife(of_sessions: &[Vec<Point>]) -> Option<Vec<f64>> {
             *times += usize::from(on_front);
         }
     }
-    let share = |times: usize| times as f64 / sessions as f64;
-    Some(times.into_iter().map(share).collect())
+    Some(times.into_iter().map(|times: usize| times as f64 / sessions as f64).collect())
 }
 
 /// The mean of a point over its sessions; not a number without one.

@@ -48,10 +48,9 @@ pub fn sessions_at(deviation: f64, distance: f64, level: f64) -> Option<usize> {
     }
     let enough = |sessions: usize| {
         let freedom = sessions - 1;
-        let reach = quantile::t(1.0 - level, freedom).zip(quantile::t(POWER, freedom));
-        reach.is_some_and(|(alpha, power)| {
-            (alpha + power) * deviation / (sessions as f64).sqrt() <= distance
-        })
+        quantile::t(1.0 - level, freedom).zip(quantile::t(POWER, freedom)).is_some_and(
+            |(alpha, power)| (alpha + power) * deviation / (sessions as f64).sqrt() <= distance,
+        )
     };
     if !enough(MOST_SESSIONS) {
         return None;

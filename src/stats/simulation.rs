@@ -19,8 +19,7 @@ use super::{Estimate, bootstrap, quantile, signflip};
 /// otherwise 0.6.
 #[expect(clippy::disallowed_methods, reason = "asks whether to try everything")]
 static RUNS: LazyLock<u32> = LazyLock::new(|| {
-    let is_whole = std::env::var_os("PROCTOR_SCAN").is_some_and(|value| value == "all");
-    if is_whole { 2_500 } else { 1_250 }
+    if std::env::var_os("PROCTOR_SCAN").is_some_and(|value| value == "all") { 2_500 } else { 1_250 }
 });
 const SESSIONS: [usize; 4] = [6, 8, 20, 40];
 const MOST: f64 = 0.07;
@@ -283,8 +282,7 @@ fn a_ratio_of_totals_is_wrong_as_rarely_as_promised() {
             // What is shown needs the interval and the test: of few sessions of very different length the interval
             // alone errs too often.
             let is_flipped = signflip::test(&differences, seed).is_some_and(|test| test.p <= 0.05);
-            let is_outside = interval.lower_bound > 1.0 || interval.upper_bound < 1.0;
-            u32::from(is_flipped && is_outside)
+            u32::from(is_flipped && (interval.lower_bound > 1.0 || interval.upper_bound < 1.0))
         };
         let wrong: u32 = (0..u64::from(*RUNS)).into_par_iter().map(one).sum();
         let share = f64::from(wrong) / f64::from(*RUNS);

@@ -87,8 +87,7 @@ pub(super) fn compare_with(
     } else {
         sides().map(|side| side.len() - 1).sum()
     };
-    let all = sessions.iter();
-    let differences = all.map(|one| mean_of(&one.candidate) - mean_of(&one.baseline));
+    let differences = sessions.iter().map(|one| mean_of(&one.candidate) - mean_of(&one.baseline));
     let observed = differences.sum::<f64>() / groups;
     if !observed.is_finite() {
         return None;

@@ -87,8 +87,7 @@ fn separates_pair(entries: &[Entry], at: usize) -> bool {
 
 /// The ids of the tool uses that are answered by one of these.
 pub(super) fn answered<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> BTreeSet<&'a str> {
-    let results = entries.into_iter();
-    let results = results.flat_map(|entry| entry.message.tool_results());
+    let results = entries.into_iter().flat_map(|entry| entry.message.tool_results());
     results.map(|(_, result)| &*result.tool_use_id).collect()
 }
 

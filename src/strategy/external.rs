@@ -125,8 +125,7 @@ impl Programs {
             return LoadedFiles::new();
         }
         let started = Process::start(host, launch);
-        let said = started.map(|process| process.hello.files.clone());
-        let said = said.unwrap_or_default();
+        let said = started.map(|process| process.hello.files.clone()).unwrap_or_default();
         if said.is_empty() { loaded::below_folders(host, launch) } else { said }
     }
 
@@ -235,8 +234,7 @@ fn last_words(text: &str) -> String {
     let Some(last) = last_line(text) else {
         return String::new();
     };
-    let is_client = last.contains("proctor_strategy") && last.contains("Cannot find module");
-    let hint = if is_client {
+    let hint = if last.contains("proctor_strategy") && last.contains("Cannot find module") {
         "; copy `clients/typescript/proctor_strategy.js` beside the program"
     } else {
         ""
@@ -248,10 +246,9 @@ fn last_words(text: &str) -> String {
 /// The last line that is neither indented nor a mere sign, as `}`: Node prints the call stack and its version after the
 /// error. Else the last that is not empty.
 fn last_line(text: &str) -> Option<&str> {
-    let is_said = |line: &&str| {
+    let said = text.lines().rev().find(|line: &&str| {
         line.starts_with(|first: char| !first.is_whitespace() && first != '}')
             && !line.starts_with("Node.js v")
-    };
-    let said = text.lines().rev().find(is_said);
+    });
     said.or_else(|| text.lines().next_back()).map(str::trim)
 }

@@ -114,8 +114,7 @@ pub(crate) fn touched_by(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
             ArtifactVerb::Modified
         }
     };
-    let changed = changed_by(tool).into_iter();
-    changed.map(|path| (verb(&path), path)).collect()
+    changed_by(tool).into_iter().map(|path| (verb(&path), path)).collect()
 }
 
 /// The file that a command shows as a whole: `cat` and a path, and nothing else.

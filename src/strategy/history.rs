@@ -83,8 +83,7 @@ impl History {
             match sent.apply(edits, &cx.counts) {
                 Ok(change) => {
                     sent.follow_positions_of(&state.context);
-                    let stages = left.applied.iter();
-                    let reasons: Vec<&str> = stages.map(|one| &*one.reason).collect();
+                    let reasons: Vec<&str> = left.applied.iter().map(|one| &*one.reason).collect();
                     let last = left.applied.last();
                     state.applied.extend(is_changed.then(|| Applied {
                         call: cx.call,
@@ -115,8 +114,7 @@ pub(crate) fn standing(target: &[Entry], now: &[Entry]) -> Vec<Entry> {
     }
     let mut stands = Vec::with_capacity(target.len());
     for entry in target {
-        let alike = places.get(&entry.origin.newest()).into_iter().flatten();
-        let mut same = alike.filter(|old| {
+        let mut same = places.get(&entry.origin.newest()).into_iter().flatten().filter(|old| {
             old.origin == entry.origin && old.message.content() == entry.message.content()
         });
         let old = match entry.origin {

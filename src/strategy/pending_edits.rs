@@ -44,8 +44,7 @@ impl PendingEdits {
 
     /// The lowest entry with a block that is not in place.
     pub(crate) fn first(&self, context: &Context) -> Option<usize> {
-        let mut blocks = self.blocks.iter();
-        let block = blocks.find(|block| !block.is_in_place(context))?;
+        let block = self.blocks.iter().find(|block| !block.is_in_place(context))?;
         Some(block.at.entry)
     }
 

@@ -116,8 +116,7 @@ impl Slot {
     pub(super) fn triggers(&self) -> impl Iterator<Item = (&'static str, &str, &Trigger)> {
         let notes = &self.notes;
         let own = [("when", Some(&notes.when)), ("prepare_at", notes.prepare_at.as_ref())];
-        let own = own.into_iter();
-        own.filter_map(|(key, trigger)| Some((key, &*notes.name, trigger?)))
+        own.into_iter().filter_map(|(key, trigger)| Some((key, &*notes.name, trigger?)))
     }
 
     /// Tokens of the newest messages that it leaves as they are, at least, where it has that many.
@@ -191,15 +190,14 @@ impl Pipeline {
 
     /// The files that the programs of its stages consist of now, each with a hash.
     pub fn loaded_files(&self) -> LoadedFiles {
-        let stages = self.slots.iter().map(|slot| &slot.stage);
-        stages.flat_map(|stage| stage.loaded_files()).collect()
+        self.slots.iter().map(|slot| &slot.stage).flat_map(|stage| stage.loaded_files()).collect()
     }
 
     /// Starts the programs among its stages. The first of them says its kind and the laws that it breaks on purpose.
     pub fn declared(&self) -> Result<Hello, ProgramError> {
         let stages = self.slots.iter().map(|slot| &slot.stage);
-        let declared = stages.filter_map(|stage| stage.declared());
-        let declared: Vec<Hello> = declared.collect::<Result<_, _>>()?;
+        let declared: Vec<Hello> =
+            stages.filter_map(|stage| stage.declared()).collect::<Result<_, _>>()?;
         Ok(declared.into_iter().next().unwrap_or_default())
     }
 }
@@ -294,8 +292,7 @@ impl Strategy for Pipeline {
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
-        let stages = self.slots.iter();
-        stages.filter_map(|slot| slot.stage.edge(context)).min()
+        self.slots.iter().filter_map(|slot| slot.stage.edge(context)).min()
     }
 
     fn replays_recording(&self) -> bool {
@@ -303,9 +300,7 @@ impl Strategy for Pipeline {
     }
 
     fn blocks_agents_at(&self) -> Option<f64> {
-        let stages = self.slots.iter();
-        let lines = stages.filter_map(|slot| slot.stage.blocks_agents_at());
-        lines.min_by(f64::total_cmp)
+        self.slots.iter().filter_map(|slot| slot.stage.blocks_agents_at()).min_by(f64::total_cmp)
     }
 
     fn program_cpu(&self) -> Duration {

@@ -68,10 +68,8 @@ impl StrategySpec {
                 format!("`{name}` is no strategy: every run measures it beside the others");
             return Err(SettingError::new(place, problem));
         }
-        let mut presets = PRESETS.iter();
-        let Some((_, text)) = presets.find(|(preset, _)| *preset == name) else {
-            let known = PRESETS.iter().map(|(preset, _)| *preset);
-            let known = known.chain(["tail@20000"]);
+        let Some((_, text)) = PRESETS.iter().find(|(preset, _)| *preset == name) else {
+            let known = PRESETS.iter().map(|(preset, _)| *preset).chain(["tail@20000"]);
             let error = SettingError::new(place, format!("unknown strategy `{name}`"));
             if let Some((first, _)) = name.split_once(',') {
                 let hint =
@@ -387,8 +385,7 @@ impl StrategySpec {
 
     /// The first prompt that a stage names and that was not read.
     pub fn unread_prompt(&self) -> Option<(String, Place)> {
-        let mut tables = self.stages_set().chain(self.table.table(OVERFLOW));
-        tables.find_map(unread_prompt)
+        self.stages_set().chain(self.table.table(OVERFLOW)).find_map(unread_prompt)
     }
 
     /// The same strategy with its programs started so.
@@ -408,8 +405,7 @@ impl StrategySpec {
         let commands = self.stages_set().filter_map(|stage| {
             let command = stage.get("command")?;
             let texts = |key: &str| {
-                let list = stage.list(key).unwrap_or_default().iter();
-                list.filter_map(Setting::as_text).collect()
+                stage.list(key).unwrap_or_default().iter().filter_map(Setting::as_text).collect()
             };
             Some((texts("command"), texts("env"), &command.place))
         });
@@ -428,8 +424,7 @@ impl StrategySpec {
 
     /// The tables of a list.
     fn tables(&self, list: &str) -> impl Iterator<Item = &Table> + use<'_> {
-        let tables = self.table.list(list).unwrap_or_default().iter();
-        tables.filter_map(Setting::as_table)
+        self.table.list(list).unwrap_or_default().iter().filter_map(Setting::as_table)
     }
 
     /// The table of the stage of this name.
@@ -439,11 +434,10 @@ impl StrategySpec {
 
     /// The stages that have a knob of this name.
     fn stages_with(&self, knob: &str) -> Vec<String> {
-        let has = |stage: &&Table| {
+        let stages = self.stages_set().filter(|stage: &&Table| {
             let kind = stage.text("kind").unwrap_or_default();
             KEYS.table(kind).get(knob).is_some()
-        };
-        let stages = self.stages_set().filter(has);
+        });
         stages.filter_map(name_of).map(str::to_owned).collect()
     }
 
@@ -529,8 +523,7 @@ fn name_of(stage: &Table) -> Option<&str> {
 fn unread_prompt(stage: &Table) -> Option<(String, Place)> {
     let setting = stage.get("prompt")?;
     let path = stage.text("prompt").filter(|path| !path.is_empty())?;
-    let is_unread = stage.get("prompt_text").is_none();
-    is_unread.then(|| (path.to_owned(), setting.place.clone()))
+    stage.get("prompt_text").is_none().then(|| (path.to_owned(), setting.place.clone()))
 }
 
 #[cfg(test)]

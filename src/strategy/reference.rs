@@ -110,8 +110,7 @@ fn cell(text: &str) -> String {
 
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
-    let first = chars.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + chars.as_str()
+    chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default() + chars.as_str()
 }
 
 #[cfg(test)]

@@ -82,8 +82,7 @@ pub(super) fn with_missing(identifiers: &[&str]) -> String {
 /// The template of that name; any other name is `plain`.
 pub(super) fn named(name: &str) -> &'static Template {
     static DEFAULT: Template = PLAIN;
-    let found = TEMPLATES.iter().find(|template| template.name == name);
-    found.unwrap_or(&DEFAULT)
+    TEMPLATES.iter().find(|template| template.name == name).unwrap_or(&DEFAULT)
 }
 
 /// The template whose markup a prompt of the user's own asks for; `plain` where it asks for none.

@@ -171,8 +171,7 @@ impl Lines {
     pub fn zone(&self, prompt: Tokens) -> Zone {
         let from_highest = [self.blocking, self.auto_compact, self.error, self.warning];
         let mut zones = from_highest.into_iter().zip(Zone::ALL.into_iter().rev());
-        let reached = zones.find(|(line, _)| prompt >= *line);
-        reached.map_or(Zone::Normal, |(_, zone)| zone)
+        zones.find(|(line, _)| prompt >= *line).map_or(Zone::Normal, |(_, zone)| zone)
     }
 
     /// Percent left of the line that warnings are measured from, rounded to the nearest whole:

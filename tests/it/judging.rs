@@ -669,7 +669,7 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
         let said = banners.find(|banner| banner.text.starts_with("judge careful is"));
         match said {
             Some(banner) => {
-                assert!(banner.level == level && banner.text.contains(part), "{banner:?}")
+                assert!(banner.level == level && banner.text.contains(part), "{banner:?}");
             }
             None => assert_eq!(verdict, Some(CalibrationStatus::Calibrated)),
         }

@@ -58,8 +58,7 @@ impl Chat {
         self.ends_question();
         if line.starts_with("> ") {
             self.ends_answer();
-            let mut models = MODEL.iter();
-            let named = models.find_map(|mark| line.strip_prefix(mark)?.split(' ').next());
+            let named = MODEL.iter().find_map(|mark| line.strip_prefix(mark)?.split(' ').next());
             let model = &mut self.assembler.header.model;
             *model = named.map(Arc::from).or(model.take());
             self.assembler.skip("line of the product's");

@@ -109,8 +109,7 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     let is_done = run.take_text("status").as_deref() == Some("done");
     let error = run.get("error").and_then(Object::read);
     let message = error.and_then(|mut error| error.take("message"));
-    let result = run.take("result").or(message);
-    let told = result.or_else(|| run.first(&["error", "reason"]));
+    let told = run.take("result").or(message).or_else(|| run.first(&["error", "reason"]));
     let blocks = told.map(|raw| content::of_result(raw, source));
     ContentBlock::tool_result(id, blocks.unwrap_or_default(), !is_done)
 }

@@ -105,8 +105,7 @@ type Tools = BTreeSet<Arc<str>>;
 /// Reads the key `context_management` of a request.
 fn excluded(around: &mut Object<'_>) -> Tools {
     let edits = around.inner("context_management").objects("edits");
-    let tools = edits.flat_map(|mut edit| edit.items("exclude_tools"));
-    tools.filter_map(content::text).collect()
+    edits.flat_map(|mut edit| edit.items("exclude_tools")).filter_map(content::text).collect()
 }
 
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
@@ -142,8 +141,7 @@ fn left(block: &Value) -> Option<CompactedTo> {
     if !text.is_empty() {
         return Some(CompactedTo::Replaced(vec![Recorded::summary(text)]));
     }
-    let is_sealed = block["encrypted_content"].is_string();
-    is_sealed.then_some(CompactedTo::Encrypted)
+    block["encrypted_content"].is_string().then_some(CompactedTo::Encrypted)
 }
 
 /// The bill of the call that wrote the summary: the counters of a response leave it out, and its

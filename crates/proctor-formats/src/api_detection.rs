@@ -89,8 +89,7 @@ fn is_message(message: &Value) -> bool {
     // A message says something, unless the head was cut behind its first key.
     let says = ["content", "tool_calls", "function_call"];
     let says = object.len() <= 1 || says.iter().any(|key| object.contains_key(*key));
-    let calls = object.get("tool_calls").and_then(Value::as_array);
-    let mut calls = calls.into_iter().flatten();
+    let mut calls = object.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
     // Other products have the calls flat.
     has_role
         && says

@@ -313,8 +313,7 @@ impl Assembler {
         }
         // The model of most calls; of several, the first by name.
         let most = self.models.values().copied().max();
-        let mut models = self.models.into_iter();
-        let model = models.find(|(_, calls)| Some(*calls) == most);
+        let model = self.models.into_iter().find(|(_, calls)| Some(*calls) == most);
         let model = self.header.model.or(model.map(|(model, _)| model));
         let always = self.is_side.then_some(Tag::Sidechain);
         let messages = self.drafts.into_iter().map(|draft| {

@@ -90,8 +90,7 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
     assembler.assistant(None, part);
     for mut result in step.inner("observation").objects("results") {
         let told = result.take_blocks("content", Speaker::Tool, assembler);
-        let first = calls.first();
-        let only = first.filter(|_| calls.len() == 1 && !result.has("source_call_id"));
+        let only = calls.first().filter(|_| calls.len() == 1 && !result.has("source_call_id"));
         let text = result.take_text("source_call_id");
         match text.filter(|id| calls.contains(id)).or(only.cloned()) {
             Some(id) => assembler.hear_result(id, told, false, None),

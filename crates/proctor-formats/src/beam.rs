@@ -37,8 +37,7 @@ fn with_questions(file: SourceFile) -> Result<SourceFile> {
     let path = file.path.clone();
     let left = MAX_FILE.saturating_sub(file.length);
     let mut found = QUESTIONS.iter().map(|name| path.with_file_name(name));
-    let questions = found.find(|path| path.is_file());
-    let questions = questions.map(|path| SourceFile::open(&path, left));
+    let questions = found.find(|path| path.is_file()).map(|path| SourceFile::open(&path, left));
     let questions = questions.transpose()?.map(|file| file.text().text);
     let (chat, questions) = (file.text().text, questions.as_deref().unwrap_or("null"));
     let joined = format!(r#"{{"chat":{chat},"probing_questions":{questions}}}"#);
@@ -89,15 +88,14 @@ fn read(raw: &RawValue, chat: &mut Chat, turns: &mut Turns) {
         turns.date = Some(date);
     }
     let Some(text) = object.take_text("content") else {
-        let lists = object.into_entries().map(|(_, raw)| raw);
-        let lists = lists.filter(|raw| raw.get().starts_with('['));
+        let lists =
+            object.into_entries().map(|(_, raw)| raw).filter(|raw| raw.get().starts_with('['));
         return lists.for_each(|raw| read(raw, chat, turns));
     };
     let Some(role) = object.take_as("role") else {
         return keep_unread("of unknown role", raw, &mut chat.assembler);
     };
-    let id = object.take("id").and_then(|raw| plain(&value(raw)));
-    let id = id.unwrap_or_default();
+    let id = object.take("id").and_then(|raw| plain(&value(raw))).unwrap_or_default();
     if !turns.seen.insert(id.clone()) {
         turns.ambiguous.insert(id.clone());
     }

@@ -127,8 +127,8 @@ impl Chat {
         let count = self.questions.len();
         let mut asked = Vec::new();
         for question in self.questions {
-            let messages = question.evidence.iter();
-            let messages = messages.filter_map(|name| self.assembler.message_of(name));
+            let messages =
+                question.evidence.iter().filter_map(|name| self.assembler.message_of(name));
             let mut messages: Vec<usize> = messages.collect();
             let is_found = messages.len() == question.evidence.len() && !messages.is_empty();
             // Texts of several people in a row make one message.
@@ -143,8 +143,8 @@ impl Chat {
         let session = self.assembler.finish(file.id.clone(), &file.path)?;
         Ok(session.map(|session| {
             let pairs = asked.into_iter();
-            let facts = pairs.filter_map(|(question, found)| planted(&session, question, found));
-            let facts: Vec<PlantedFact> = facts.collect();
+            let facts: Vec<PlantedFact> =
+                pairs.filter_map(|(question, found)| planted(&session, question, found)).collect();
             Recording {
                 left_out: self.left_out + count - facts.len(),
                 truth: Some(GroundTruth::new(session.id(), facts)),
@@ -196,8 +196,7 @@ fn recall(session: &Session, question: &str, answer: &str, message: usize) -> Op
     if answer.len() < SHORTEST || contains(question, answer).is_some() {
         return None;
     }
-    let texts = session.message(message).model_text();
-    texts.iter().find_map(|text| {
+    session.message(message).model_text().iter().find_map(|text| {
         let at = contains(text, answer)?;
         let value = text.get(at..at + answer.len())?;
         let start = text.floor_char_boundary(at.saturating_sub(AROUND));

@@ -47,10 +47,9 @@ pub(super) fn seen(record: &Value) -> Value {
         is_head: true,
         warn: &mut |_| {},
     };
-    let is_log = MARKS.iter().any(|mark| text.contains(mark));
-    let unwrapped = is_log.then(|| log.unwrapped(&text)).flatten();
-    let unwrapped = unwrapped.and_then(|text| serde_json::from_str(&text).ok());
-    unwrapped.unwrap_or_else(|| record.clone())
+    let unwrapped =
+        MARKS.iter().any(|mark| text.contains(mark)).then(|| log.unwrapped(&text)).flatten();
+    unwrapped.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_else(|| record.clone())
 }
 
 /// How logs are unwrapped.
@@ -73,8 +72,7 @@ impl Log<'_> {
             requests.extend(["body", "params"]);
         }
         let mut take = |keys: &[&str]| {
-            let found = keys.iter().find_map(|key| log.remove(*key));
-            found.filter(|raw| raw.get() != "null")
+            keys.iter().find_map(|key| log.remove(*key)).filter(|raw| raw.get() != "null")
         };
         let response = take(&["response", "response_body"]);
         let request = take(&requests);
@@ -101,8 +99,7 @@ impl Log<'_> {
         if let Some(response) = response {
             let body = body(&response);
             let is_whole = body.get().starts_with('{');
-            let answer = self.answer(body);
-            let answer = answer.or_else(|| is_whole.then(|| body.to_owned()));
+            let answer = self.answer(body).or_else(|| is_whole.then(|| body.to_owned()));
             log.insert("response".to_owned(), answer.unwrap_or(response));
         }
         serde_json::to_string(&log).ok()
@@ -167,6 +164,6 @@ fn body(raw: &RawValue) -> &RawValue {
 fn is_stream(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let fields = ["data:", "event:", "id:", "retry:", ":"];
-    let is_field = |line: &str| fields.iter().any(|field| line.starts_with(field));
-    lines.next().is_some_and(is_field) && text.contains("data:")
+    lines.next().is_some_and(|line: &str| fields.iter().any(|field| line.starts_with(field)))
+        && text.contains("data:")
 }

@@ -61,10 +61,9 @@ fn branch<'a>(mapping: Object<'a>, current: Option<&str>, to: &mut Assembler) ->
     }
     let time =
         |node: &Node<'_>| super::counted::time(Object::read(node.message?)?.take("create_time")?);
-    let newest = nodes.iter().filter(|(_, node)| node.message.is_some());
-    let newest = newest.max_by_key(|(_, node)| time(node));
-    let known = current.and_then(|key| nodes.get_key_value(key)).or(newest);
-    let mut at = known.map(|(key, _)| &**key);
+    let newest =
+        nodes.iter().filter(|(_, node)| node.message.is_some()).max_by_key(|(_, node)| time(node));
+    let mut at = current.and_then(|key| nodes.get_key_value(key)).or(newest).map(|(key, _)| &**key);
     let (mut path, mut seen) = (Vec::new(), BTreeSet::new());
     while let Some(key) = at
         && let Some(node) = nodes.get(key)
@@ -196,8 +195,8 @@ impl Reading {
         // Pages, output of programs, what the user or the model wrote to be remembered.
         let keys = "title url text result summary content user_profile user_instructions \
                     model_set_context name";
-        let texts = keys.split_whitespace();
-        let texts: Vec<Arc<str>> = texts.filter_map(|key| content.take_words(key)).collect();
+        let texts: Vec<Arc<str>> =
+            keys.split_whitespace().filter_map(|key| content.take_words(key)).collect();
         said.extend((!texts.is_empty()).then(|| ContentBlock::Text(texts.join("\n").into())));
         for (key, raw) in content.into_entries() {
             if key != "language" && matches!(raw.get().bytes().next(), Some(b'[' | b'{')) {

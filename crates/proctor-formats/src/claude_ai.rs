@@ -46,15 +46,12 @@ fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> 
     let leaf = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
     let mut path = BTreeSet::new();
     let parent = |at: usize| links[at][1].as_deref();
-    let above = |at: usize| places.get(parent(at)?).copied();
-    climb(leaf, above, &mut path);
-    let is_root = |at: &usize| parent(*at).is_some_and(|text| text.starts_with(ROOT));
-    if !path.iter().any(is_root) {
+    climb(leaf, |at: usize| places.get(parent(at)?).copied(), &mut path);
+    if !path.iter().any(|at: &usize| parent(*at).is_some_and(|text| text.starts_with(ROOT))) {
         return all;
     }
     assembler.skip_all(path.len()..all.len(), "message of another branch");
-    let own = all.into_iter().enumerate();
-    own.filter_map(|(at, raw)| path.contains(&at).then_some(raw)).collect()
+    all.into_iter().enumerate().filter_map(|(at, raw)| path.contains(&at).then_some(raw)).collect()
 }
 
 #[derive(Default)]

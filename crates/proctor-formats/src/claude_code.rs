@@ -179,10 +179,8 @@ impl Recording {
             return self.source.skip("request for a summary");
         }
         self.version = record.version.take().or(self.version.take());
-        let kind = record.r#type.clone();
-        let kind = kind.unwrap_or_else(|| "without type".into());
-        let parent = record.parent_uuid.as_ref();
-        let parent = parent.or(record.logical_parent_uuid.as_ref()).cloned();
+        let kind = record.r#type.clone().unwrap_or_else(|| "without type".into());
+        let parent = record.parent_uuid.as_ref().or(record.logical_parent_uuid.as_ref()).cloned();
         if let Some(uuid) = &record.uuid {
             if self.parents.contains_key(uuid) {
                 return self.source.warn(COPIED);
@@ -263,8 +261,7 @@ impl Recording {
 
     /// Warns where another session begins than the first of the file, as in files that were joined.
     fn warn_of_another(&mut self, begun: Option<&str>) {
-        let mut entries = self.entries.iter();
-        let first = entries.find_map(|entry| entry.session.as_deref());
+        let first = self.entries.iter().find_map(|entry| entry.session.as_deref());
         if let (Some(first), Some(begun)) = (first, begun)
             && first != begun
         {
@@ -356,17 +353,14 @@ impl Recording {
     /// A side chain is recognised by its agent, or by the first record of it that was seen: parents
     /// are looked up among earlier records only, so that no cycle can be followed.
     fn chain_of(&mut self, record: &Record<'_>) -> usize {
-        let agent = record.agent_id.as_ref();
-        let agent = agent.or(record.parent_tool_use_id.as_ref());
+        let agent = record.agent_id.as_ref().or(record.parent_tool_use_id.as_ref());
         if !record.is_side() {
             // A replacement in a side chain names its agent alone.
             let agent = agent.filter(|_| record.replacements.is_some());
-            let known = agent.and_then(|agent| self.chains.get(agent));
-            return known.copied().unwrap_or(0);
+            return agent.and_then(|agent| self.chains.get(agent)).copied().unwrap_or(0);
         }
         let name = agent.or(record.parent_uuid.as_ref());
-        let known = name.and_then(|name| self.chains.get(name));
-        let chain = known.copied().unwrap_or_else(|| {
+        let chain = name.and_then(|name| self.chains.get(name)).copied().unwrap_or_else(|| {
             self.side_chains += 1;
             self.side_chains
         });
@@ -497,8 +491,7 @@ impl Recording {
             sessions.extend(of_run);
         }
         // Newer versions write sub-agents into files of their own, with the name of the main session.
-        let mut each = sessions.iter();
-        let is_apart = each.all(|session| session.source().main.is_some());
+        let is_apart = sessions.iter().all(|session| session.source().main.is_some());
         let main = own.filter(|_| is_apart).map(|name| session_name(&name));
         for session in &mut sessions {
             let source = &mut session.parts_mut().source;

@@ -11,8 +11,7 @@ const LINES: &str = "loglines";
 pub(super) const IMPORTER: Importer = Importer::new("claude-code-web", detect, import);
 
 fn detect(head: &Head) -> bool {
-    let lines = head.at("/loglines").and_then(Value::as_array);
-    let mut lines = lines.into_iter().flatten().take(50);
+    let mut lines = head.at("/loglines").and_then(Value::as_array).into_iter().flatten().take(50);
     lines.any(|line| is_shaped(line, "type:s message"))
 }
 

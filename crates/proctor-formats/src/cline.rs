@@ -53,8 +53,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 fn folder_of(path: &Path) -> Option<Folder> {
-    let is_history = path.file_name().is_some_and(|name| name == HISTORY);
-    let beside = is_history.then(|| path.parent()).flatten()?;
+    let beside =
+        path.file_name().is_some_and(|name| name == HISTORY).then(|| path.parent()).flatten()?;
     // A path of one part is in the current folder.
     let beside = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
     Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
@@ -211,8 +211,7 @@ fn own(raw: &RawValue) -> Option<ContentBlock> {
                 return None;
             }
             let content = vec![ContentBlock::Text(content.get().into())];
-            let is_error = block.take_flag("is_error");
-            Some(ContentBlock::tool_result(id, content, is_error))
+            Some(ContentBlock::tool_result(id, content, block.take_flag("is_error")))
         }
         _ => None,
     }

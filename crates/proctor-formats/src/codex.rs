@@ -350,9 +350,9 @@ impl Rollout {
 
     /// Removes the response that wrote a summary, and returns its bill.
     fn forget_summary(&mut self, response: &str) -> Option<CallBill> {
-        let is_its_bill =
-            |step: &Step| matches!(step, Step::Bill(_, Some(known)) if **known == *response);
-        let bill = self.steps.iter().rposition(is_its_bill)?;
+        let bill = self.steps.iter().rposition(
+            |step: &Step| matches!(step, Step::Bill(_, Some(known)) if **known == *response),
+        )?;
         let is_said = |step: &&Step| {
             matches!(step, Step::Item(Item::Model(_) | Item::Nothing, _) | Step::Reasons(_))
         };

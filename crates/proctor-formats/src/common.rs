@@ -226,8 +226,7 @@ impl Assembler {
     /// Adds the tool that a definition describes, under its name there.
     pub(super) fn define_tool(&mut self, definition: &RawValue) {
         let value = value(definition);
-        let mut places = TOOL_NAMES.split(' ');
-        let name = places.find_map(|at| value.pointer(at)?.as_str());
+        let name = TOOL_NAMES.split(' ').find_map(|at| value.pointer(at)?.as_str());
         if name.is_none() {
             self.warn("a tool has no name");
         }
@@ -244,8 +243,7 @@ impl Assembler {
 
     /// The messages of a conversation that is a part of another.
     pub(super) fn messages(self) -> Vec<Arc<Message>> {
-        let session = self.finish("part".to_owned(), Path::new("part"));
-        let session = session.ok().flatten();
+        let session = self.finish("part".to_owned(), Path::new("part")).ok().flatten();
         session.map(|it| it.messages().to_vec()).unwrap_or_default()
     }
 
@@ -259,8 +257,8 @@ impl Assembler {
 /// that are not understood are no session.
 pub(super) fn some(mut sessions: Vec<Session>, mut file: Source, path: &Path) -> Imported {
     let all = sessions.iter().map(|one| one.messages().len()).sum::<usize>();
-    let unread = sessions.iter().filter(|one| is_unread(one));
-    let unread = unread.map(|one| one.messages().len()).sum::<usize>();
+    let unread =
+        sessions.iter().filter(|one| is_unread(one)).map(|one| one.messages().len()).sum::<usize>();
     if unread * 2 < all {
         let others = sessions.extract_if(.., |one| is_unread(one));
         others.for_each(|other| add_counts(&mut file, other.into_parts().source));

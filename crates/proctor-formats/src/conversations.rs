@@ -99,8 +99,7 @@ pub(super) fn sessions(
     }
     log.add_loose(&mut loose, source)?;
     let sessions = log.join.finish(&file.path)?;
-    let only = problem.filter(|_| sessions.is_empty());
-    only.map_or(Ok(sessions), Err)
+    problem.filter(|_| sessions.is_empty()).map_or(Ok(sessions), Err)
 }
 
 /// The lines of a log in the order of their times, where each has one: a proxy writes a call when it was answered, and the
@@ -165,9 +164,9 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
             let is_kept = self.shape.api == Some(Api::Responses);
             let named = || conversation_id(around).or_else(|| conversation_id(&answer));
             let kept = is_kept.then(named).flatten();
-            let last = |id: &Arc<str>| self.answers.get(id).cloned();
-            let follows = around.text("previous_response_id");
-            let follows = follows.or_else(|| kept.as_ref().and_then(last));
+            let follows = around
+                .text("previous_response_id")
+                .or_else(|| kept.as_ref().and_then(|id: &Arc<str>| self.answers.get(id).cloned()));
             let answer_id = answer.text("id").or_else(|| around.text("id"));
             self.answers.extend(kept.zip(answer_id));
             let name = Name::of(around);
@@ -210,8 +209,7 @@ pub(super) fn is_compaction(response: &Object<'_>) -> bool {
 
 /// The conversation that a request or its response names: its id, or an object with it.
 fn conversation_id(object: &Object<'_>) -> Text {
-    let inner = || Object::read(object.get("conversation")?)?.text("id");
-    object.text("conversation").or_else(inner)
+    object.text("conversation").or_else(|| Object::read(object.get("conversation")?)?.text("id"))
 }
 
 /// Names the sessions of a file: by its id, and numbered where there are several.
@@ -230,8 +228,7 @@ fn find<'a>(
 ) -> Result<Option<&'a RawValue>> {
     if !line.text.starts_with('[') {
         let object: Object<'_> = line.parse()?;
-        let is_message = object.has(shape.of_message) || object.has("role");
-        if !shape.is_conversation(&object) && is_message {
+        if !shape.is_conversation(&object) && (object.has(shape.of_message) || object.has("role")) {
             return line.parse().map(Some);
         }
         found.push(read_one(shape, line, object)?);

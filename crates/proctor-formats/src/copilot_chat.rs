@@ -284,6 +284,5 @@ fn written(node: &Value, text: &mut String) {
         }
         text.push_str(own);
     }
-    let children = node["children"].as_array().into_iter().flatten();
-    children.for_each(|child| written(child, text));
+    node["children"].as_array().into_iter().flatten().for_each(|child| written(child, text));
 }

@@ -218,8 +218,7 @@ impl Reading {
     }
 
     fn hear(&mut self, text: Text, pictures: Blocks, time: When, tag: Tag) {
-        let text = text.filter(|text| !text.is_empty());
-        let text = text.map(ContentBlock::Text).into_iter();
+        let text = text.filter(|text| !text.is_empty()).map(ContentBlock::Text).into_iter();
         let blocks = text.chain(pictures).collect();
         self.assembler.hear(None, blocks, time, [tag]);
     }
@@ -334,8 +333,7 @@ impl Reading {
     fn take_effect(&mut self) {
         let Some(done) = self.due.take() else { return };
         self.assembler.flush();
-        let kept = done.kept.map(name_of);
-        let kept = kept.and_then(|name| self.assembler.message_of(&name));
+        let kept = done.kept.map(name_of).and_then(|name| self.assembler.message_of(&name));
         self.assembler.summary_usage = done.usage;
         self.assembler.summarizes(done.trigger, done.pre_tokens, done.summary, kept);
     }

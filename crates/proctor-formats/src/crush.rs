@@ -30,8 +30,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
     let mut assembler = database.assembler(one);
     let [named] = database.columns("sessions", ["summary_message_id"])?;
     let query = format!("SELECT {named} FROM sessions WHERE id = ?1");
-    let named = database.rows::<1>(&query, &[&*one.id])?;
-    let named = named.into_iter().flatten().flatten().next();
+    let named = database.rows::<1>(&query, &[&*one.id])?.into_iter().flatten().flatten().next();
     let [marked] = database.columns("messages", ["is_summary_message"])?;
     let query = format!(
         "SELECT id, role, parts, model, created_at, {marked} FROM messages \
@@ -88,8 +87,8 @@ fn part(
             }
         }
         "reasoning" if is_model => {
-            let signature = data.take_words("signature");
-            let signature = signature.or_else(|| data.take_words("thought_signature"));
+            let signature =
+                data.take_words("signature").or_else(|| data.take_words("thought_signature"));
             let text = data.take_text("thinking");
             text.map(|text| ContentBlock::thinking(text, signature))
         }

@@ -93,8 +93,7 @@ impl Reading {
         let answered: BTreeSet<&Arc<str>> = results.map(|result| &result.tool_use_id).collect();
         self.open.retain(|id| !answered.contains(id));
         let tag = speaker(&blocks, |text: &str| {
-            let mut words = INJECTED.split(' ');
-            words.any(|value| text.trim_start().starts_with(value))
+            INJECTED.split(' ').any(|value| text.trim_start().starts_with(value))
         });
         if tag.is_some() {
             self.answers();

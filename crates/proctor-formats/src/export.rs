@@ -41,8 +41,8 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
         let _ = writeln!(json, "\"system\":{},", string(system));
     }
     if !session.tools().is_empty() {
-        let tools = session.tools().iter();
-        let tools: Vec<String> = tools.map(|tool| definition(tool, provider)).collect();
+        let tools: Vec<String> =
+            session.tools().iter().map(|tool| definition(tool, provider)).collect();
         let _ = writeln!(json, "\"tools\":[\n{}\n],", tools.join(",\n"));
     }
     let mut messages = Vec::new();

@@ -363,8 +363,7 @@ impl<'t> Line<'t> {
 /// The parser's message without the place, which is one in a part of the file.
 fn without_place(error: &serde_json::Error) -> String {
     let full = error.to_string();
-    let problem = full.rsplit_once(" at line ").map(|(problem, _)| problem);
-    problem.unwrap_or(&full).to_owned()
+    full.rsplit_once(" at line ").map_or(&*full, |(problem, _)| problem).to_owned()
 }
 
 /// A name and 6 hex digits of everything that was hashed.
@@ -458,8 +457,7 @@ mod tests {
         let values = |bytes: &[u8], expected: Result<&[&str], &str>| {
             let text = file(bytes).text();
             let mut source = Source::default();
-            let read = text.values(&mut source);
-            let read = read.map(|values| {
+            let read = text.values(&mut source).map(|values| {
                 let cut = source.warnings.keys().filter(|it| it.contains("cut and is left out"));
                 let cut = cut.map(|_| "cut".to_owned());
                 values.iter().map(shown).chain(cut).collect()

@@ -83,8 +83,8 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let usage = usage.and_then(|raw| contents::usage_metadata(raw, &mut assembler.source));
         let model = response.take_text("modelVersion");
         assembler.header.model = assembler.header.model.take().or_else(|| model.clone());
-        let record = Answer::of(Vec::new(), time);
-        let record = record.by(response.take_text("responseId"), model, usage);
+        let record =
+            Answer::of(Vec::new(), time).by(response.take_text("responseId"), model, usage);
         if said.is_empty() {
             assembler.skip("response without a message");
         }

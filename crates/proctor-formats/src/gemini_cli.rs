@@ -160,8 +160,7 @@ impl<'a> Chat<'a> {
             let holds_snapshot = |raw: &&RawValue| raw.get().contains(SNAPSHOT);
             if !self.steps.is_empty() && list.iter().any(holds_snapshot) {
                 self.left.extend(list.iter().filter_map(|raw| id_of(raw)));
-                let records = list.into_iter().filter_map(|raw| self.record(raw));
-                let records = records.collect();
+                let records = list.into_iter().filter_map(|raw| self.record(raw)).collect();
                 return self.steps.push(Step::Compacted(records));
             }
             // The list takes the place of all that was said; with results masked, it is all that
@@ -232,9 +231,8 @@ impl<'a> Chat<'a> {
         );
         let ids: BTreeSet<Arc<str>> = models.iter().filter_map(|raw| id_of(raw)).collect();
         // Set up again as contents, records have neither bills nor the states of their calls.
-        let mut each = models.iter();
-        let is_all =
-            each.any(|raw| raw.get().contains("\"functionCall\"")) && ids.len() == said.count();
+        let is_all = models.iter().any(|raw| raw.get().contains("\"functionCall\""))
+            && ids.len() == said.count();
         if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
             Some(Repeated::Nothing)
         } else if (is_compacted || is_all) && !models.is_empty() && is_whole {
@@ -347,8 +345,7 @@ impl<'a> Chat<'a> {
             match record.r#type.as_deref() {
                 Some("user") => {
                     let blocks = parts(record.content, &mut self.assembler);
-                    let is_summary = blocks.iter().any(is_snapshot);
-                    let tag = is_summary.then_some(Tag::CompactSummary);
+                    let tag = blocks.iter().any(is_snapshot).then_some(Tag::CompactSummary);
                     show(record.id, Role::User, blocks, tag.into_iter().collect());
                 }
                 Some("gemini" | "model") => {
@@ -378,8 +375,8 @@ impl<'a> Chat<'a> {
                 continue;
             };
             self.results += 1;
-            let id = call.id.clone();
-            let id = id.unwrap_or_else(|| format!("unnamed-call-{}", self.results).into());
+            let id =
+                call.id.clone().unwrap_or_else(|| format!("unnamed-call-{}", self.results).into());
             let name = call.name.clone().unwrap_or_else(|| "unnamed".into());
             let input = input_or_empty(call.args);
             said.push(ContentBlock::tool_use(id.clone(), name, input));
@@ -395,8 +392,7 @@ impl<'a> Chat<'a> {
     /// Adds the model's blocks, and the results of its calls.
     fn model(&mut self, record: Record<'_>, timestamp: When) {
         let (said, results) = self.said(&record);
-        let usage = record.tokens;
-        let usage = usage.and_then(|raw| usage_of(raw, &mut self.assembler));
+        let usage = record.tokens.and_then(|raw| usage_of(raw, &mut self.assembler));
         let answers = record.id.as_ref().map(results_of);
         let snapshot = std::mem::take(&mut self.snapshot);
         let is_ack = matches!(&said[..], [ContentBlock::Text(text)] if ACKS.contains(&text.trim()));

@@ -24,8 +24,7 @@ pub(super) fn content(raw: &RawValue, assembler: &mut Assembler) -> Option<(Spea
 /// The parts of a content as blocks. Calls and answers without ids are paired by order; those of the
 /// wrong speaker are kept without being understood.
 pub(super) fn blocks(speaker: Speaker, parts: Vec<&RawValue>, assembler: &mut Assembler) -> Blocks {
-    let parts = parts.into_iter();
-    parts.map(|raw| block(speaker, raw, assembler)).collect()
+    parts.into_iter().map(|raw| block(speaker, raw, assembler)).collect()
 }
 
 fn block(speaker: Speaker, raw: &RawValue, assembler: &mut Assembler) -> ContentBlock {
@@ -36,14 +35,13 @@ fn block(speaker: Speaker, raw: &RawValue, assembler: &mut Assembler) -> Content
         && let Some(name) = call.take_text("name")
     {
         let input = input_or_empty(call.take("args"));
-        let id = call.take_words("id");
-        let id = id.unwrap_or_else(|| assembler.unnamed.called(&name, &input));
+        let id = call.take_words("id").unwrap_or_else(|| assembler.unnamed.called(&name, &input));
         return ContentBlock::tool_use(id, name, input);
     }
     if !of_model && let Some(mut answer) = object.take_object("functionResponse") {
         let name = answer.take_text("name");
-        let id = answer.take_words("id");
-        let id = id.unwrap_or_else(|| assembler.unnamed.answered(name.as_deref()));
+        let id =
+            answer.take_words("id").unwrap_or_else(|| assembler.unnamed.answered(name.as_deref()));
         let told = answer.get("response").and_then(Object::read);
         let is_error = told.is_some_and(|told| told.has("error") && !told.has("output"));
         return ContentBlock::tool_result(id, answered(answer, assembler), is_error);

@@ -151,8 +151,7 @@ fn blocks(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> 
     let Some(items) = items(raw) else {
         return vec![assembler.unread_part("part", "content", raw)];
     };
-    let read = items.into_iter().map(|raw| part(raw, role, assembler));
-    read.flatten().collect()
+    items.into_iter().filter_map(|raw| part(raw, role, assembler)).collect()
 }
 
 fn part(raw: &RawValue, role: Role, assembler: &mut Assembler) -> Option<ContentBlock> {

@@ -59,8 +59,7 @@ impl Head {
         };
         let keys = self.first_item().and_then(Value::as_object);
         let keys = keys.into_iter().flat_map(|object| object.keys());
-        let keys = keys.take(KEYS).map(|key| format!("`{key}`"));
-        let keys = keys.collect::<Vec<_>>().join(", ");
+        let keys = keys.take(KEYS).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
         match &*keys {
             "" => format!("{of} that is cut, or without keys"),
             keys => format!("{of} with the keys {keys}"),
@@ -79,8 +78,7 @@ impl Head {
 
     /// Whether one of the first records has one of these shapes.
     pub(super) fn any(&self, count: usize, shapes: &str) -> bool {
-        let mut records = self.values.iter().take(count);
-        records.any(|record| is_shaped(record, shapes))
+        self.values.iter().take(count).any(|record| is_shaped(record, shapes))
     }
 
     /// Whether the first record, or the first item of a file that is one list, has one of these shapes.
@@ -102,8 +100,7 @@ impl Head {
 /// - `a=x,y`: the text there is one of these; `a^x,y`: it begins as one of these;
 /// - `a:s`, `a:w`, `a:n`, `a:l`, `a:o`: it is a text, one that is not empty, a number, a list, an object.
 pub(super) fn is_shaped(value: &Value, shapes: &str) -> bool {
-    let mut shapes = shapes.split('|').map(str::split_whitespace);
-    shapes.any(|mut words| {
+    shapes.split('|').map(str::split_whitespace).any(|mut words| {
         words.all(|word| match word.strip_prefix('!') {
             Some(word) => !holds(value, word),
             None => holds(value, word),

@@ -87,9 +87,8 @@ impl Reading {
             Some(told) => response(told),
             None => self.assembler.unread("tool_result", raw),
         };
-        let has_error = |told: Object<'_>| told.has("error");
-        let is_error =
-            block.take_flag("is_error") || told.and_then(Object::read).is_some_and(has_error);
+        let is_error = block.take_flag("is_error")
+            || told.and_then(Object::read).is_some_and(|told: Object<'_>| told.has("error"));
         ContentBlock::tool_result(id, vec![content], is_error)
     }
 }

@@ -40,8 +40,7 @@ fn main(folder: &Folder) -> Option<Folder> {
 }
 
 fn detect(head: &Head) -> bool {
-    let kinds = head.values.iter().take(50);
-    let mut kinds = kinds.filter_map(|kind| kind.get("type")?.as_str());
+    let mut kinds = head.values.iter().take(50).filter_map(|kind| kind.get("type")?.as_str());
     head.text.starts_with('{')
         && head.is("type=metadata protocol_version:s")
         && kinds.any(|kind| kind.contains('.'))
@@ -61,8 +60,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let Some(agents) = folder.folder(AGENTS) else {
         return Ok(Vec::new());
     };
-    let others = agents.names().iter().filter(|name| *name != MAIN);
-    let others = others.filter_map(|name| agents.folder(name));
+    let others =
+        agents.names().iter().filter(|name| *name != MAIN).filter_map(|name| agents.folder(name));
     let journals = main(folder).into_iter().chain(others);
     let (mut texts, mut chains) = (Vec::new(), Vec::new());
     for journal in journals.filter(|journal| journal.has(JOURNAL)) {
@@ -120,8 +119,7 @@ fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'
 
 /// Whether a person wrote the message of the user's.
 fn is_typed(message: &Object<'_>) -> bool {
-    let value = message.get("origin");
-    let origin = value.and_then(Object::read).unwrap_or_default();
+    let origin = message.get("origin").and_then(Object::read).unwrap_or_default();
     let is_command = origin.text("trigger").as_deref() == Some("user-slash");
     let kind = origin.text("kind");
     is_command || matches!(kind.as_deref(), None | Some("user"))
@@ -301,8 +299,7 @@ impl Agent {
     }
 
     fn compaction(&mut self, mut record: Object<'_>) {
-        let summary = record.first_text(&["contextSummary", "summary"]);
-        let summary = summary.or_else(|| {
+        let summary = record.first_text(&["contextSummary", "summary"]).or_else(|| {
             let said =
                 record.inner("summary").take_blocks("content", Speaker::User, &mut self.assembler);
             (!said.is_empty()).then(|| joined_texts(&said).into())

@@ -23,8 +23,7 @@ fn detect(head: &Head) -> bool {
     let Some(first) = head.first().filter(|value| value.get("run_type").is_none()) else {
         return false;
     };
-    let lists = MESSAGES.split_whitespace().map(|at| format!("/{at}"));
-    let lists = lists.chain([String::new()]);
+    let lists = MESSAGES.split_whitespace().map(|at| format!("/{at}")).chain([String::new()]);
     let mut firsts = lists.flat_map(|at| [format!("{at}/0"), format!("{at}/0/0")]);
     is_message(first) || firsts.any(|at| first.pointer(&at).is_some_and(is_message))
 }
@@ -115,8 +114,7 @@ impl Reading {
             (kind.to_ascii_lowercase(), object.inner("kwargs"))
         } else {
             let kind = object.take_text("type").unwrap_or_default();
-            let kind = kind.strip_suffix("MessageChunk").unwrap_or(&kind);
-            let kind = kind.to_ascii_lowercase();
+            let kind = kind.strip_suffix("MessageChunk").unwrap_or(&kind).to_ascii_lowercase();
             (kind, object.take_object("data").unwrap_or(object))
         };
         let is_first = self.assembler.is_empty();
@@ -167,8 +165,8 @@ impl Reading {
         let mut uses = self
             .assembler
             .calls("tool_call", calls, |call, _| flat_call(call, ["id", "name", "args"]));
-        let ids = uses.iter().filter_map(ContentBlock::as_use);
-        let ids: BTreeSet<Arc<str>> = ids.map(|call| call.id.clone()).collect();
+        let ids: BTreeSet<Arc<str>> =
+            uses.iter().filter_map(ContentBlock::as_use).map(|call| call.id.clone()).collect();
         let mut additional = fields.inner("additional_kwargs");
         // Before the library had its own, it kept the provider's calls.
         if uses.is_empty() {

@@ -66,8 +66,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                 let start = time(&mut object, ["startTime", "start_time"]);
                 calls.push(Call::of(session, start, object));
             } else {
-                let kind = object.take_text("type");
-                let kind = kind.unwrap_or_else(|| "unknown type".into());
+                let kind = object.take_text("type").unwrap_or_else(|| "unknown type".into());
                 source.skip(&format!("observation {kind}"));
             }
         }
@@ -95,8 +94,7 @@ fn time(object: &mut Object<'_>, keys: [&str; 2]) -> When {
 fn exchange(mut call: Object<'_>, source: &mut Source) -> Exchange {
     let model = call.first(&["model", "providedModelName", "provided_model_name"]);
     let usage = call.first(&["usageDetails", "usage_details"]);
-    let usage = usage.filter(|usage| usage.get() != "{}");
-    let usage = usage.or_else(|| call.take("usage"));
+    let usage = usage.filter(|usage| usage.get() != "{}").or_else(|| call.take("usage"));
     let mut exchange = Exchange {
         id: call.value("id"),
         model: model.map(value).unwrap_or_default(),

@@ -65,8 +65,8 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
     let usage = billed.find_map(|key| take(key).filter(Value::is_object));
     let output = take("llm_output");
     let usage = usage.or_else(|| output.map(|output| output["token_usage"].clone()));
-    let usage = usage.filter(Value::is_object);
-    let usage = usage.or_else(|| metadata.take("usage_metadata").map(value));
+    let usage =
+        usage.filter(Value::is_object).or_else(|| metadata.take("usage_metadata").map(value));
     let usage = usage.unwrap_or_else(|| {
         let count = |key: &str| run.get(key).map(value);
         serde_json::json!({

@@ -34,8 +34,7 @@ pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source)
 /// Reads a record that is an object whose keys are all optional; one that is other JSON is counted as
 /// unknown.
 pub(super) fn record<'a, T: Deserialize<'a>>(raw: &'a RawValue, source: &mut Source) -> Option<T> {
-    let is_object = raw.get().starts_with('{');
-    let read = is_object.then(|| object(raw.get(), source)).flatten();
+    let read = raw.get().starts_with('{').then(|| object(raw.get(), source)).flatten();
     if read.is_none() {
         source.not_understood(NO_RECORD);
     }

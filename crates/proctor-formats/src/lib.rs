@@ -298,8 +298,7 @@ pub fn is_session_folder(path: &Path) -> bool {
 
 fn importer_of_folder(path: &Path, folder: &Folder) -> Result<&'static Importer> {
     let is_its = |format: &FolderFormat| (format.detect)(folder);
-    let mut importers = IMPORTERS.iter();
-    let importer = importers.find(|importer| importer.folder.as_ref().is_some_and(is_its));
+    let importer = IMPORTERS.iter().find(|importer| importer.folder.as_ref().is_some_and(is_its));
     importer.ok_or_else(|| ImportError::Directory(path.to_owned()))
 }
 
@@ -328,8 +327,7 @@ fn importer_of_file(head: &[u8]) -> Option<&'static Importer> {
         if unread_product(&head).is_some() {
             return None;
         }
-        let mut importers = IMPORTERS.iter();
-        let found = importers.find(|importer| importer.detect.matches(&head));
+        let found = IMPORTERS.iter().find(|importer| importer.detect.matches(&head));
         if found.is_some() {
             return found;
         }
@@ -400,8 +398,8 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let by = by.map_or_else(|| importer_of_folder(path, &folder), Ok)?;
-        let read = by.import_folder(&folder);
-        let read = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
+        let read =
+            by.import_folder(&folder).ok_or_else(|| ImportError::Directory(path.to_owned()))?;
         return Ok((read?, by.format));
     }
     let (head, mut input) = open(path)?;
@@ -438,8 +436,7 @@ fn recordings(sessions: Vec<Session>) -> Vec<Recording> {
 }
 
 fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
-    let each = recordings.into_iter();
-    each.map(|recording| recording.session).collect()
+    recordings.into_iter().map(|recording| recording.session).collect()
 }
 
 /// Where the first header of a tar archive says what it is, and how.
@@ -518,8 +515,7 @@ mod tests {
     fn import(text: &SourceText, source: &mut Source) -> Imported {
         let mut assembler = Assembler::default();
         for (mut record, _) in text.records(source)? {
-            let said = record.take_text("says").into_iter();
-            let blocks = said.map(ContentBlock::Text).collect();
+            let blocks = record.take_text("says").into_iter().map(ContentBlock::Text).collect();
             if record.take_text("diary").as_deref() == Some("model") {
                 assembler.assistant(None, Answer::of(blocks, None));
             } else {

@@ -64,8 +64,8 @@ fn question(raw: &RawValue, chat: &mut Chat) {
     let evidence = evidence.into_iter().flatten().filter_map(Value::as_str);
     // One place may be written as a list of several.
     let evidence = evidence.flat_map(|text| text.split([' ', ';', ',']));
-    let evidence = evidence.filter(|evidence| !evidence.is_empty());
-    let evidence: Vec<Arc<str>> = evidence.map(Arc::from).collect();
+    let evidence: Vec<Arc<str>> =
+        evidence.filter(|evidence| !evidence.is_empty()).map(Arc::from).collect();
     // A question that asks of one what the other said: nothing answers it, whatever else is there.
     let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)
         || value.get("answer").is_none() && value.get("adversarial_answer").is_some();

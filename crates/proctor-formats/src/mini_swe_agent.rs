@@ -36,8 +36,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         if info.is_some() {
             assembler.skip("info");
         }
-        let mut info = info.unwrap_or_default();
-        let name = info.inner("config").inner("model").take_text("model_name");
+        let name = info.unwrap_or_default().inner("config").inner("model").take_text("model_name");
         conversation.around.take("trajectory_format");
         openai_chat::read(conversation, Dialect::MiniSweAgent, assembler);
         assembler.header.model = name.or(assembler.header.model.take());

@@ -33,8 +33,7 @@ fn size(parts: &SessionParts) -> Option<Tokens> {
         return None;
     }
     let tools = parts.tools.iter().map(ToolSchema::text);
-    let each = parts.messages[..at].iter();
-    let said = each.flat_map(|message| message.model_text());
+    let said = parts.messages[..at].iter().flat_map(|message| message.model_text());
     let texts = parts.system.iter().chain(tools);
     let chars = texts.chain(said).map(|text| text.chars().count() as u64);
     Some(billed - Tokens(chars.sum::<u64>() / 4))

@@ -193,8 +193,7 @@ impl Reading<'_> {
     fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
         let blocks = self.content(&mut object, Speaker::User);
         let is_demo = object.take_flag("is_demo");
-        let answered = (!is_demo && tags.is_empty()).then(|| self.actions.answered());
-        if let Some(id) = answered.flatten() {
+        if let Some(id) = (!is_demo && tags.is_empty()).then(|| self.actions.answered()).flatten() {
             // It is what came of an action.
             let result = ContentBlock::tool_result(id, blocks, false);
             let extra = self.extra(&mut object);
@@ -226,8 +225,8 @@ impl Reading<'_> {
     /// Tells the action in the model's text as a tool use.
     fn act(&mut self, object: &mut Object<'_>, known: Text, blocks: &mut Blocks) {
         self.actions.answered();
-        let texts = blocks.iter().enumerate().rev();
-        let mut texts = texts.filter_map(|(at, block)| Some((at, block.as_text()?)));
+        let mut texts =
+            blocks.iter().enumerate().rev().filter_map(|(at, block)| Some((at, block.as_text()?)));
         let Some((at, text)) = texts.next() else {
             return;
         };
@@ -245,8 +244,7 @@ impl Reading<'_> {
 
     fn tool(&mut self, mut object: Object<'_>) {
         let name = object.take_text("name");
-        let id = object.take_text("tool_call_id");
-        let id = id.or_else(|| self.first_of_ids(&mut object));
+        let id = object.take_text("tool_call_id").or_else(|| self.first_of_ids(&mut object));
         let id = id.unwrap_or_else(|| {
             let what = "a tool result does not say what it answers; it was paired by order";
             self.assembler.warn(what);
@@ -312,8 +310,7 @@ impl Reading<'_> {
         let usage = self.assembler.usage(own, CachedTokens::Within);
         let own_time = object.take_time("timestamp", self.assembler);
         // The model was not called for it.
-        let owns = call.model;
-        let model = owns.or(extra.model).or_else(|| object.take_text("model"));
+        let model = call.model.or(extra.model).or_else(|| object.take_text("model"));
         let record = Answer::of(blocks, own_time.or(call.time).or(extra.time))
             .by(call.id.or(extra.id), model, usage)
             .tagged(is_demo.then_some(Tag::Synthetic));

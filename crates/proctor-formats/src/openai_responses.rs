@@ -88,8 +88,8 @@ impl<'r> Reading<'r> {
         let own = format!("call-{}", self.calls).into();
         let id = response.take_text("id").or(Some(own));
         let usage = response.take_usage("usage", CachedTokens::Within, self.assembler);
-        let call = Answer::of(Vec::new(), time.or(created));
-        let call = call.by(id, response.take_text("model"), usage);
+        let call =
+            Answer::of(Vec::new(), time.or(created)).by(id, response.take_text("model"), usage);
         // The response repeats what it was asked with.
         for key in "object status tools instructions previous_response_id conversation".split(' ') {
             response.take(key);

@@ -46,10 +46,9 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             assembler.unknown("row that is not JSON");
             continue;
         }
-        let spaced = |byte| {
-            if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }
-        };
-        lines.extend(event.into_iter().map(spaced));
+        lines.extend(
+            event.into_iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }),
+        );
         lines.push(b'\n');
     }
     let mut text = SourceFile::read(database.path(), &mut &lines[..], MAX_FILE)?.text();
@@ -67,6 +66,5 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
 /// The bytes that hexadecimal digits stand for.
 fn bytes_of(digits: &str) -> Vec<u8> {
     let pairs = digits.as_bytes().chunks(2);
-    let numbers = pairs.filter_map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok());
-    numbers.collect()
+    pairs.filter_map(|pair| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()).collect()
 }

@@ -139,8 +139,8 @@ impl Reading {
             Some("user") => self.user(id, time, parts),
             Some("assistant") if object.take_flag("summary") => {
                 // Before 1.0 a call said only when it was done, not why.
-                let is_ended = object.take("finish").is_some() || times.take("completed").is_some();
-                let is_done = object.take("error").is_none() && is_ended;
+                let is_done = object.take("error").is_none()
+                    && (object.take("finish").is_some() || times.take("completed").is_some());
                 let usage = object.take("tokens").filter(|_| is_done);
                 self.assembler.summary_usage =
                     usage.and_then(|raw| parts::usage(raw, &mut self.assembler));
@@ -189,8 +189,7 @@ impl Reading {
 
     /// The calls of one message, each with what came of it.
     fn model(&mut self, id: Text, time: When, mut info: Object<'_>, parts: &[&RawValue]) {
-        let model = info.take_text("modelID");
-        let model = model.or_else(|| info.inner("model").take_text("id"));
+        let model = info.take_text("modelID").or_else(|| info.inner("model").take_text("id"));
         let name = self.own(id);
         let (mut step, mut number) = (Step::default(), 0);
         let mut done = |reading: &mut Self, step: Step, usage: Option<Usage>| {
@@ -298,8 +297,7 @@ impl Reading {
 
     /// Clears the results of these tool uses.
     fn clear(&mut self, cleared: BTreeMap<Timestamp, Vec<Arc<str>>>) {
-        let tool_uses = cleared.into_values().flatten();
-        let results = tool_uses.map(|tool_use| (tool_use, CLEARED.into()));
+        let results = cleared.into_values().flatten().map(|tool_use| (tool_use, CLEARED.into()));
         self.assembler.replaces_results("prune", self.last_size, results);
     }
 

@@ -83,8 +83,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     for path in &paths {
         texts.extend(files.value(path, source)?);
     }
-    let events = texts.iter().filter_map(|text| serde_json::from_str(text).ok());
-    let events: Vec<&RawValue> = events.collect();
+    let events: Vec<&RawValue> =
+        texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
     reading.events(&events);
     reading.ends();
     let id = files.session_id(folder);
@@ -93,8 +93,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
 
 /// The number in the name of an event's file: `event-00012-ID.json`, `event_000012_ID.json`.
 fn event_number(name: &str) -> Option<u64> {
-    let name = name.strip_suffix(".json")?.strip_prefix("event")?;
-    let rest = name.strip_prefix(['-', '_'])?;
+    let rest = name.strip_suffix(".json")?.strip_prefix("event")?.strip_prefix(['-', '_'])?;
     let end = rest.find(|c: char| !c.is_ascii_digit());
     rest[..end.unwrap_or(rest.len())].parse().ok()
 }
@@ -107,12 +106,11 @@ fn plain_number(name: &str) -> Option<u64> {
 /// The files of a folder that are events, by number.
 fn event_paths(folder: &Folder) -> Vec<PathBuf> {
     let names = folder.names().iter();
-    let numbered =
-        names.filter_map(|name| Some((event_number(name).or_else(|| plain_number(name))?, name)));
-    let mut numbered: Vec<(u64, &String)> = numbered.collect();
+    let mut numbered: Vec<(u64, &String)> = names
+        .filter_map(|name| Some((event_number(name).or_else(|| plain_number(name))?, name)))
+        .collect();
     numbered.sort_unstable();
-    let paths = numbered.into_iter().map(|(_, name)| folder.child(name));
-    paths.collect()
+    numbered.into_iter().map(|(_, name)| folder.child(name)).collect()
 }
 
 /// One session of a file: its events, and the keys around them.

@@ -62,8 +62,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     calls.retain(|call| {
-        let unnamed = call.record.unnamed_in.as_ref();
-        let is_call = unnamed.is_none_or(|trace| !named.contains(trace));
+        let is_call = call.record.unnamed_in.as_ref().is_none_or(|trace| !named.contains(trace));
         if !is_call {
             source.skip("span of no model");
         }
@@ -74,8 +73,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     for raw in logs {
         let mut log = Object::read(raw).unwrap_or_default();
         let mut fields = attributes(&mut log);
-        let name = log.take_text("eventName");
-        let name = name.or_else(|| text(&mut fields, "event.name"));
+        let name = log.take_text("eventName").or_else(|| text(&mut fields, "event.name"));
         if let Some(Value::Object(body)) = log.take("body").map(|raw| any(&value(raw))) {
             fields.extend(body);
         }
@@ -311,8 +309,7 @@ impl Span {
 
 /// The attributes of a span, an event or a log record.
 fn attributes(record: &mut Object<'_>) -> Attributes {
-    let pairs = record.items("attributes").into_iter().map(value);
-    pairs.filter_map(|pair| entry(&pair)).collect()
+    record.items("attributes").into_iter().map(value).filter_map(|pair| entry(&pair)).collect()
 }
 
 /// A key, and its value without its type.

@@ -87,8 +87,8 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
         return None;
     }
     // The person may have gone back to the beginning: then the last entry has no parent either.
-    let is_last = |entry: &Entry<'_>| entry.id.is_some() && !entry.is("session");
-    let last = entries.iter().rposition(is_last)?;
+    let last =
+        entries.iter().rposition(|entry: &Entry<'_>| entry.id.is_some() && !entry.is("session"))?;
     // The header's name is the session's.
     let header = entries.iter().position(|entry| entry.is("session"));
     let names = entries.iter().enumerate();

@@ -106,9 +106,9 @@ impl Chat {
             }
         }
         self.compact(None);
-        let is_injected =
-            |text: &str| !typed || INJECTED.split('|').any(|item| text.starts_with(item));
-        let tag = speaker(&said, is_injected);
+        let tag = speaker(&said, |text: &str| {
+            !typed || INJECTED.split('|').any(|item| text.starts_with(item))
+        });
         self.assembler.hear(None, said, time, tag);
     }
 
@@ -167,8 +167,7 @@ impl Chat {
         }
         let holds = |message: Option<usize>, said: Option<&Said>| {
             let own = message.and_then(|at| self.assembler.said(at));
-            let both = own.zip(said);
-            both.is_some_and(|((role, own), (of, said))| role == *of && is_same(own, said))
+            own.zip(said).is_some_and(|((role, own), (of, said))| role == *of && is_same(own, said))
         };
         let (last, newest) = (end.checked_sub(1), context.last());
         let sent_later = last.filter(|_| !holds(last, newest)).filter(|last| {

@@ -114,8 +114,7 @@ fn end_of_turn(api: Api, sides: &[Side], from: usize) -> usize {
     if is_models(from) && api != Api::Responses {
         return from + 1;
     }
-    let end = (from + 1..sides.len()).find(|at| is_models(*at) != is_models(from));
-    end.unwrap_or(sides.len())
+    (from + 1..sides.len()).find(|at| is_models(*at) != is_models(from)).unwrap_or(sides.len())
 }
 
 /// The message that these items are, if they say anything; an error if they are another's, or several.

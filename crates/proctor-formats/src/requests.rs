@@ -146,14 +146,12 @@ impl Request {
     fn holds_last(&self, thread: &Thread) -> bool {
         let last = thread.session.parts().messages.last();
         let texts = last.map(|last| summaries_in(last)).unwrap_or_default();
-        let mut asked = self.asked().iter();
-        asked.any(|message| holds_answer(message, &texts))
+        self.asked().iter().any(|message| holds_answer(message, &texts))
     }
 
     /// Whether it holds a summary.
     fn is_summed_up(&self, answers: &[Arc<str>]) -> bool {
-        let mut asked = self.asked().iter();
-        asked.any(|message| is_summary(message) || holds_answer(message, answers))
+        self.asked().iter().any(|message| is_summary(message) || holds_answer(message, answers))
     }
 }
 
@@ -337,8 +335,7 @@ impl Join {
             let is_sent_back = threads[at].is_sent_back(request);
             (self.was_summed_up(at, request), is_sent_back, count, at)
         };
-        let found = kept.chain(others.map(|at| (0, at))).map(score).max();
-        found.map(|(.., at)| at)
+        kept.chain(others.map(|at| (0, at))).map(score).max().map(|(.., at)| at)
     }
 
     /// The session that ended with the response that a request continues.
@@ -463,8 +460,8 @@ fn tag_orphans(session: &mut Session) {
     let mut orphans = 0;
     for message in &mut session.parts_mut().messages {
         let results = message.tool_results();
-        let lost = results.filter(|(_, result)| !asked.contains(&result.tool_use_id));
-        let lost = lost.count() as u64;
+        let lost =
+            results.filter(|(_, result)| !asked.contains(&result.tool_use_id)).count() as u64;
         orphans += lost;
         if (lost > 0) != message.has_tag(Tag::Orphan) {
             Arc::make_mut(message).tags.set(Tag::Orphan, lost > 0);

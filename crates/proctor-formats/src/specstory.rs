@@ -209,10 +209,10 @@ impl Agent {
         });
         let folded = of_line.and_then(|_| shown.split_once("</summary>"));
         let folded = folded.filter(|(_, rest)| !rest.contains("```diff\n"));
-        let plain =
-            folded.map(|(head, rest)| (head.trim().trim_start_matches("<summary>"), rest.trim()));
-        let plain = plain.or_else(|| fenced(shown).or_else(|| shown_to_the_end(shown)));
-        let plain = plain.map(|(before, result)| (before, result, false));
+        let plain = folded
+            .map(|(head, rest)| (head.trim().trim_start_matches("<summary>"), rest.trim()))
+            .or_else(|| fenced(shown).or_else(|| shown_to_the_end(shown)))
+            .map(|(before, result)| (before, result, false));
         let (arguments, result, is_error) = match marked.next().or(plain) {
             Some((before, result, is_error)) => (before, Some(result), is_error),
             None => (shown, None, false),

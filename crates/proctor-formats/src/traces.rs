@@ -76,8 +76,7 @@ pub(super) fn sessions<T>(
 fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
     let summary = |block: &ContentBlock| match block {
         ContentBlock::Opaque(it) if &*it.kind == "compaction" => {
-            let text = it.json.value()["content"].as_str().map(Arc::from);
-            text.map(ContentBlock::Text)
+            it.json.value()["content"].as_str().map(Arc::from).map(ContentBlock::Text)
         }
         _ => None,
     };
@@ -90,6 +89,5 @@ fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
     rest.details.timestamp = message.details.timestamp;
     let summary = Message::new(Role::User, summaries).with_tags([Tag::CompactSummary]);
     let messages = [summary, rest.with_tags(message.tags.iter())].into_iter();
-    let messages = messages.filter(|message| !message.content().is_empty());
-    messages.map(Arc::new).collect()
+    messages.filter(|message| !message.content().is_empty()).map(Arc::new).collect()
 }

@@ -46,8 +46,7 @@ pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source)
 
 /// The iterations of a call that has several.
 fn iterations(value: &Value) -> &[Value] {
-    let iterations = value["iterations"].as_array().filter(|all| all.len() > 1);
-    iterations.map_or(&[], Vec::as_slice)
+    value["iterations"].as_array().filter(|all| all.len() > 1).map_or(&[], Vec::as_slice)
 }
 
 fn is_message(iteration: &Value) -> bool {
@@ -75,11 +74,10 @@ impl Iterations {
         let mut found = Self::default();
         let whole = counted(value, CachedTokens::Apart, &mut Source::default());
         let (mut messages, mut others) = (Tokens::ZERO, Tokens::ZERO);
-        let believed = counted(&all[last], CachedTokens::Apart, &mut Source::default());
-        let believed = believed.prompt() <= whole.prompt();
+        let believed = counted(&all[last], CachedTokens::Apart, &mut Source::default()).prompt()
+            <= whole.prompt();
         for (at, one) in all.iter().enumerate() {
-            let kind = one["type"].as_str().unwrap_or("untyped");
-            let kind: String = kind.chars().take(80).collect();
+            let kind: String = one["type"].as_str().unwrap_or("untyped").chars().take(80).collect();
             let mut usage = counted(one, CachedTokens::Apart, &mut Source::default());
             match &*kind {
                 "message" => messages += usage.total(),

@@ -40,8 +40,7 @@ fn written(message: &Message) -> u64 {
 
 /// Counts the calls whose counters are partial among the session's warnings.
 pub(super) fn warn(session: &mut Session) {
-    let messages = session.parts().messages.iter();
-    let found = messages.filter(|message| is_partial(message)).count();
+    let found = session.parts().messages.iter().filter(|message| is_partial(message)).count();
     if found > 0 {
         let warnings = &mut session.parts_mut().source.warnings;
         warnings.insert(PARTIAL.to_owned(), found as u64);

@@ -96,8 +96,8 @@ fn pages(file: &[u8]) -> usize {
 
 fn page_objects(bytes: &[u8]) -> usize {
     let is_page = |at: &usize| {
-        let is_whole = !bytes.get(at + 5).is_some_and(u8::is_ascii_alphabetic);
-        is_whole && bytes[..*at].trim_ascii_end().ends_with(b"/Type")
+        !bytes.get(at + 5).is_some_and(u8::is_ascii_alphabetic)
+            && bytes[..*at].trim_ascii_end().ends_with(b"/Type")
     };
     memmem::find_iter(bytes, b"/Page").filter(is_page).count()
 }

@@ -50,8 +50,8 @@ const UNFINISHED: &str = ".part";
 
 /// How that name begins: it says whose it is.
 fn beginning(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name: String = name.chars().take(60).collect();
+    let name: String =
+        path.file_name().unwrap_or_default().to_string_lossy().chars().take(60).collect();
     format!(".{name}-")
 }
 

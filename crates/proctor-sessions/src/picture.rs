@@ -115,8 +115,7 @@ fn jpeg(head: &[u8]) -> Option<Pixels> {
         let [0xff, marker] = *head.get(at..at + 2)? else {
             return None;
         };
-        let is_frame = matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc);
-        if is_frame {
+        if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
             return Pixels::new(big(head.get(at + 7..at + 9)?), big(head.get(at + 5..at + 7)?));
         }
         at += 2 + usize::try_from(big(head.get(at + 2..at + 4)?)).ok()?.max(2);
@@ -128,8 +127,7 @@ fn big(bytes: &[u8]) -> u32 {
 }
 
 fn little(bytes: &[u8]) -> u32 {
-    let last_first = bytes.iter().rev();
-    last_first.fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+    bytes.iter().rev().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }
 
 #[cfg(test)]

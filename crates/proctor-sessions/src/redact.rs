@@ -217,8 +217,7 @@ impl Redactor {
     /// The placeholder of the secret, the same everywhere.
     fn name(&mut self, secret: &str, class: Class) -> Arc<str> {
         *self.counts.entry(class).or_default() += 1;
-        let name = self.names.entry(ContentHash::of(secret));
-        let name = name.or_insert_with(|| {
+        let name = self.names.entry(ContentHash::of(secret)).or_insert_with(|| {
             let number = self.given.entry(class).or_default();
             *number += 1;
             replacement(class, *number, secret.len()).into()

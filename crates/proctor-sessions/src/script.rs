@@ -73,8 +73,8 @@ pub fn shortened(text: &str, most: usize) -> String {
 pub fn word_count(text: &str) -> usize {
     let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
     let is_other = |c: char| !is_unspaced(c) && !ends_sentence(c) && !ends_clause(c);
-    let has_others = |word: &&str| word.contains(is_other);
-    unspaced.div_ceil(2) + text.split_whitespace().filter(has_others).count()
+    unspaced.div_ceil(2)
+        + text.split_whitespace().filter(|word: &&str| word.contains(is_other)).count()
 }
 
 /// How many letters of each script a text has.
@@ -116,8 +116,7 @@ impl Letters {
         }
         let is_used = |count: u64, all: u64| count * 100 >= USED * all;
         let is_absent = |count: u64, all: u64| count * 100 < ABSENT * all;
-        let mut pairs = self.0.iter().zip(session.0).enumerate();
-        pairs.any(|(at, (count, there))| {
+        self.0.iter().zip(session.0).enumerate().any(|(at, (count, there))| {
             (is_used(*count, own) && is_absent(there, known))
                 || (at > 0 && is_used(there, known) && is_absent(*count, own))
         })

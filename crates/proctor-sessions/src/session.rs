@@ -156,15 +156,13 @@ impl Message {
         if let Some(rendering) = &self.rendering {
             return &rendering.texts;
         }
-        let text = self.content.first().and_then(ContentBlock::own_text);
-        text.map_or(&[], slice::from_ref)
+        self.content.first().and_then(ContentBlock::own_text).map_or(&[], slice::from_ref)
     }
 
     /// The blocks as counters see them, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
         let pictures = self.rendering.as_ref().map_or(&[][..], |it| &it.pictures);
-        let blocks = self.content.iter().zip(self.model_text()).enumerate();
-        blocks.map(|(at, (content, text))| {
+        self.content.iter().zip(self.model_text()).enumerate().map(|(at, (content, text))| {
             content.counted_with(text, pictures.get(at).map_or(&[], Vec::as_slice))
         })
     }
@@ -194,8 +192,7 @@ impl Message {
 
     /// The plain texts, each with the index of its block.
     pub fn texts(&self) -> impl DoubleEndedIterator<Item = (usize, &Arc<str>)> {
-        let blocks = self.content.iter().enumerate();
-        blocks.filter_map(|(at, block)| match block {
+        self.content.iter().enumerate().filter_map(|(at, block)| match block {
             ContentBlock::Text(text) => Some((at, text)),
             _ => None,
         })
@@ -203,20 +200,17 @@ impl Message {
 
     /// The tool uses, with the index of their block.
     pub fn tool_uses(&self) -> impl Iterator<Item = (usize, &ToolUse)> {
-        let blocks = self.content.iter().enumerate();
-        blocks.filter_map(|(at, block)| Some((at, block.as_use()?)))
+        self.content.iter().enumerate().filter_map(|(at, block)| Some((at, block.as_use()?)))
     }
 
     /// The tool results, with the index of their block.
     pub fn tool_results(&self) -> impl Iterator<Item = (usize, &ToolResult)> {
-        let blocks = self.content.iter().enumerate();
-        blocks.filter_map(|(at, block)| Some((at, block.as_result()?)))
+        self.content.iter().enumerate().filter_map(|(at, block)| Some((at, block.as_result()?)))
     }
 
     /// The same with other ids of its calls and results; `None` where these change nothing.
     pub fn with_call_ids(&self, ids: &CallIds) -> Option<Self> {
-        let mut known = self.content.iter().filter_map(ContentBlock::call_id);
-        known.find(|id| ids.contains_key(*id))?;
+        self.content.iter().filter_map(ContentBlock::call_id).find(|id| ids.contains_key(*id))?;
         let mut content = self.content.to_vec();
         for block in &mut content {
             let new = block.call_id().and_then(|id| ids.get(id)).cloned();
@@ -351,8 +345,7 @@ impl Session {
 
     /// Whether it is the conversation of a sub-agent.
     pub fn is_side_chain(&self) -> bool {
-        let first = self.parts.messages.first();
-        first.is_some_and(|message| message.has_tag(Tag::Sidechain))
+        self.parts.messages.first().is_some_and(|message| message.has_tag(Tag::Sidechain))
     }
 
     /// The system prompt, if it was recorded.
@@ -426,8 +419,7 @@ impl Session {
 
     /// Every text a model reads: system prompt, tool definitions, messages. With repetitions.
     pub fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
-        let fixed = self.system().into_iter();
-        let fixed = fixed.chain(self.tools().iter().map(ToolSchema::text));
+        let fixed = self.system().into_iter().chain(self.tools().iter().map(ToolSchema::text));
         fixed.chain(self.messages().iter().flat_map(|it| it.model_text()))
     }
 }

@@ -140,10 +140,8 @@ impl Profiler {
     /// The profile of all of them.
     pub fn profile(self) -> SessionProfile {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
-        let longer = |minutes: u64| {
-            let gaps = self.gaps.iter();
-            gaps.filter(|gap| **gap > minutes * 60_000).count() as u64
-        };
+        let longer =
+            |minutes: u64| self.gaps.iter().filter(|gap| **gap > minutes * 60_000).count() as u64;
         let gaps = self.gaps.len() as u64;
         SessionProfile {
             results: self.result_bytes.len() as u64,

@@ -63,8 +63,7 @@ impl Source {
     /// The warnings that something of the conversation, or of what is known about it, is lost: each with what to do.
     pub fn losses(&self) -> impl Iterator<Item = String> {
         self.warnings.keys().filter_map(|what| {
-            let mut losses = LOSSES.into_iter();
-            let (_, advice) = losses.find(|(begin, _)| what.starts_with(begin))?;
+            let (_, advice) = LOSSES.into_iter().find(|(begin, _)| what.starts_with(begin))?;
             Some(format!("{what}; {advice}"))
         })
     }

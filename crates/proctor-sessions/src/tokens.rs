@@ -310,15 +310,14 @@ impl CountedTexts {
         loop {
             let known = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
             let long = texts.by_ref().filter(|text| text.len() > SHORT_BYTES);
-            let new = long.filter(|text| !known.contains_key(*text));
-            let new: HashSet<&Arc<str>, RandomState> = new.take(AT_ONCE).collect();
+            let new: HashSet<&Arc<str>, RandomState> =
+                long.filter(|text| !known.contains_key(*text)).take(AT_ONCE).collect();
             drop(known);
             if new.is_empty() {
                 return;
             }
-            let counted = new.into_par_iter();
-            let counted = counted.map(|text| (text.clone(), self.measure(text)));
-            let counted: Vec<(Arc<str>, Size)> = counted.collect();
+            let counted: Vec<(Arc<str>, Size)> =
+                new.into_par_iter().map(|text| (text.clone(), self.measure(text))).collect();
             let mut sizes = self.sizes.write().unwrap_or_else(PoisonError::into_inner);
             sizes.extend(counted);
         }

@@ -61,8 +61,7 @@ mod tests {
     #[test]
     fn the_table_holds_each_name_once_and_in_plain_spelling() {
         let mut all: Vec<&str> = NAMES.values().flat_map(|it| it.split_whitespace()).collect();
-        let plain = |name: &&str| name.bytes().all(|b| b.is_ascii_lowercase());
-        assert!(all.iter().all(plain));
+        assert!(all.iter().all(|name: &&str| name.bytes().all(|b| b.is_ascii_lowercase())));
         let count = all.len();
         all.sort_unstable();
         all.dedup();

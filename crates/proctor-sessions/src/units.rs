@@ -419,8 +419,7 @@ pub fn to_valid_id(text: &str, length: usize) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@');
     let lower = text.chars().map(|c| c.to_ascii_lowercase());
     let plain = lower.map(|c| if is_part(c) { c } else { '-' });
-    let id = plain.skip_while(|c| !c.is_ascii_alphanumeric());
-    let mut id: String = id.take(length).collect();
+    let mut id: String = plain.skip_while(|c| !c.is_ascii_alphanumeric()).take(length).collect();
     if id.is_empty() {
         id.push('x');
     }

@@ -122,8 +122,7 @@ pub fn anthropic_block(block: &ContentBlock) -> String {
     match block {
         ContentBlock::Text(text) => typed("text", vec![("text", string(text))]),
         ContentBlock::Thinking(thinking) => {
-            let signature = thinking.signature.iter();
-            let signature = signature.map(|text| ("signature", string(text)));
+            let signature = thinking.signature.iter().map(|text| ("signature", string(text)));
             let words = ("thinking", string(&thinking.text));
             typed("thinking", [words].into_iter().chain(signature).collect())
         }
@@ -157,8 +156,8 @@ fn typed(kind: &str, mut entries: Vec<(&str, String)>) -> String {
 
 /// A JSON object of these values, which are JSON.
 pub fn object(entries: Vec<(&str, String)>) -> String {
-    let entry = |(key, value)| format!("\"{key}\":{value}");
-    let entries: Vec<String> = entries.into_iter().map(entry).collect();
+    let entries: Vec<String> =
+        entries.into_iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
     format!("{{{}}}", entries.join(","))
 }
 

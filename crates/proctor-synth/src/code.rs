@@ -161,8 +161,7 @@ impl<'a> Code<'a> {
         self.add("about", &[("noun", file.noun)]);
         self.add_imports();
         self.text.push('\n');
-        let fields = (0..random.count(2, 5)).map(|_| random.word("objects"));
-        let fields: Vec<&str> = fields.collect();
+        let fields: Vec<&str> = (0..random.count(2, 5)).map(|_| random.word("objects")).collect();
         self.add("open", &[("name", &file.type_name)]);
         for field in fields {
             self.add("field", &[("field", &file.language.identifier(field))]);
@@ -173,8 +172,8 @@ impl<'a> Code<'a> {
     /// One of the functions that the file defines or imports.
     fn callee(&self) -> &'a str {
         let imported = self.file.imports.iter().map(|import| &import.symbol);
-        let all = self.file.functions.iter().chain(imported);
-        let all: Vec<&str> = all.map(String::as_str).collect();
+        let all: Vec<&str> =
+            self.file.functions.iter().chain(imported).map(String::as_str).collect();
         self.random.pick(&all)
     }
 

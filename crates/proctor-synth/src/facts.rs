@@ -161,8 +161,7 @@ impl Content {
             Self::Pairs(pairs) => {
                 let is_log = matches!(channel, Channel::Config | Channel::Log | Channel::Comment);
                 let bank = bank(if is_log { "logged" } else { "said" });
-                let lines = pairs.iter().map(|pair| ways.pair(random, bank, pair));
-                lines.collect()
+                pairs.iter().map(|pair| ways.pair(random, bank, pair)).collect()
             }
         }
     }
@@ -232,8 +231,7 @@ impl Facts {
 
     /// The name of a chapter.
     pub(crate) fn chapter(&self, at: u64) -> &str {
-        let chapter = self.chapters.get(whole(at));
-        chapter.map_or("it", String::as_str)
+        self.chapters.get(whole(at)).map_or("it", String::as_str)
     }
 
     /// Whether nothing is left that the user could say,
@@ -243,14 +241,12 @@ impl Facts {
 
     /// and nothing that the agent and its tools could.
     pub(crate) fn is_all_shown(&self) -> bool {
-        let mut events = self.events.iter();
-        events.all(|event| event.channel == Channel::User)
+        self.events.iter().all(|event| event.channel == Channel::User)
     }
 
     /// Whether there is something for the user to type.
     pub(crate) fn is_typed_due(&self, progress: u64) -> bool {
-        let mut events = self.events.iter();
-        events.any(|event| event.due < progress && event.channel == Channel::User)
+        self.events.iter().any(|event| event.due < progress && event.channel == Channel::User)
     }
 
     /// A request as it is typed in the message of that index: with a reference of its own, which
@@ -295,8 +291,7 @@ impl Facts {
     /// The agent's conclusions from failed attempts, for the message of that index.
     pub(crate) fn conclusions(&mut self, message: usize) -> Vec<String> {
         let bank = self.phrases.bank("given_up");
-        let failed = std::mem::take(&mut self.failed).into_iter();
-        let concluded = failed.filter_map(|at| {
+        let concluded = std::mem::take(&mut self.failed).into_iter().filter_map(|at| {
             let planted = &mut self.planted[at];
             let Fact::RejectedPath { approach, reason } = &planted.fact else {
                 return None;
@@ -317,10 +312,10 @@ impl Facts {
             _ => usize::MAX,
         };
         let mut facts = BTreeSet::new();
-        let due = self
+        let due: Vec<Event> = self
             .events
-            .extract_if(.., |event| facts.len() < most && late(event) && facts.insert(event.fact));
-        let due: Vec<Event> = due.collect();
+            .extract_if(.., |event| facts.len() < most && late(event) && facts.insert(event.fact))
+            .collect();
         let (mut round, mut is_work) = (Round::default(), false);
         for event in due {
             is_work |= matches!(

@@ -168,8 +168,7 @@ impl Files {
         // A comment comes before a line that is not inside a multi-line construct only if that line
         // is blank; falling back to the end of the file is always right.
         let slot = (start..lines.len()).find(|i| lines[*i].is_empty()).unwrap_or(lines.len());
-        let comments = comments.iter();
-        let comments = comments.map(|text| language.fill("comment", &[("text", text)]));
+        let comments = comments.iter().map(|text| language.fill("comment", &[("text", text)]));
         lines.splice(slot..slot, comments);
         self.all[at].sealed = true;
         self.all[at].seen = true;
@@ -194,8 +193,7 @@ impl Files {
             let path = self.all[candidate].path.clone();
             let lines = self.lines(candidate);
             let mut shown = 0;
-            let hits = lines.iter().enumerate();
-            for (hit, _) in hits.filter(|(_, line)| line.contains(symbol)) {
+            for (hit, _) in lines.iter().enumerate().filter(|(_, line)| line.contains(symbol)) {
                 let from = hit.saturating_sub(around).max(shown);
                 shown = shown.max(hit + around + 1);
                 for (at, text) in lines.iter().enumerate().take(shown).skip(from) {
@@ -262,8 +260,8 @@ impl Files {
 
 /// Lines with their numbers, as a read tool shows them.
 pub(crate) fn numbered(lines: &[String], first: usize) -> String {
-    let numbered = lines.iter().zip(first + 1..);
-    let numbered = numbered.map(|(line, number)| format!("{number:>5}\t{line}"));
+    let numbered =
+        lines.iter().zip(first + 1..).map(|(line, number)| format!("{number:>5}\t{line}"));
     numbered.collect::<Vec<String>>().join("\n")
 }
 

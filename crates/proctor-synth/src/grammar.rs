@@ -171,8 +171,7 @@ impl Random {
 }
 
 fn slot<'a>(slots: &Slots<'a>, name: &str) -> Option<&'a str> {
-    let found = slots.iter().find(|(slot, _)| *slot == name);
-    found.map(|(_, value)| *value)
+    slots.iter().find(|(slot, _)| *slot == name).map(|(_, value)| *value)
 }
 
 /// Replaces each `{slot}` of a template by its value, without any draw.
@@ -209,8 +208,7 @@ fn filtered(expression: &str, value: impl FnOnce(&str) -> String) -> String {
     let Some(end) = memchr(b'|', expression.as_bytes()) else {
         return value(expression);
     };
-    let filters = expression[end + 1..].split('|');
-    filters.fold(value(&expression[..end]), |value, filter| match filter {
+    expression[end + 1..].split('|').fold(value(&expression[..end]), |value, filter| match filter {
         "words" => value.replace('_', " "),
         "capital" => capital(&value),
         // `stale_cursor` as `StaleCursor`.

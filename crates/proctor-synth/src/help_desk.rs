@@ -175,8 +175,7 @@ impl HelpDesk {
                 Action::new("find_customer", by_customer, found.to_string())
             }
             Intent::List => {
-                let orders = customer.orders.iter().map(|at| &self.orders[*at]);
-                let rows = orders.map(|order| {
+                let rows = customer.orders.iter().map(|at| &self.orders[*at]).map(|order| {
                     let item = self.ways.language.say(order.item);
                     let (id, total, state) = (&order.id, money(order.cents), order.state);
                     format!("{id}  {item:<18} {total:>9}  {state}")
@@ -390,8 +389,7 @@ mod tests {
             let changed = help_desk.change();
             let (order, state) = (&changed.input["order"], &changed.input["status"]);
             let refunded = help_desk.refund();
-            let mut orders = help_desk.orders.iter();
-            let found = orders.find(|it| *order == it.id).expect("the order");
+            let found = help_desk.orders.iter().find(|it| *order == it.id).expect("the order");
             assert_eq!(*state, found.state);
             assert!(found.refunded <= found.cents);
             assert!(refunded.output.contains("refunded"));

@@ -62,8 +62,7 @@ impl Language {
 
     /// The words in this language; English where the table does not have them.
     pub(crate) fn say(self, english: &str) -> &str {
-        let translation = self.table().and_then(|table| table.get(english));
-        translation.map_or(english, String::as_str)
+        self.table().and_then(|table| table.get(english)).map_or(english, String::as_str)
     }
 
     /// The template in this language, its slots filled with values in this language.
@@ -93,8 +92,7 @@ mod tests {
     use super::*;
 
     fn slots(template: &str) -> BTreeSet<&str> {
-        let parts = template.split('{').skip(1);
-        parts.filter_map(|part| Some(part.split_once('}')?.0)).collect()
+        template.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0)).collect()
     }
 
     #[test]

@@ -203,8 +203,7 @@ const MOST_DISTRACTORS: u32 = 12;
 
 /// The families that are written in a language, as a sentence lists them.
 pub fn families_in(language: Language) -> String {
-    let families = FAMILIES.iter();
-    let written = families.filter(|family| family.languages.contains(&language));
+    let written = FAMILIES.iter().filter(|family| family.languages.contains(&language));
     let names: Vec<String> = written.map(|family| format!("`{}`", family.name)).collect();
     names.join(", ")
 }

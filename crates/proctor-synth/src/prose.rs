@@ -40,8 +40,7 @@ impl Topic {
 
     /// The sentence before a kind of work.
     pub(crate) fn opening(&self, intent: Intent) -> &'static [&'static str] {
-        let bank = self.workspace.facts().intents.get(&intent);
-        bank.map_or(&[], Bank::as_slice)
+        self.workspace.facts().intents.get(&intent).map_or(&[], Bank::as_slice)
     }
 
     fn list(&self, banks: &[&[&'static str]]) -> Vec<String> {
@@ -141,7 +140,6 @@ pub(crate) fn report(topic: &Topic) -> String {
 
 /// A request of the user.
 pub(crate) fn request(topic: &Topic) -> String {
-    let is_first = topic.earlier.is_empty();
-    let rule = if is_first { "openings" } else { "requests" };
+    let rule = if topic.earlier.is_empty() { "openings" } else { "requests" };
     topic.say(&[bank(rule)])
 }

@@ -140,8 +140,7 @@ impl Random {
 
     /// `length` characters of `alphabet`.
     fn characters(&self, alphabet: &[u8], length: usize) -> String {
-        let drawn = (0..length).map(|_| char::from(self.pick(alphabet)));
-        drawn.collect()
+        (0..length).map(|_| char::from(self.pick(alphabet))).collect()
     }
 
     /// That many lower-case hexadecimal digits.

@@ -28,8 +28,7 @@ static TOOLS: LazyLock<Tools> = LazyLock::new(|| {
 });
 
 fn tool(name: &str) -> Option<&'static Tool> {
-    let mut tools = TOOLS.tools.iter();
-    tools.find(|tool| tool.definition["name"] == name)
+    TOOLS.tools.iter().find(|tool| tool.definition["name"] == name)
 }
 
 /// The class of a tool.

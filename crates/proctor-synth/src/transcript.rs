@@ -113,8 +113,7 @@ impl<'a> Transcript<'a> {
 
     /// Counting every text costs most of the time, and is needed for some recipes only.
     fn is_measured(&self) -> bool {
-        let has_share = self.recipe.observation_percent.is_some();
-        has_share || matches!(self.recipe.length, Length::Tokens(_))
+        self.recipe.observation_percent.is_some() || matches!(self.recipe.length, Length::Tokens(_))
     }
 
     fn tokens(&self) -> Tokens {

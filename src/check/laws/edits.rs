@@ -50,10 +50,8 @@ impl Prompt {
 
     /// The texts of the results that are not as their tools returned them, by their ids.
     fn edited(&self, originals: &Originals<'_>) -> BTreeMap<&str, String> {
-        let results = self.results();
-        let results = results.map(|result| (&*result.tool_use_id, result_text(result)));
-        let edited = results.filter(|(id, text)| originals.text(id).is_some_and(|was| was != text));
-        edited.collect()
+        let results = self.results().map(|result| (&*result.tool_use_id, result_text(result)));
+        results.filter(|(id, text)| originals.text(id).is_some_and(|was| was != text)).collect()
     }
 }
 

@@ -31,9 +31,9 @@ const STAYS: f64 = 0.5;
 /// The beginning of the first text of a message, by which it is known; thinking need not be sent to a summariser.
 fn mark(message: &Message) -> Option<String> {
     let blocks = message.content().iter().zip(message.model_text());
-    let texts = blocks
-        .filter(|(block, _)| !matches!(block, ContentBlock::Thinking(_) | ContentBlock::Opaque(_)));
-    let mut texts = texts.map(|(_, text)| text.trim());
+    let mut texts = blocks
+        .filter(|(block, _)| !matches!(block, ContentBlock::Thinking(_) | ContentBlock::Opaque(_)))
+        .map(|(_, text)| text.trim());
     let text = texts.find(|text| !text.is_empty())?;
     Some(text.chars().take(MARK).collect())
 }
@@ -41,11 +41,11 @@ fn mark(message: &Message) -> Option<String> {
 /// A text as JSON writes it where other letters than those of ASCII are escaped: a transcript may be JSON.
 fn in_json(text: &str) -> String {
     let text = serde_json::to_string(text).unwrap_or_default();
-    let units = text.trim_matches('"').encode_utf16();
-    let units = units.map(|unit| match char::from_u32(unit.into()) {
-        Some(c) if c.is_ascii() => c.to_string(),
-        _ => format!("\\u{unit:04x}"),
-    });
+    let units =
+        text.trim_matches('"').encode_utf16().map(|unit| match char::from_u32(unit.into()) {
+            Some(c) if c.is_ascii() => c.to_string(),
+            _ => format!("\\u{unit:04x}"),
+        });
     units.collect()
 }
 
@@ -71,15 +71,12 @@ impl Played {
     /// Each whole answer with the first prompt that was changed after it, and the request behind it. Of several answers
     /// before one change the last is meant.
     fn adopted(&self) -> impl Iterator<Item = (&Asked, &str, &Prompt)> {
-        let answered = self.asked.iter().enumerate();
-        answered.filter_map(|(at, asked)| {
+        self.asked.iter().enumerate().filter_map(|(at, asked)| {
             let answer = &*asked.answer.as_ref()?.text;
-            let mut events = self.record.compactions.iter();
-            let event = events.find(|event| event.call >= asked.call)?;
+            let event = self.record.compactions.iter().find(|event| event.call >= asked.call)?;
             let mut later = self.asked[at + 1..].iter();
             let is_last = !later.any(|other| other.call <= event.call);
-            let mut prompts = self.prompts.iter();
-            let prompt = prompts.find(|prompt| prompt.call >= event.call)?;
+            let prompt = self.prompts.iter().find(|prompt| prompt.call >= event.call)?;
             (is_last && number(answer).is_some()).then_some((asked, answer, prompt))
         })
     }
@@ -117,8 +114,7 @@ pub(super) fn kept(plays: &Plays<'_>, _: &Known) -> Judged {
     let mut pairs = adopted.iter().zip(adopted.iter().skip(1));
     let found = pairs.find_map(|((_, before, first), (asked, _, prompt))| {
         let (request, text, was) = (said_in(&asked.request), prompt.text(), first.text());
-        let mut facts = plays.scene.facts.iter();
-        let lost = facts.find(|fact| {
+        let lost = plays.scene.facts.iter().find(|fact| {
             let was_kept = before.contains(fact.value) && was.contains(fact.value);
             was_kept && !request.contains(fact.value) && !text.contains(fact.value)
         })?;
@@ -146,14 +142,12 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
             return None;
         }
         let text = now.text();
-        let mut entries = before.messages(session).zip(&before.entries);
-        let unseen = entries.find_map(|(at, entry)| {
+        let unseen = before.messages(session).zip(&before.entries).find_map(|(at, entry)| {
             let mark = mark(&entry.message)?;
             let is_gone = at.is_none_or(|at| !present.contains(&at)) && !text.contains(&mark);
             had_chance |= is_gone;
             let said = text_of(&entry.message);
-            let mut facts = plays.scene.facts.iter().map(|fact| fact.evidence);
-            let unseen_fact = facts.find(|evidence| {
+            let unseen_fact = plays.scene.facts.iter().map(|fact| fact.evidence).find(|evidence| {
                 // A transcript may escape what markup escapes.
                 let plain = evidence.split(['<', '&']).next().unwrap_or_default();
                 said.contains(evidence) && !holds(&sent, plain)
@@ -182,8 +176,7 @@ pub(super) fn done(plays: &Plays<'_>, _: &Known) -> Judged {
         return Judged::NoChance;
     };
     let mut had_chance = false;
-    let prompts = played.prompts.iter();
-    let mut later = prompts.skip_while(|prompt| prompt.before <= finished);
+    let mut later = played.prompts.iter().skip_while(|prompt| prompt.before <= finished);
     let found = later.find_map(|prompt| {
         let written: Vec<String> = prompt.written_texts().collect();
         had_chance |= written.iter().any(|text| text.contains(DONE));
@@ -208,7 +201,7 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
         if let Some(twice) = found.iter().find(|number| !seen.insert(**number)) {
             return Some(format!("call {}: summary {twice} is in the prompt twice", prompt.call));
         }
-        let nested = found.iter().find_map(|number| {
+        found.iter().find_map(|number| {
             let mut asked = played.asked.iter();
             let asked = asked.find(|asked| {
                 let answer = asked.answer.as_ref();
@@ -216,8 +209,7 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
             })?;
             let inner = numbers(&said_in(&asked.request));
             inner.into_iter().find(|inner| seen.contains(inner)).map(|inner| (*number, inner))
-        });
-        nested.map(|(outer, inner)| {
+        }).map(|(outer, inner)| {
             format!("call {}: summary {inner} is in the prompt beside summary {outer}, which was made of it", prompt.call)
         })
     });
@@ -227,16 +219,14 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
         played.prompts.iter().find_map(|prompt| {
             // A program may write a message of the session anew.
             let own = prompt.written().map(|entry| &entry.message);
-            let own =
-                own.filter(|message| mark(message).is_some_and(|mark| !known.contains(&mark)));
             let own = own
+                .filter(|message| mark(message).is_some_and(|mark| !known.contains(&mark)))
                 .map(|message| text_of(message))
                 .filter(|text| !text.contains(OPENING))
                 .take(MOST_COMPARED);
             let written: Vec<BTreeSet<String>> = own.map(|text| words(&text)).collect();
             let is_twice = written.iter().enumerate().any(|(at, one)| {
-                let mut others = written[..at].iter();
-                others.any(|other| one.len() > FEWEST_WORDS && are_alike(one, other))
+                written[..at].iter().any(|other| one.len() > FEWEST_WORDS && are_alike(one, other))
             });
             is_twice
                 .then(|| format!("call {}: two texts of the strategy say the same", prompt.call))
@@ -251,8 +241,7 @@ fn are_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
 }
 
 fn words(text: &str) -> BTreeSet<String> {
-    let parts = text.split(|c: char| !c.is_alphanumeric());
-    let words = parts.filter(|part| !part.is_empty());
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     words.map(str::to_lowercase).collect()
 }
 
@@ -261,8 +250,8 @@ pub(super) fn language(plays: &Plays<'_>, _: &Known) -> Judged {
         return Judged::NoChance;
     }
     let played = plays.usual();
-    let is_own = |c: &char| ('\u{4e00}'..='\u{9fff}').contains(c);
-    let count = |text: &str| text.chars().filter(is_own).count();
+    let count =
+        |text: &str| text.chars().filter(|c: &char| ('\u{4e00}'..='\u{9fff}').contains(c)).count();
     let mut had_chance = false;
     let found = played.adopted().find_map(|(_, answer, prompt)| {
         let wrote = count(answer);
@@ -311,8 +300,7 @@ fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
         for (before, now, _) in played.changes() {
             let fits = now.history <= window && asked.contains(&now.call);
             let present = now.present(session);
-            let gone = before.present(session);
-            let gone: Vec<usize> = gone.difference(&present).copied().collect();
+            let gone: Vec<usize> = before.present(session).difference(&present).copied().collect();
             if fits && !gone.is_empty() {
                 return Judged::Broken(format!(
                     "call {}: the answer {how}, and {} gone, from message {} on",
@@ -339,14 +327,12 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
     }
     let source = Source::of(played, session);
     let mut judged: BTreeSet<String> = BTreeSet::new();
-    let first = played.asked.first();
-    let instruction = first.and_then(|asked| asked.request.messages.last());
+    let instruction = played.asked.first().and_then(|asked| asked.request.messages.last());
     let instruction = instruction.map_or_else(String::new, |message| text_of(message));
     let instruction: BTreeSet<&str> = instruction.lines().map(str::trim).collect();
     let found = played.prompts.iter().find_map(|prompt| {
         let entries = prompt.written();
-        let mut of_user = entries.filter(|entry| entry.message.role() == Role::User);
-        of_user.find_map(|entry| {
+        entries.filter(|entry| entry.message.role() == Role::User).find_map(|entry| {
             had_chance = true;
             let text = text_of(&entry.message);
             if !judged.insert(text.clone()) {
@@ -370,15 +356,12 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
 
 /// Finds a summary in a prompt or a request which no model wrote in this session.
 fn other_session(played: &Played) -> Option<String> {
-    let answered = played.answers().filter_map(|one| number(&one.text));
-    let own: BTreeSet<usize> = answered.collect();
+    let own: BTreeSet<usize> = played.answers().filter_map(|one| number(&one.text)).collect();
     let prompts = played.prompts.iter();
     let written = prompts.flat_map(|one| one.written_texts().map(|text| (one.call, text)));
-    let requests = played.asked.iter();
-    let sent = requests.map(|asked| (asked.call, said_in(&asked.request)));
+    let sent = played.asked.iter().map(|asked| (asked.call, said_in(&asked.request)));
     sent.chain(written).find_map(|(call, text)| {
-        let mut found = numbers(&text).into_iter();
-        let foreign = found.find(|number| !own.contains(number))?;
+        let foreign = numbers(&text).into_iter().find(|number| !own.contains(number))?;
         Some(format!("call {call}: a text of another session is there, `{OPENING}{foreign}`"))
     })
 }
@@ -418,8 +401,7 @@ impl Source {
         let parts: Vec<&str> = line.split('"').collect();
         // Every second part is quoted; an odd sign quotes nothing.
         let mut quoted = parts.iter().skip(1).step_by(2).take((parts.len() - 1) / 2);
-        let is_of_user = words(line).contains("user");
-        is_of_user
+        words(line).contains("user")
             && quoted.any(|words| {
                 words.split_whitespace().count() >= FEWEST_WORDS && !self.text.contains(words)
             })
@@ -428,8 +410,7 @@ impl Source {
 
 /// A line without its numbers, handles and hashes: without every word that has a digit.
 fn frame(line: &str) -> String {
-    let words = line.split_whitespace();
-    let words = words.filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
+    let words = line.split_whitespace().filter(|word| !word.contains(|c: char| c.is_ascii_digit()));
     words.collect::<Vec<_>>().join(" ")
 }
 
@@ -437,9 +418,7 @@ fn frame(line: &str) -> String {
 /// versions.
 pub(in crate::check) fn frames(played: &Played, session: &Session) -> Vec<String> {
     let source = Source::of(played, session);
-    let written = played.prompts.iter().flat_map(Prompt::written_texts);
-    let texts: BTreeSet<String> = written.collect();
-    let lines = texts.iter().flat_map(|text| source.lines(text));
-    let versions: BTreeSet<&str> = lines.collect();
+    let texts: BTreeSet<String> = played.prompts.iter().flat_map(Prompt::written_texts).collect();
+    let versions: BTreeSet<&str> = texts.iter().flat_map(|text| source.lines(text)).collect();
     versions.into_iter().map(frame).collect()
 }

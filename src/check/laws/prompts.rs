@@ -25,15 +25,13 @@ const COME_BACK: usize = 2;
 
 /// The text of a message.
 pub(super) fn text_of(message: &Message) -> String {
-    let texts = message.model_text().iter().map(|text| &**text);
-    texts.collect::<Vec<_>>().join("\n")
+    message.model_text().iter().map(|text| &**text).collect::<Vec<_>>().join("\n")
 }
 
 impl Prompt {
     /// All of its texts.
     pub(in crate::check) fn text(&self) -> String {
-        let texts = self.entries.iter().map(|entry| text_of(&entry.message));
-        texts.collect::<Vec<_>>().join("\n")
+        self.entries.iter().map(|entry| text_of(&entry.message)).collect::<Vec<_>>().join("\n")
     }
 
     /// The session's message that each entry is, whole or changed; `None` of what was written in place of others.
@@ -108,8 +106,7 @@ impl Played {
 
 /// The first violation of these rules that a provider refuses.
 fn violation(record: &CellRecord, is_meant: impl Fn(&str) -> bool) -> Option<&Violation> {
-    let mut violations = record.violations.iter();
-    violations.find(|one| one.level == ValidityLevel::Rejected && is_meant(&one.rule))
+    record.violations.iter().find(|one| one.level == ValidityLevel::Rejected && is_meant(&one.rule))
 }
 
 fn is_of_thinking(rule: &str) -> bool {
@@ -119,12 +116,10 @@ fn is_of_thinking(rule: &str) -> bool {
 
 /// `call 5: orphan_result: tool use c3, at message 7 of the prompt`.
 fn in_words(played: &Played, found: &Violation) -> String {
-    let mut prompts = played.prompts.iter();
-    let prompt = prompts.find(|prompt| prompt.call == found.call);
+    let prompt = played.prompts.iter().find(|prompt| prompt.call == found.call);
     let id = found.subject.rsplit(' ').next().unwrap_or_default();
     let holds = |entry: &Entry| {
-        let mut results = entry.message.tool_results();
-        results.any(|(_, result)| &*result.tool_use_id == id)
+        entry.message.tool_results().any(|(_, result)| &*result.tool_use_id == id)
             || entry.message.tool_uses().any(|(_, tool)| &*tool.id == id)
     };
     let at = prompt.and_then(|prompt| prompt.entries.iter().position(holds));
@@ -179,8 +174,7 @@ pub(super) fn bytes(plays: &Plays<'_>, _: &Known) -> Judged {
 /// The text that a user typed while tools ran.
 fn typed_beside(message: &Message) -> Option<&str> {
     message.tool_results().next()?;
-    let mut texts = message.content().iter().filter_map(ContentBlock::as_text);
-    texts.next().map(|text| &**text)
+    message.content().iter().find_map(ContentBlock::as_text).map(|text| &**text)
 }
 
 pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
@@ -188,18 +182,16 @@ pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
     let session = &plays.scene.session;
     let found = played.prompts.iter().find_map(|prompt| {
         let history = &session.messages()[..prompt.before];
-        let mut messages = history.iter();
-        let at = messages.rposition(|message| message.has_tag(Tag::TypedUser))?;
+        let at = history.iter().rposition(|message| message.has_tag(Tag::TypedUser))?;
         let newest = &history[at];
         let text = text_of(newest).trim().to_owned();
         // Words beside results that came since are a request, too.
         let beside = history[at + 1..].iter().filter_map(|one| typed_beside(one));
         let requests: Vec<&str> = beside.chain([text.as_str()]).collect();
-        let is_there = prompt.entries.iter().any(|entry| {
+        if !prompt.entries.iter().any(|entry| {
             let said = text_of(&entry.message);
             entry.message.role() == Role::User && requests.iter().any(|text| said.contains(text))
-        });
-        if !is_there {
+        }) {
             return Some(format!(
                 "call {}: `{text}` is not in the prompt as it was typed",
                 prompt.call
@@ -234,15 +226,14 @@ pub(super) fn newest_results(plays: &Plays<'_>, _: &Known) -> Judged {
             return None;
         }
         had_chance = true;
-        let mut newest = message.tool_results();
-        let (_, lost) = newest.find(|(_, result)| {
+        let (_, lost) = message.tool_results().find(|(_, result)| {
             let text = result_text(result);
             let begin = &text[..text.floor_char_boundary(BEGIN)];
             // In its place, or in that of an equal one.
             !now.results().any(|other| {
-                let is_same = other.tool_use_id == result.tool_use_id
-                    || originals.text(&other.tool_use_id) == Some(&*text);
-                is_same && result_text(other).starts_with(begin)
+                (other.tool_use_id == result.tool_use_id
+                    || originals.text(&other.tool_use_id) == Some(&*text))
+                    && result_text(other).starts_with(begin)
             })
         })?;
         Some(format!(
@@ -264,8 +255,7 @@ pub(super) fn ends(plays: &Plays<'_>, _: &Known) -> Judged {
     let played = plays.usual();
     let found = played.prompts.iter().find(|prompt| {
         let last = prompt.entries.last();
-        let history = plays.scene.session.messages();
-        let own = history.get(prompt.before.saturating_sub(1));
+        let own = plays.scene.session.messages().get(prompt.before.saturating_sub(1));
         last.is_some_and(|entry| entry.message.role() == Role::Assistant)
             && own.is_some_and(|message| message.role() == Role::User)
     });
@@ -281,8 +271,7 @@ pub(super) fn order(plays: &Plays<'_>, _: &Known) -> Judged {
     let found = played.prompts.iter().find_map(|prompt| {
         let entries = prompt.messages(session).zip(&prompt.entries);
         // A restored message is not where it was.
-        let entries = entries.filter(|(_, entry)| !matches!(entry.origin, Origin::Restored(_)));
-        let messages: Vec<Option<usize>> = entries.map(|(at, _)| at).collect();
+        let messages: Vec<Option<usize>> = entries.filter(|(_, entry)| !matches!(entry.origin, Origin::Restored(_))).map(|(at, _)| at).collect();
         let present: BTreeSet<usize> = messages.iter().copied().flatten().collect();
         let mut last: Option<usize> = None;
         for (place, message) in messages.iter().enumerate() {
@@ -351,9 +340,7 @@ pub(super) fn prefix(plays: &Plays<'_>, _: &Known) -> Judged {
     let Some((_, first, _)) = changes.first() else {
         return Judged::NoChance;
     };
-    let prompts = played.prompts.iter();
-    let later = prompts.skip_while(|prompt| prompt.call < first.call);
-    let calls = later.count();
+    let calls = played.prompts.iter().skip_while(|prompt| prompt.call < first.call).count();
     let sent = changes.iter().flat_map(|(_, now, at)| &now.entries[*at..]);
     let again: Tokens = sent.map(|entry| entry.size().tokens).sum();
     let is_often = changes.len() >= FEWEST_EDITS && changes.len() * FEW > calls;

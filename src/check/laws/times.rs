@@ -52,8 +52,7 @@ pub(super) fn idempotent(plays: &Plays<'_>, known: &Known) -> Judged {
     let Some(played) = plays.twice() else {
         return Judged::OutOfTime;
     };
-    let found = played.again.iter().find(|(_, size)| at_rest(*size));
-    let found = found.map(|(call, size)| {
+    let found = played.again.iter().find(|(_, size)| at_rest(*size)).map(|(call, size)| {
         format!(
             "call {call}: given its own context of {size} tokens again, it changed it once more"
         )
@@ -69,12 +68,10 @@ pub(super) fn tries_again(plays: &Plays<'_>, _: &Known) -> Judged {
         return Judged::NoChance;
     };
     let has_answer = played.asked.iter().any(|asked| asked.answer.is_some());
-    let prompts = played.prompts.iter();
-    let mut later = prompts.skip_while(|prompt| prompt.call < first.call);
+    let mut later = played.prompts.iter().skip_while(|prompt| prompt.call < first.call);
     let begin = later.next().map(|prompt| prompt.tokens);
     let has_grown = later.last().map(|prompt| prompt.tokens) > begin;
-    let has_died = matches!(played.record.end, End::Died { .. });
-    let found = (has_died || !has_answer && has_grown).then(|| {
+    let found = (matches!(played.record.end, End::Died { .. }) || !has_answer && has_grown).then(|| {
         format!(
             "call {}: a model does not answer, nor until call {OUTAGE}; then it is not asked again",
             first.call
@@ -123,8 +120,7 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
         often.map(|pair| format!("calls {} and {}: a model is asked in both", pair[0], pair[1]));
     let frees_nothing = || {
         calls.iter().find_map(|call| {
-            let events = played.record.compactions.iter();
-            let mut own = events.filter(|event| event.call == *call);
+            let mut own = played.record.compactions.iter().filter(|event| event.call == *call);
             let first = own.next()?;
             let (before, after) = (first.before, own.next_back().unwrap_or(first).after);
             (after >= before).then(|| {
@@ -228,16 +224,12 @@ fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
 
 /// Finds a strategy that fires early here, and late in a smaller window: at a count of tokens, whatever the window.
 fn ignores_window(window: Tokens, known: &Known) -> Option<String> {
-    let at = |wanted: Tokens| {
-        let mut known = known.fired_at.iter();
-        known.find(|(of, _)| *of == wanted)?.1
-    };
+    let at = |wanted: Tokens| known.fired_at.iter().find(|(of, _)| *of == wanted)?.1;
     let own = at(window)?;
     let share = own.0 as f64 / window.0 as f64;
     let smaller = known.fired_at.iter().filter(|(of, _)| *of < window);
     let mut later = smaller.filter_map(|(of, fired)| Some((*fired)?.0 as f64 / of.0 as f64));
-    let is_later = later.any(|other| other > LATER * share);
-    (is_later && share < EARLY).then(|| {
+    (later.any(|other| other > LATER * share) && share < EARLY).then(|| {
         format!(
             "it ignores the window it is told: at {} it fires at {:.0} %",
             window.in_short(),

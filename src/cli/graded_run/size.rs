@@ -27,8 +27,7 @@ const ATTEMPTS: usize = 6;
 
 /// The names of the scenario's own strategies, without the controls that are added.
 fn own_strategies(plan: &Plan) -> Vec<String> {
-    let own = plan.scenario().strategies.iter();
-    let own = own.filter(|spec| !spec.is_added());
+    let own = plan.scenario().strategies.iter().filter(|spec| !spec.is_added());
     own.map(|spec| spec.name().to_owned()).collect()
 }
 
@@ -39,8 +38,8 @@ fn with_strategies(plan: &Plan, kept: &[String]) -> Plan {
     let own: BTreeSet<String> = own_strategies(plan).into_iter().collect();
     scenario.strategies.retain(|spec| {
         let leads = spec.name().split_once('@').map(|(_, lead)| lead);
-        let is_led = leads.is_none_or(|lead| !own.contains(lead) || kept.contains(lead));
-        is_led && (spec.is_added() || kept.contains(spec.name()))
+        leads.is_none_or(|lead| !own.contains(lead) || kept.contains(lead))
+            && (spec.is_added() || kept.contains(spec.name()))
     });
     plan.variant(scenario, &|_| true)
 }
@@ -58,8 +57,8 @@ impl Sized {
     /// The plan; says what it is, and which strategies and sessions of the whole plan it leaves out.
     pub(super) fn say(self, of: &Plan, limit: Limit) -> Result<Plan> {
         let [all, kept] = [of, &self.plan].map(|plan| &plan.manifest().sessions);
-        let sessions = all.iter().filter(|entry| !kept.contains(entry));
-        let sessions: Vec<&str> = sessions.map(|entry| &*entry.id).collect();
+        let sessions: Vec<&str> =
+            all.iter().filter(|entry| !kept.contains(entry)).map(|entry| &*entry.id).collect();
         let mut names: Vec<&str> = self.dropped.iter().map(String::as_str).collect();
         names.extend(sessions.iter().take(MOST_NAMED));
         let mut without = match &names[..] {
@@ -113,8 +112,8 @@ fn fitting(
     limit: Limit,
     enough: usize,
 ) -> Result<Result<Sized, Option<u64>>> {
-    let names = plan.manifest().strategies.iter();
-    let names: BTreeSet<&str> = names.map(|entry| entry.name.as_str()).collect();
+    let names: BTreeSet<&str> =
+        plan.manifest().strategies.iter().map(|entry| entry.name.as_str()).collect();
     let mut cells = cells.to_vec();
     cells.retain(|cell| cell.record.arm != Arm::Strategy || names.contains(&*cell.record.strategy));
     let mut within = limit.most();
@@ -175,8 +174,7 @@ impl Size {
                 continue;
             }
             let mut counts = (0..=order.len()).rev();
-            let most = counts.find(|count| sum(&costs, &order[..*count]) <= within);
-            let most = most.unwrap_or(0);
+            let most = counts.find(|count| sum(&costs, &order[..*count]) <= within).unwrap_or(0);
             // The first of the order may be the dearest of all.
             let sessions = if most < enough { by_cost } else { order[..most].to_vec() };
             let planted = plan.planted_if(&selection);
@@ -194,8 +192,7 @@ impl Size {
     /// The plan cut to this size.
     fn cut(&self, plan: &Plan) -> Plan {
         let entries = &plan.manifest().sessions;
-        let kept = self.sessions.iter().map(|at| entries[*at].id.as_str());
-        let kept: Vec<&str> = kept.collect();
+        let kept: Vec<&str> = self.sessions.iter().map(|at| entries[*at].id.as_str()).collect();
         let mut scenario = plan.scenario().clone();
         scenario.selection = self.selection.clone();
         plan.variant(scenario, &|id| kept.contains(&id))
@@ -204,8 +201,7 @@ impl Size {
 
 /// The cost of these sessions.
 fn sum(costs: &[u64], sessions: &[usize]) -> u64 {
-    let costs = sessions.iter().map(|at| costs[*at]);
-    costs.fold(0, u64::saturating_add)
+    sessions.iter().map(|at| costs[*at]).fold(0, u64::saturating_add)
 }
 
 /// The expected cost or time of each session: its cells are neighbours.
@@ -226,8 +222,7 @@ fn selections(own: &Selection) -> Vec<Selection> {
     let items: Vec<Option<usize>> = std::iter::once(own.items).chain(fewer.map(Some)).collect();
     let mut found: Vec<Selection> = Vec::new();
     for step in [1, 2, last.max(1) + 1] {
-        let kept = own.points.iter().enumerate();
-        let kept = kept.filter(|(at, _)| (last - at).is_multiple_of(step));
+        let kept = own.points.iter().enumerate().filter(|(at, _)| (last - at).is_multiple_of(step));
         let points: Vec<u8> = kept.map(|(_, point)| *point).collect();
         if found.last().is_some_and(|before| before.points == points) {
             continue;

@@ -28,8 +28,8 @@ impl<'a> Diff<'a> {
     /// Tokens by category, those that either has, the largest difference first.
     fn usage(&self) -> Value {
         let pages = [self.left, self.right];
-        let categories = pages.iter().flat_map(|page| page.usage.keys().copied());
-        let categories: BTreeSet<Category> = categories.collect();
+        let categories: BTreeSet<Category> =
+            pages.iter().flat_map(|page| page.usage.keys().copied()).collect();
         let rows = categories.into_iter().map(|category| {
             let tokens = pages.map(|page| page.usage.get(&category).map_or(0, |tokens| tokens.0));
             (category, tokens)

@@ -36,13 +36,11 @@ pub(super) fn explain_run(
         );
         return stop_with(Exit::Usage, problem, hint);
     };
-    let found = explain_column(&report, metric);
-    let mut found = found.or_else(|error| refused(metric, &known, &error))?;
+    let mut found =
+        explain_column(&report, metric).or_else(|error| refused(metric, &known, &error))?;
     if let Some(strategy) = strategy {
-        let names = found.strategies.iter().map(|number| &*number.strategy);
-        let names: Vec<&str> = names.collect();
-        let mut meant = names.iter();
-        let meant = meant.find(|name| **name == strategy || short_name(name) == strategy);
+        let names: Vec<&str> = found.strategies.iter().map(|number| &*number.strategy).collect();
+        let meant = names.iter().find(|name| **name == strategy || short_name(name) == strategy);
         let Some(name) = meant.map(|name| (*name).to_owned()) else {
             let problem = format!("the run has no `{metric}` of `{strategy}`");
             let hint = format!("it has that of {}", names.join(", "));
@@ -81,8 +79,8 @@ pub(super) fn explain(folder: &Path, cell: &str, metric: &str, as_json: bool) ->
         let problem = ExplainError::Cell(cell.to_owned()).to_string();
         return stop_with(Exit::NothingSelected, problem, hint(cell, &keys));
     };
-    let found = explain_cell(&run.manifest, &run.cells, key, metric);
-    let found = found.or_else(|error| refused(metric, &EXPLAINED, &error))?;
+    let found = explain_cell(&run.manifest, &run.cells, key, metric)
+        .or_else(|error| refused(metric, &EXPLAINED, &error))?;
     if as_json {
         return print_json(&found);
     }
@@ -101,8 +99,7 @@ fn is_called(key: &CellKey, typed: &str) -> bool {
 /// The cell that was meant, or the strategies of its session.
 fn hint(cell: &str, keys: &[CellKey]) -> String {
     let full = keys.iter().map(CellKey::to_string);
-    let names = full.map(|name| name.trim_end_matches("/0").to_owned());
-    let names: Vec<String> = names.collect();
+    let names: Vec<String> = full.map(|name| name.trim_end_matches("/0").to_owned()).collect();
     if let Some(meant) = did_you_mean(cell, names.iter().map(String::as_str)) {
         return format!("did you mean `{meant}`?");
     }

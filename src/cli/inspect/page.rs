@@ -143,8 +143,7 @@ impl Page<'_> {
         // Name, tokens and share take up 46 columns; the bar gets the rest, within reason.
         let bar = width.saturating_sub(NAME + 20).clamp(10, 50);
         let (prompt, lines) = (self.snapshot.prompt, self.lines());
-        let used = self.usage.iter();
-        let used = used.map(|(category, tokens)| (category.name(), *tokens, "█"));
+        let used = self.usage.iter().map(|(category, tokens)| (category.name(), *tokens, "█"));
         let free = ("free".to_owned(), self.window.tokens - prompt, "·");
         let usage = used.chain([free]).map(|(name, tokens, sign)| {
             let filled = sign.repeat(self.halves(tokens, bar).div_ceil(2));
@@ -170,8 +169,7 @@ impl Page<'_> {
     /// error, automatic compaction, blocking.
     fn zone_bar(&self, lines: &Lines, width: usize) -> String {
         let filled = self.halves(self.snapshot.prompt, width) / 2;
-        let cells = (0..width).map(|at| if at < filled { '█' } else { '·' });
-        let mut bar: Vec<char> = cells.collect();
+        let mut bar: Vec<char> = (0..width).map(|at| if at < filled { '█' } else { '·' }).collect();
         for (line, sign) in [(lines.warning, 'w'), (lines.auto_compact, 'a'), (lines.blocking, 'b')]
         {
             if let Some(at) = bar.get_mut(self.halves(line, width) / 2) {
@@ -191,8 +189,7 @@ impl Page<'_> {
     }
 
     fn fates(&self) -> impl Iterator<Item = Value> {
-        let fates = self.snapshot.fates.iter().enumerate();
-        fates.map(|(message, fate)| {
+        self.snapshot.fates.iter().enumerate().map(|(message, fate)| {
             let decided = fate.decided.as_ref();
             let blocks = match &fate.fate {
                 Representation::Edited(blocks) => Some(blocks),
@@ -300,8 +297,8 @@ fn origin(entry: &Entry) -> String {
             format!("message {message} with block {} edited", listed(blocks.iter()))
         }
         Origin::Derived(ranges) => {
-            let ranges = ranges.iter();
-            let ranges = ranges.map(|own| format!("{}-{}", own.start, own.end.saturating_sub(1)));
+            let ranges =
+                ranges.iter().map(|own| format!("{}-{}", own.start, own.end.saturating_sub(1)));
             format!("in place of messages {}", listed(ranges))
         }
         Origin::Restored(at) => format!("message {at}, put back"),

@@ -49,8 +49,7 @@ pub(super) fn usage(
     snapshot: &Snapshot,
     counts: &CountedTexts,
 ) -> BTreeMap<Category, Tokens> {
-    let messages = session.messages().iter();
-    let uses = messages.flat_map(|message| message.tool_uses());
+    let uses = session.messages().iter().flat_map(|message| message.tool_uses());
     let classes: BTreeMap<&str, ToolClass> =
         uses.map(|(_, tool)| (&*tool.id, tool.class)).collect();
     let mut sizes: BTreeMap<Category, Size> = BTreeMap::new();
@@ -62,10 +61,8 @@ pub(super) fn usage(
                 counts.block(&block).billed_by(entry.message.details.factor);
         }
     }
-    let tools = session.tools().iter().map(ToolSchema::text);
-    let tools = tools.map(|text| counts.schema(text)).sum();
-    let system = session.system().into_iter();
-    let system = system.map(|text| counts.size(text)).sum();
+    let tools = session.tools().iter().map(ToolSchema::text).map(|text| counts.schema(text)).sum();
+    let system = session.system().into_iter().map(|text| counts.size(text)).sum();
     let fixed = [(Category::System, system), (Category::Tools, tools)];
     let billed = [(Category::Head, snapshot.scale.head), (Category::Thinking, thinking)];
     // Each category is rounded once, by itself.

@@ -67,8 +67,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     args.judges.confirm(&connected, &[(&requests, 1)], &*counter)?;
     // The lock of the run's folder: no other process writes to it meanwhile.
     let mut journal = Journal::open(&args.run, &run.manifest)?;
-    let threads = ThreadPoolBuilder::new().num_threads(usize::from(args.jobs));
-    let threads = threads.build()?;
+    let threads = ThreadPoolBuilder::new().num_threads(usize::from(args.jobs)).build()?;
     let counts = CountedTexts::new(counter);
     let mut panel = Panel {
         judges,

@@ -86,8 +86,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if let (Some(folder), Some(path)) = (&args.from_run, &args.output) {
         return sheet::write(folder, args.answers, path);
     }
-    let mut files = args.output.iter();
-    files.try_for_each(|file| outputs::check(file))?;
+    args.output.iter().try_for_each(|file| outputs::check(file))?;
     // Clap asks for one of them.
     let labels = args.labels.as_deref().unwrap_or(Path::new(""));
     let mut rows = read(labels)?;
@@ -166,8 +165,7 @@ fn read(path: &Path) -> Result<Vec<Row>> {
     let values = if has_ending(path, "csv") {
         csv_values(&text)
     } else {
-        let lines = (1..).zip(text.lines());
-        let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+        let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         lines.map(|(at, line)| (at, json_value(line))).collect()
     };
     if values.is_empty() {
@@ -337,8 +335,8 @@ impl Agreement {
         }
         let verdicts = rows.iter().map(|row| row.verdicts.iter().copied().flatten());
         let verdicts: Vec<Vec<bool>> = verdicts.map(Iterator::collect).collect();
-        let without = rows.iter().filter(|row| row.label.is_none());
-        let without: Vec<bool> = without.filter_map(Row::verdict).collect();
+        let without: Vec<bool> =
+            rows.iter().filter(|row| row.label.is_none()).filter_map(Row::verdict).collect();
         let groups = groups.into_iter();
         let strategies = groups.filter_map(|(name, own)| Some((name, Calibration::of(&own)?)));
         let called_right = without.iter().filter(|right| **right).count();

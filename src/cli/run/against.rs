@@ -97,8 +97,7 @@ impl AgainstBaseline {
         if !names.is_empty() {
             let rules = rules(setting)?;
             let tables = tables.map(PrintedTables::of_another);
-            let printed = tables.as_ref();
-            let printed = printed.map_or(OutputFormat::Nothing, OutputFormat::Text);
+            let printed = tables.as_ref().map_or(OutputFormat::Nothing, OutputFormat::Text);
             let options = ComparisonOptions {
                 baselines: self.baselines.clone(),
                 ..ComparisonOptions::default()

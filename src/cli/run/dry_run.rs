@@ -43,8 +43,7 @@ fn shards(typed: &str) -> Result<Shards, String> {
         Some((by, number)) => (by.parse::<Division>()?, number),
         None => (Division::Cost, typed),
     };
-    let parsed = number.parse().ok();
-    let of = parsed.filter(|of| (1..=MOST_SHARDS).contains(of));
+    let of = number.parse().ok().filter(|of| (1..=MOST_SHARDS).contains(of));
     let of = of.ok_or_else(|| format!("it must be a number from 1 to {MOST_SHARDS}"))?;
     Ok(Shards { of, by })
 }

@@ -26,8 +26,7 @@ impl EarlierRun {
     /// The run in `folder` if its cells are about to be computed again, else the newest one beside it. What cannot be
     /// read is no run before.
     pub(super) fn find(folder: &Path, scenario: &str, is_replaced: bool) -> Option<Self> {
-        let own = is_replaced.then(|| folder.to_owned());
-        let found = own.or_else(|| newest(folder, scenario))?;
+        let found = is_replaced.then(|| folder.to_owned()).or_else(|| newest(folder, scenario))?;
         let run = Run::read(&found).ok()?;
         Some(Self { when: when(&found), results: ComparedRun::of(&run.manifest, &run.cells) })
     }
@@ -56,8 +55,7 @@ impl EarlierRun {
             seed: run.manifest.seed,
         };
         let pairs = self.results.pairs(&now);
-        let pairs = pairs.pairs.iter();
-        let found = pairs.map(|(old, new)| judge::judge(old, new, &rule));
+        let found = pairs.pairs.iter().map(|(old, new)| judge::judge(old, new, &rule));
         let found: Vec<Findings> = found.filter(|found| !found.axes.is_empty()).collect();
         if found.is_empty() {
             return None;

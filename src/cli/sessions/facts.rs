@@ -88,8 +88,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if mistakes == 0 {
         return Ok(Exit::Done);
     }
-    let paths = args.check.iter().map(|file| file.display());
-    let quoted = paths.map(|path| format!("`{path}`"));
+    let quoted = args.check.iter().map(|file| file.display()).map(|path| format!("`{path}`"));
     let files = listed(quoted);
     let mistakes = many(mistakes, "mistake", "mistakes");
     stop(Exit::Invalid, format!("{mistakes} in {files}"))
@@ -266,8 +265,7 @@ fn check_file(path: &Path, args: &Args) -> Result<usize> {
         return stop_with(Exit::Usage, problem, "add `--session FILE`");
     };
     let sessions = import::load(&recording).context("cannot read the session")?;
-    let mut known = sessions.iter();
-    let of_id = known.find(|session| session.id() == file.truth.session);
+    let of_id = sessions.iter().find(|session| session.id() == file.truth.session);
     let Some(session) = of_id.or(sessions.first()) else {
         let problem = format!("`{}` holds no session", recording.display());
         return stop(Exit::Invalid, problem);
@@ -290,8 +288,7 @@ fn check_file(path: &Path, args: &Args) -> Result<usize> {
         "asked": items,
         "mistakes": mistakes,
     });
-    let words = mistakes.iter().map(|mistake| in_words(path, mistake));
-    let words: Vec<String> = words.collect();
+    let words: Vec<String> = mistakes.iter().map(|mistake| in_words(path, mistake)).collect();
     let more = json!({ "file": shown.to_string(), "mistakes": words });
     let template = include_str!("../text/checked.txt");
     let as_json = args.output.json;
@@ -305,8 +302,8 @@ fn show_file(path: &Path, as_json: bool) -> Result<Exit> {
     for probe in &file.truth.facts {
         let known = check::known(probe);
         let values: Vec<&String> = known.iter().map(|(value, _)| value).collect();
-        let current = known.iter().filter(|(_, holds)| *holds);
-        let current: Vec<&String> = current.map(|(value, _)| value).collect();
+        let current: Vec<&String> =
+            known.iter().filter(|(_, holds)| *holds).map(|(value, _)| value).collect();
         probes.push(json!({
             "id": probe.id,
             "kind": probe.kind().name(),

@@ -95,8 +95,8 @@ impl Args {
         Ok((0..count).map(move |n| {
             let seed = first.seed.wrapping_add(n);
             let counts = CountedTexts::new(Arc::new(O200k));
-            let made = synthetic::generate(&Recipe { seed, ..first.clone() }, &counts);
-            let made = made.map_err(|error| CliError::new(Exit::Usage, error.to_string()))?;
+            let made = synthetic::generate(&Recipe { seed, ..first.clone() }, &counts)
+                .map_err(|error| CliError::new(Exit::Usage, error.to_string()))?;
             Ok((made, counts))
         }))
     }

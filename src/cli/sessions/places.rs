@@ -22,8 +22,7 @@ fn table() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
 
 /// Where products keep the recordings of a project, from a hidden file or folder of this name on.
 pub(in crate::cli) fn in_project(name: &str) -> impl Iterator<Item = &'static str> {
-    let paths = table().flat_map(|(_, paths)| paths);
-    paths.filter(move |path| path.split('/').next() == Some(name))
+    table().flat_map(|(_, paths)| paths).filter(move |path| path.split('/').next() == Some(name))
 }
 
 /// The end of the help text: whose sessions are found.
@@ -102,10 +101,7 @@ impl<'a> Start<'a> {
 /// Whether a walk through `outer` comes to `inner`: it passes over hidden names.
 fn is_walked(outer: &Path, inner: &Path) -> bool {
     let below = inner.strip_prefix(outer);
-    below.is_ok_and(|below| {
-        let mut names = below.iter();
-        names.all(|name| !name.to_string_lossy().starts_with('.'))
-    })
+    below.is_ok_and(|below| below.iter().all(|name| !name.to_string_lossy().starts_with('.')))
 }
 
 /// The paths below a folder that a pattern stands for: `*` in one of its names is any text.

@@ -104,8 +104,7 @@ fn comments(sweep: &Sweep, choice: &Choice, (scenario, seed): (&str, u64)) -> Ve
 fn preset(choice: &Choice, setting: &Point) -> String {
     let preset = setting.spec.to_toml();
     // The preset's own description may name its old values.
-    let mut lines = preset.lines();
-    let Some(own) = lines.find(|line| line.starts_with("description = ")) else {
+    let Some(own) = preset.lines().find(|line| line.starts_with("description = ")) else {
         return preset;
     };
     let changed = choice.changed.iter();

@@ -46,11 +46,9 @@ fn read(typed: &str) -> Result<Tune> {
                 "a range is `min..max:step`, with min below max, a step above 0 and at most 10,000 values",
             );
         };
-        let steps = steps.into_iter();
-        steps.map(|value| Setting::new(value, &place)).collect()
+        steps.into_iter().map(|value| Setting::new(value, &place)).collect()
     } else {
-        let words = listed.split(',');
-        words.map(|word| parse_value(word.trim(), &place)).collect()
+        listed.split(',').map(|word| parse_value(word.trim(), &place)).collect()
     };
     let mut values: Vec<Setting> = Vec::new();
     for one in all {
@@ -93,8 +91,7 @@ fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
 
 /// How many digits are behind the point.
 fn decimals(number: &str) -> usize {
-    let fraction = number.split_once('.').map(|(_, fraction)| fraction);
-    fraction.map_or(0, str::len)
+    number.split_once('.').map(|(_, fraction)| fraction).map_or(0, str::len)
 }
 
 /// The number without its point, with so many digits behind it.
@@ -143,8 +140,7 @@ pub(super) fn chosen(
             return stop_with(Exit::Usage, problem, hint);
         }
     }
-    let mut sizes = axes.iter().map(|axis| axis.values.len());
-    let size = sizes.try_fold(1_usize, usize::checked_mul);
+    let size = axes.iter().map(|axis| axis.values.len()).try_fold(1_usize, usize::checked_mul);
     let wanted = size.map(|size| random.map_or(size, |most| most.min(size)));
     let (Some(size), Some(wanted)) = (size, wanted.filter(|wanted| *wanted <= MOST_POINTS)) else {
         let problem = format!(

@@ -45,8 +45,8 @@ pub(super) fn unmeasured(
     if !measured(tried, sessions, &[kept.axis]).is_empty() {
         return None;
     }
-    let others = measured(tried, sessions, &KEEPABLE);
-    let others: Vec<&str> = others.into_iter().map(Measured::name).collect();
+    let others: Vec<&str> =
+        measured(tried, sessions, &KEEPABLE).into_iter().map(Measured::name).collect();
     let problem = format!("`--keeps {}` was not measured on these sessions", kept.axis);
     let error = CliError::new(Exit::NothingSelected, problem);
     Some(match others.first() {

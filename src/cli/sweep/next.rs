@@ -39,8 +39,7 @@ pub(super) fn command(
         };
         let strategies = strategies.iter().map(|name| flag("--strategy", name));
         let words = ["proctor run".to_owned()].into_iter();
-        let words = words.chain(window).chain(strategies);
-        words.chain(["-o report.html".to_owned()]).collect()
+        words.chain(window).chain(strategies).chain(["-o report.html".to_owned()]).collect()
     };
     args.inputs.complete(&mut words);
     words
@@ -53,8 +52,8 @@ fn sweep_again(args: &Args, missing: &[String], more: Option<&str>) -> Vec<Strin
     words.extend(strategies.map(|name| flag("--strategy", name)));
     let params = args.tuning.params.iter().chain(missing);
     words.extend(params.map(|typed| flag("-P", typed)));
-    let margins = args.tuning.margins.margin.iter();
-    let margins = margins.map(|(metric, margin)| format!("{metric}={margin}"));
+    let margins =
+        args.tuning.margins.margin.iter().map(|(metric, margin)| format!("{metric}={margin}"));
     words.extend(margins.map(|typed| flag("--margin", &typed)));
     words.extend(args.tuning.keeps.map(|axis| flag("--keeps", axis.name())));
     if args.tuning.saves != Measured::Bill {
@@ -75,8 +74,8 @@ pub(super) fn missing_knobs<'t>(
     axes: impl Iterator<Item = &'t Tune>,
 ) -> (Vec<String>, Vec<String>) {
     let base = format!("{}.", spec.base_name());
-    let swept = axes.map(|axis| axis.knob.strip_prefix(&base).unwrap_or(&axis.knob));
-    let swept: Vec<&str> = swept.collect();
+    let swept: Vec<&str> =
+        axes.map(|axis| axis.knob.strip_prefix(&base).unwrap_or(&axis.knob)).collect();
     let missing = swept.iter().filter_map(|knob| {
         let (other, values) = spec.swept_with(knob)?;
         let typed = format!("{other}={values}");

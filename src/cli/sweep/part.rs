@@ -69,8 +69,7 @@ impl Halves {
 }
 
 fn all_sessions(clusters: Vec<(&str, Vec<String>)>) -> Vec<String> {
-    let sessions = clusters.into_iter().flat_map(|(_, sessions)| sessions);
-    sessions.collect()
+    clusters.into_iter().flat_map(|(_, sessions)| sessions).collect()
 }
 
 /// Where a sweep is kept that names no folder.

@@ -13,8 +13,7 @@ impl Rows {
     pub(super) fn avoid(&self, cases: &[Case<'_>]) -> Vec<Avoid> {
         let others = cases.iter().rev().filter(|case| !case.is_recommended);
         let others = others.map(|case| (case.row, self.why_avoid(case), Code::Avoid));
-        let rows = self.strategies.iter();
-        let broken = rows.map(|row| (row, row.broken.clone(), Code::Broken));
+        let broken = self.strategies.iter().map(|row| (row, row.broken.clone(), Code::Broken));
         let avoided = others.chain(broken).filter_map(|(row, why, code)| {
             Some(Avoid {
                 strategy: row.name().to_owned(),
@@ -28,11 +27,10 @@ impl Rows {
 
     fn why_avoid(&self, case: &Case<'_>) -> Option<String> {
         let margin = self.rule.margins.get(Axis::Bill).unwrap_or_default();
-        let is_dearer = case.bill().is_some_and(|bill| {
-            let is_shown = bill.bounds.is_some_and(|one| one.interval_upper < 0.0);
-            is_shown && bill.difference() < -margin
-        });
-        if is_dearer || self.is_dearer_everywhere(case, margin) {
+        if case.bill().is_some_and(|bill| {
+            bill.bounds.is_some_and(|one| one.interval_upper < 0.0) && bill.difference() < -margin
+        }) || self.is_dearer_everywhere(case, margin)
+        {
             return Some(self.dearer(case));
         }
         let unseen = case.row.sample.unseen_losses();

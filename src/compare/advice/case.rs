@@ -14,8 +14,7 @@ pub(super) struct Three {
 
 impl Three {
     pub(super) fn of(pairs: &Pairs<'_>, rule: &Rule) -> Self {
-        let answers = pairs.judge(Axis::Answers, rule);
-        let answers = answers.filter(AxisFinding::is_comparable);
+        let answers = pairs.judge(Axis::Answers, rule).filter(AxisFinding::is_comparable);
         Self {
             bill: pairs.judge(Axis::Bill, rule),
             kept: answers.or_else(|| pairs.judge(Axis::Facts, rule)),
@@ -43,8 +42,7 @@ impl Three {
 
     /// The axes of quality in such a state, in words.
     pub(super) fn in_state(&self, is_meant: fn(State) -> bool) -> Vec<String> {
-        let these = self.quality().filter(|found| is_meant(found.state));
-        these.map(AxisFinding::in_words).collect()
+        self.quality().filter(|found| is_meant(found.state)).map(AxisFinding::in_words).collect()
     }
 
     /// The axes of quality on which it is shown to be better, in words.
@@ -73,8 +71,7 @@ impl Three {
 
     /// Whether no axis differs in any session.
     pub(super) fn is_identical(&self) -> bool {
-        let mut clusters = self.all().flat_map(|found| &found.by_cluster);
-        clusters.all(|(_, difference)| *difference == 0.0)
+        self.all().flat_map(|found| &found.by_cluster).all(|(_, difference)| *difference == 0.0)
     }
 
     /// Shown to be better on one axis and not worse on the others, each by itself.
@@ -124,8 +121,7 @@ fn is_up(found: &AxisFinding, least: f64) -> bool {
 
 /// The p value of a difference in the good direction.
 fn p_of(found: &AxisFinding) -> f64 {
-    let p = found.is_comparable().then(|| found.one_sided_p());
-    p.unwrap_or(1.0)
+    if found.is_comparable() { found.one_sided_p() } else { 1.0 }
 }
 
 /// A row that is sound, judged.
@@ -188,8 +184,7 @@ impl Case<'_> {
     /// the axes on which it does.
     pub(super) fn given_up(&self) -> Vec<&AxisFinding> {
         let bill = self.bill().filter(|bill| bill.state == State::Better);
-        let three = self.nothing.iter().filter(|_| bill.is_some());
-        let lost = three.flat_map(Three::quality);
+        let lost = self.nothing.iter().filter(|_| bill.is_some()).flat_map(Three::quality);
         lost.filter(|one| one.state == State::Worse && one.difference() < -one.margin).collect()
     }
 

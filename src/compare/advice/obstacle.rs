@@ -32,8 +32,7 @@ impl Rows {
             return control_obstacle(case, strategies);
         }
         if case.adjusted_p > LEVEL {
-            let findings = case.nothing.iter().chain(&case.control);
-            let findings = findings.flat_map(Three::all);
+            let findings = case.nothing.iter().chain(&case.control).flat_map(Three::all);
             let better = findings.filter(|found| found.difference() > 0.0);
             let differing = better.map(AxisFinding::differing).min().unwrap_or(0);
             // How many more would show it depends on their size too: another number would contradict that one.
@@ -117,8 +116,7 @@ fn unknowable(three: &Three) -> Option<String> {
         let why = "no later action names a detail, so what it keeps of them is not known";
         return Some(why.to_owned());
     }
-    let apart = three.quality().filter(|found| !found.is_comparable());
-    let apart: Vec<&AxisFinding> = apart.collect();
+    let apart: Vec<&AxisFinding> = three.quality().filter(|found| !found.is_comparable()).collect();
     let names: Vec<String> = apart.iter().map(|found| found.axis.to_string()).collect();
     let why = apart.first()?.note.as_deref()?;
     Some(format!("{} are not compared: {why}", listed(&names)))

@@ -50,11 +50,9 @@ impl Verdict {
 
     /// The controls that the sentences quote: each is shown under its strategy.
     pub(crate) fn quoted_controls(&self) -> impl Iterator<Item = &str> {
-        let controls = self.contenders.iter().flat_map(|one| &one.control);
-        controls.map(String::as_str).filter(|control| {
+        self.contenders.iter().flat_map(|one| &one.control).map(String::as_str).filter(|control| {
             let name = short_name(control);
-            let sentences = self.sentences.iter();
-            let mut words = sentences.flat_map(|text| text.split([' ', ',', ':', ';']));
+            let mut words = self.sentences.iter().flat_map(|text| text.split([' ', ',', ':', ';']));
             words.any(|word| word.trim_end_matches('.') == name)
         })
     }
@@ -124,8 +122,7 @@ impl Rows {
     fn amount(&self, case: &Case<'_>, more: &str) -> String {
         let bill = case.bill().map(AxisFinding::in_words).into_iter();
         let words: Vec<String> = bill.chain(self.fired(case)).collect();
-        let amount = self.saves(case).map(|amount| self.money(amount));
-        let amount = amount.unwrap_or_default();
+        let amount = self.saves(case).map(|amount| self.money(amount)).unwrap_or_default();
         format!("{amount}{more} ({})", words.join("; "))
     }
 
@@ -194,8 +191,8 @@ impl Rows {
         let Some((three, control)) = case.control.as_ref().zip(case.row.control.as_ref()) else {
             return String::new();
         };
-        let better = three.quality().filter(|found| is_above(found));
-        let mut better: Vec<String> = better.map(AxisFinding::in_words).collect();
+        let mut better: Vec<String> =
+            three.quality().filter(|found| is_above(found)).map(AxisFinding::in_words).collect();
         if better.is_empty() {
             better.extend(three.bill.as_ref().map(AxisFinding::in_words));
         }
@@ -344,8 +341,7 @@ impl Rows {
                 format!("Nothing here is shown to beat its {cost}: as to {name}, {}", case.obstacle)
             }
         };
-        let paid = cases.iter().find_map(|case| self.paid_for(case));
-        let paid = paid.unwrap_or_default();
+        let paid = cases.iter().find_map(|case| self.paid_for(case)).unwrap_or_default();
         format!("Keep what you have. {why}.{paid}{}", self.unfit())
     }
 
@@ -366,8 +362,7 @@ impl Rows {
     }
 
     fn undecided(&self, case: &Case<'_>) -> String {
-        let bill = case.total.map(|total| format!(" ({})", self.money(total)));
-        let bill = bill.unwrap_or_default();
+        let bill = case.total.map(|total| format!(" ({})", self.money(total))).unwrap_or_default();
         // A control may cost less still.
         let among = case.cheaper.as_ref().map_or("", |_| " of the strategies");
         let (name, unfit) = (short_name(case.row.name()), self.unfit());
@@ -391,8 +386,7 @@ impl Rows {
         let best = match case.and_then(|case| Some((case, case.total?))) {
             Some((case, total)) => {
                 let is_dearer = is_whole && self.saves(case).is_some_and(|saved| saved <= 0.0);
-                let has_facts = self.has_facts();
-                let kept = if has_facts { "" } else { " of later actions" };
+                let kept = if self.has_facts() { "" } else { " of later actions" };
                 let (title, total) = (case.row.sample.title(), self.money(total));
                 if is_dearer {
                     format!("nothing that kept as much{kept} is cheaper, {title} costs {total}")
@@ -420,8 +414,7 @@ impl Rows {
 
     /// From session to session, how much of the bill is saved: ` (2 % to 9 % of the bill saved from session to session)`.
     fn range(&self, case: &Case<'_>) -> Option<String> {
-        let sessions = self.nothing.sessions.keys();
-        let saved = sessions.filter_map(|id| {
+        let saved = self.nothing.sessions.keys().filter_map(|id| {
             let of = |sample| self.total(sample, |other| other == id);
             Some(1.0 - of(&case.row.sample)? / of(&self.nothing)?)
         });
@@ -494,8 +487,7 @@ impl Rows {
 
 /// The titles of the cases that are recommended.
 fn recommended(cases: &[Case<'_>]) -> Vec<String> {
-    let used = cases.iter().filter(|case| case.is_recommended);
-    used.map(|case| case.row.sample.title()).collect()
+    cases.iter().filter(|case| case.is_recommended).map(|case| case.row.sample.title()).collect()
 }
 
 /// Whether more is lost than the margin of the axis.

@@ -98,8 +98,7 @@ fn what_is_always_scored_does_not_hide_the_answers_that_are_missing() {
 fn said(alter: impl Fn(&mut Sample), axis: Axis) -> (Verdict, String) {
     let rules = Rules { coverage: 0.0, ..Rules::default() };
     let (_, gated) = gated(alter, Chance::Nowhere, &rules);
-    let mut axes = gated.axes.into_iter();
-    let found = axes.find(|found| found.axis == axis).unwrap();
+    let found = gated.axes.into_iter().find(|found| found.axis == axis).unwrap();
     (found.verdict, found.reason.unwrap_or_default())
 }
 
@@ -160,10 +159,8 @@ fn a_probe_is_lost_where_no_repeat_has_it_and_unscored_where_one_side_does_not_a
 fn an_amount_of_nothing_has_no_margin_and_says_so() {
     let mut rules = Rules::default();
     rules.margins.set("tokens", 0.02).unwrap();
-    let tokens = |gated: &GateResult| {
-        let found = gated.axes.iter().find(|it| it.axis == Axis::Tokens);
-        found.unwrap().clone()
-    };
+    let tokens =
+        |gated: &GateResult| gated.axes.iter().find(|it| it.axis == Axis::Tokens).unwrap().clone();
     let dearer = |sample: &mut Sample| {
         for session in sample.sessions.values_mut() {
             session.metrics.get_mut("tokens").unwrap()[0] *= 1.5;

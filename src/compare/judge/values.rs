@@ -28,23 +28,20 @@ impl<'a> Values<'a> {
         let (pairs, apart): (Vec<Pair<'a>>, Vec<Pair<'a>>) =
             sessions.iter().partition(|pair| !is_total || ended_alike(pair));
         // A session that dies no more is an improvement, and no gap in the comparison.
-        let apart = apart.iter().filter(|pair| !only_baseline_died(pair));
-        let mut missing = apart.count();
+        let mut missing = apart.iter().filter(|pair| !only_baseline_died(pair)).count();
         let clusters = by_cluster(&pairs, |pair| {
             let (session, is_missing) = paired(axis, key, pair);
             missing += usize::from(is_missing);
             Some(session)
         });
-        let mut paired = clusters.values().flatten();
-        paired.find(|session| session.values.is_some())?;
+        clusters.values().flatten().find(|session| session.values.is_some())?;
         let (names, clusters) = clusters.into_iter().unzip();
         Some(Self { axis, key, end: End::Shown, pairs, names, clusters, missing })
     }
 
     /// Over the sessions of each cluster, the mean of what their values give.
     fn means_of(&self, of: fn(&(f64, f64)) -> f64) -> Vec<(String, f64)> {
-        let named = self.names.iter().zip(&self.clusters);
-        let known = named.filter_map(|(name, own)| {
+        let known = self.names.iter().zip(&self.clusters).filter_map(|(name, own)| {
             let values = own.iter().filter_map(|session| session.values.as_ref());
             let mean = mean(&values.map(of).collect::<Vec<_>>())?;
             Some(((*name).to_owned(), mean))
@@ -199,8 +196,8 @@ impl<'a> Values<'a> {
             let [baseline, candidate] = [0, 1].map(|side| self.repeats(sides, side));
             let is_scored = !(baseline.is_empty() || candidate.is_empty());
             is_scored.then_some(Repeats { baseline, candidate })
-        });
-        let clusters = clusters.into_values();
+        })
+        .into_values();
         let repeats: Vec<Repeats> = clusters.map(|own| self.one_of(&own)).collect();
         suite::compare(&repeats, rule.seed)
     }
@@ -214,8 +211,7 @@ impl<'a> Values<'a> {
         };
         let side = |of: fn(&Repeats) -> &Vec<f64>| {
             let fewest = sessions.iter().map(|it| of(it).len()).min().unwrap_or(0);
-            let repeats = (0..fewest).map(|at| sum_of(sessions, |it| of(it)[at]) / divisor);
-            repeats.collect()
+            (0..fewest).map(|at| sum_of(sessions, |it| of(it)[at]) / divisor).collect()
         };
         Repeats {
             baseline: side(|session| &session.baseline),
@@ -226,8 +222,7 @@ impl<'a> Values<'a> {
     /// A session's value in each repeat on one side: of probes the mean by weight of those that both score.
     fn repeats(&self, sides: [&SessionSample; 2], side: usize) -> Vec<f64> {
         if self.axis.kind() != Kind::Probes {
-            let values = sides[side].metrics.get(self.key).cloned();
-            return values.unwrap_or_default();
+            return sides[side].metrics.get(self.key).cloned().unwrap_or_default();
         }
         let [old, new] = sides;
         let scored = probes_of(old, Some(new)).filter_map(|probes| {
@@ -288,8 +283,7 @@ pub(super) fn paired(axis: Axis, key: &str, pair: &Pair<'_>) -> (PairedSession, 
     let value = |session: &SessionSample| mean(session.metrics.get(key)?);
     if axis.kind() == Kind::Probes {
         let session = paired_probes(axis, End::Shown, pair);
-        let is_missing = session.values.is_none() && session.unscored > 0;
-        return (session, is_missing);
+        return (session, session.values.is_none() && session.unscored > 0);
     }
     match (value(old), new.and_then(value)) {
         (Some(old), Some(new)) => {
@@ -340,10 +334,9 @@ fn probes_of<'a>(
     old: &'a SessionSample,
     new: Option<&'a SessionSample>,
 ) -> impl Iterator<Item = [Option<&'a ProbeSample>; 2]> {
-    let others = new.into_iter().flat_map(|new| &new.probes);
-    let others = others.filter(|(id, _)| !old.probes.contains_key(*id));
-    let all = old.probes.iter();
-    let of_old = all.map(move |(id, probe)| {
+    let others =
+        new.into_iter().flat_map(|new| &new.probes).filter(|(id, _)| !old.probes.contains_key(*id));
+    let of_old = old.probes.iter().map(move |(id, probe)| {
         let other = new.and_then(|new| new.probes.get(id));
         [Some(probe), other]
     });
@@ -352,8 +345,7 @@ fn probes_of<'a>(
 
 /// The weight of a probe in its session.
 fn weight_of(probes: [Option<&ProbeSample>; 2]) -> f64 {
-    let weights = probes.into_iter().flatten().map(|probe| probe.weight);
-    weights.max().map_or(0.0, f64::from)
+    probes.into_iter().flatten().map(|probe| probe.weight).max().map_or(0.0, f64::from)
 }
 
 /// A session under both: the means of its probes' scores by weight.

@@ -69,8 +69,8 @@ impl Neighbours {
                 Some(likeness)
             });
             is_peak |= beside == [Some(Likeness::Worse); 2];
-            let is_last = place == 0 || place + 1 == values.len();
-            if is_last && beside.contains(&Some(Likeness::Worse)) {
+            if (place == 0 || place + 1 == values.len()) && beside.contains(&Some(Likeness::Worse))
+            {
                 found.edge = Some((knob.clone(), value.clone()));
             }
         }
@@ -106,8 +106,8 @@ impl Candidates<'_> {
         let mut signs = [0.0; 2];
         for (objective, sign) in signs.iter_mut().enumerate() {
             let sessions = self.of_clusters[one].iter().zip(&self.of_clusters[other]);
-            let differences = sessions.map(|(one, other)| other[objective] - one[objective]);
-            let differences: Vec<f64> = differences.collect();
+            let differences: Vec<f64> =
+                sessions.map(|(one, other)| other[objective] - one[objective]).collect();
             let found = Estimate::of_sessions(&differences, differences.len())?;
             let difference = found.point_estimate;
             if !difference.is_finite() {

@@ -119,16 +119,15 @@ impl Candidates<'_> {
         let (points, means) = (&self.points, &self.means);
         let default = points.iter().position(|point| point.values == window);
         let mut choice = Choice { window, ..Choice::default() };
-        let changes = points.iter().map(|point| self.changed(point).len());
-        let changes: Vec<usize> = changes.collect();
+        let changes: Vec<usize> = points.iter().map(|point| self.changed(point).len()).collect();
         let Some(found) = margin_rule(means, quality.margin, &changes) else {
             choice.problem = Some(unmeasured(points, cost, quality.axis));
             return choice;
         };
         let best_kept = short_label(&self.changed(points[found.best_kept]));
         // A default that was written out, too, is one setting.
-        let enough = found.enough.iter();
-        let enough = enough.filter(|at| !points[**at].is_default || Some(**at) == default);
+        let enough =
+            found.enough.iter().filter(|at| !points[**at].is_default || Some(**at) == default);
         choice.kept_enough = enough.count();
         choice.best_quality = Some(means[found.best_kept][1]);
         // No user needs a setting that costs more than the default to keep more: then the cheapest that keeps no less
@@ -187,13 +186,12 @@ impl Candidates<'_> {
     /// the chosen one. It is on the front, so that its own margin would choose it.
     fn trade(&self, best_kept: usize, chosen: usize, margin: f64) -> Option<Trade> {
         let (saved_now, most_kept) = (self.means[chosen][0], self.means[best_kept][1]);
-        let settings = self.points.iter().zip(&self.means);
-        let all = settings.zip(&self.against_nothing);
+        let all = self.points.iter().zip(&self.means).zip(&self.against_nothing);
         let refused = all.filter_map(|((point, [saved, kept]), against_nothing)| {
             let given_up = most_kept - kept;
             let is_refused = point.on_front && given_up > margin + EQUAL;
-            let is_dear = against_nothing.is_some_and(|saved| self.is_dearer(saved));
-            let saves_more = *saved > saved_now + EQUAL && !is_dear;
+            let saves_more = *saved > saved_now + EQUAL
+                && !against_nothing.is_some_and(|saved| self.is_dearer(saved));
             (is_refused && saves_more).then(|| Trade {
                 values: point.values.clone(),
                 changed: self.changed(point),
@@ -275,8 +273,7 @@ fn measured(means: &[Point]) -> impl Iterator<Item = usize> {
 
 /// The settings that keep at least so much, and the cheapest of them.
 fn cheapest(means: &[Point], changes: &[usize], least: f64) -> Option<(Vec<usize>, usize)> {
-    let enough = measured(means).filter(|at| means[*at][1] >= least - EQUAL);
-    let enough: Vec<usize> = enough.collect();
+    let enough: Vec<usize> = measured(means).filter(|at| means[*at][1] >= least - EQUAL).collect();
     let cheapest = best(means, changes, &enough, [0, 1])?;
     Some((enough, cheapest))
 }
@@ -284,8 +281,7 @@ fn cheapest(means: &[Point], changes: &[usize], least: f64) -> Option<(Vec<usize
 /// The best of some settings by one objective, then by the other, then by the number of changes.
 fn best(means: &[Point], changes: &[usize], of: &[usize], by: [usize; 2]) -> Option<usize> {
     of.iter().copied().reduce(|best, at| {
-        let differences = by.map(|objective| means[at][objective] - means[best][objective]);
-        let mut all = differences.into_iter();
+        let mut all = by.map(|objective| means[at][objective] - means[best][objective]).into_iter();
         let told = all.find(|difference| difference.abs() > EQUAL);
         let is_better = told.map_or(changes[at] < changes[best], |difference| difference > 0.0);
         if is_better { at } else { best }
@@ -360,8 +356,8 @@ impl NotShown {
     fn lower(findings: &Findings, cost: Axis) -> Option<Self> {
         let claim = format!("that the {cost} is lower than the default's");
         let found = findings.axis(cost);
-        let is_shown = found.is_some_and(|found| found.state == State::Better);
-        (!is_shown).then(|| Self::of(claim, found, 0.0))
+        (!found.is_some_and(|found| found.state == State::Better))
+            .then(|| Self::of(claim, found, 0.0))
     }
 
     /// The claim that the other is not worse by more than the margin, where that is not shown.
@@ -369,8 +365,8 @@ impl NotShown {
         let points = margin * 100.0;
         let claim = format!("that {axis} are worse by no more than {points:.1} pts");
         let found = findings.axis(axis);
-        let is_shown = found.is_some_and(|found| found.state.is_not_worse());
-        (!is_shown).then(|| Self::of(claim, found, margin))
+        (!found.is_some_and(|found| found.state.is_not_worse()))
+            .then(|| Self::of(claim, found, margin))
     }
 
     /// A claim, with the sessions that would show it; `margin` says how far the difference may be below 0.

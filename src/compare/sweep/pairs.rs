@@ -54,8 +54,8 @@ pub(crate) fn pair(points: &[SweepPoint], first: &str, second: &str) -> KnobPair
     rows.extend(first.is_empty().then(String::new));
     let cells = rows.iter().map(|row| {
         let all = points.iter();
-        let in_row = all.filter(|point| first.is_empty() || value(point, first) == Some(row));
-        let in_row: Vec<&SweepPoint> = in_row.collect();
+        let in_row: Vec<&SweepPoint> =
+            all.filter(|point| first.is_empty() || value(point, first) == Some(row)).collect();
         let cells = columns.iter().map(|column| {
             let own = in_row.iter().copied();
             PairCell::of(own.filter(|point| value(point, second) == Some(column)))
@@ -89,15 +89,12 @@ impl PairCell {
 /// The knobs of which two settings have different values, or only one of them has a value.
 pub(super) fn differ_in<'a>(one: &'a SweepPoint, other: &'a SweepPoint) -> Vec<&'a str> {
     let knobs = one.values.iter().chain(&other.values);
-    let knobs = distinct(knobs.map(|(knob, _)| knob.as_str()));
-    let knobs = knobs.into_iter();
-    let differing = knobs.filter(|knob| value(one, knob) != value(other, knob));
-    differing.collect()
+    let knobs = distinct(knobs.map(|(knob, _)| knob.as_str())).into_iter();
+    knobs.filter(|knob| value(one, knob) != value(other, knob)).collect()
 }
 
 pub(super) fn value<'a>(point: &'a SweepPoint, knob: &str) -> Option<&'a String> {
-    let found = point.values.iter().find(|(name, _)| name == knob);
-    found.map(|(_, value)| value)
+    point.values.iter().find(|(name, _)| name == knob).map(|(_, value)| value)
 }
 
 /// The values that a knob takes: numbers ascending, anything else in the order of the settings.

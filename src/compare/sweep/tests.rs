@@ -437,8 +437,7 @@ proptest! {
         let Some(trade) = &choice.trade else {
             // Nothing on the front saves more.
             let chosen = saved(&choice.values).unwrap_or(0.0);
-            let front = sweep.points.iter().filter(|point| point.on_front);
-            let most = front.filter_map(|point| point.cost).map(|cost| cost.point_estimate);
+            let most = sweep.points.iter().filter(|point| point.on_front).filter_map(|point| point.cost).map(|cost| cost.point_estimate);
             prop_assert!(most.fold(f64::NEG_INFINITY, f64::max) <= chosen.max(0.0) + 1e-9);
             return Ok(());
         };

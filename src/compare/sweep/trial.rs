@@ -90,8 +90,7 @@ impl Trial {
         let full: f64 = totals.map(|(_, full)| full).sum();
         let weight = clusters.len() as f64 / full;
         let points = clusters.iter().map(|own| {
-            let saved = self.totals(own, cost);
-            let saved = saved.map(|(own, full)| (full - own) * weight);
+            let saved = self.totals(own, cost).map(|(own, full)| (full - own) * weight);
             [saved, self.kept(own, quality)].map(|value| value.unwrap_or(f64::NAN))
         });
         points.collect()
@@ -105,8 +104,8 @@ impl Trial {
 
     /// The share of the total that it saves against full history.
     pub(super) fn saved(&self, clusters: &[Vec<&String>], cost: Axis) -> Option<Estimate> {
-        let totals = clusters.iter().filter_map(|own| self.totals(own, cost));
-        let totals: Vec<(f64, f64)> = totals.collect();
+        let totals: Vec<(f64, f64)> =
+            clusters.iter().filter_map(|own| self.totals(own, cost)).collect();
         let ratio = Estimate::of_ratio(&totals, totals.len())?;
         let saved = 1.0 - ratio.point_estimate;
         Some(Estimate::with_error(saved, ratio.standard_error, ratio.n))
@@ -117,8 +116,7 @@ impl Trial {
 pub(super) fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<Vec<&'a String>> {
     let mut clusters: BTreeMap<&str, Vec<&String>> = BTreeMap::new();
     for session in sessions {
-        let mut tried = tried.iter();
-        let known = tried.find_map(|trial| trial.sample.sessions.get(*session));
+        let known = tried.iter().find_map(|trial| trial.sample.sessions.get(*session));
         let cluster = known.and_then(|known| known.cluster.as_deref());
         let own = clusters.entry(cluster.unwrap_or(session)).or_default();
         own.push(session);
@@ -138,8 +136,7 @@ pub fn broken(sample: &Sample) -> Option<String> {
     ];
     let (sessions, why) = reasons.into_iter().find(|(sessions, _)| *sessions > 0)?;
     let calls = sample.sessions.values().filter_map(|session| {
-        let call = session.died_at.as_deref()?.strip_prefix("call ")?;
-        call.parse::<usize>().ok()
+        session.died_at.as_deref()?.strip_prefix("call ")?.parse::<usize>().ok()
     });
     let first = calls.min().map(|call| format!(", first at call {call}"));
     let (first, all) = (first.unwrap_or_default(), sample.sessions.len());
@@ -149,8 +146,7 @@ pub fn broken(sample: &Sample) -> Option<String> {
 /// Those of the metrics that every setting was measured on, on some session; broken settings count only where
 /// all are broken.
 pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis> {
-    let whole = tried.iter().filter(|trial| trial.broken.is_none());
-    let mut used: Vec<&Trial> = whole.collect();
+    let mut used: Vec<&Trial> = tried.iter().filter(|trial| trial.broken.is_none()).collect();
     if used.is_empty() {
         used.extend(tried);
     }
@@ -166,9 +162,8 @@ pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis
 /// better half, rounded up.
 pub fn better_half(tried: &[Trial], sessions: &[String], cost: Axis, quality: Axis) -> Vec<usize> {
     let each: Vec<Vec<&String>> = sessions.iter().map(|session| vec![session]).collect();
-    let all = tried.iter();
-    let means = all.map(|trial| pareto::mean(&trial.objectives(&each, [cost, quality])));
-    let mut means: Vec<Point> = means.collect();
+    let mut means: Vec<Point> =
+        tried.iter().map(|trial| pareto::mean(&trial.objectives(&each, [cost, quality]))).collect();
     let whole = means.clone();
     let keep = tried.len().div_ceil(2);
     let mut kept = Vec::new();

@@ -160,10 +160,8 @@ impl Checker {
                 (BTreeMap::new(), behind)
             }
         };
-        let front = front.into_iter();
-        let front = front.map(|(mark, found)| (mark + removed - written, found));
-        let behind = behind.into_iter();
-        let behind = behind.map(|(mark, found)| (mark + written - removed, found));
+        let front = front.into_iter().map(|(mark, found)| (mark + removed - written, found));
+        let behind = behind.into_iter().map(|(mark, found)| (mark + written - removed, found));
         self.found.extend(front.chain(behind));
     }
 
@@ -282,8 +280,7 @@ impl Checker {
             (Role::User, true) => self.turn_start(at)..at,
             (Role::User, false) => at.saturating_sub(1)..at,
         };
-        let before = self.entries[before].iter();
-        let asked = before.flat_map(|entry| entry.message.tool_uses());
+        let asked = self.entries[before].iter().flat_map(|entry| entry.message.tool_uses());
         self.turn.asked =
             asked.zip(0..).map(|((_, tool_use), place)| (tool_use.id.clone(), place)).collect();
         self.turn.reached = 0;

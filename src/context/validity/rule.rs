@@ -43,8 +43,7 @@ static ROWS: LazyLock<Vec<Vec<&str>>> = LazyLock::new(|| {
 
 impl Rule {
     fn cell(self, column: usize) -> &'static str {
-        let cell = ROWS.get(self as usize).and_then(|row| row.get(column));
-        cell.copied().unwrap_or_default()
+        ROWS.get(self as usize).and_then(|row| row.get(column)).copied().unwrap_or_default()
     }
 
     /// Its name in records and reports.

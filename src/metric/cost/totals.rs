@@ -102,8 +102,7 @@ impl CellSummary {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
         let latency = self.price.as_ref()?.latency?;
         let asked = &self.model_calls;
-        let all = cost.prepared.iter();
-        let waits: f64 = all.map(|work| work.wait_milliseconds(&latency)).sum();
+        let waits: f64 = cost.prepared.iter().map(|work| work.wait_milliseconds(&latency)).sum();
         Some(match time {
             // Of a call to another model the start alone is known: its pace is not.
             Time::Waiting => {
@@ -134,8 +133,7 @@ pub(in crate::metric) fn under_first_bill(
 
 /// Cells with a break-even call, of all cells that cost something.
 pub(in crate::metric) fn broke_even(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
-    let costs = cells.iter().filter_map(|cell| cell.simulated_cost());
-    let costs: Vec<&SchemeCost> = costs.collect();
+    let costs: Vec<&SchemeCost> = cells.iter().filter_map(|cell| cell.simulated_cost()).collect();
     let even = costs.iter().filter(|cost| cost.break_even.is_some());
     (!costs.is_empty()).then(|| PooledValue::Part(even.count(), costs.len()))
 }

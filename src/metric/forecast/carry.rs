@@ -52,33 +52,31 @@ impl Carry {
                     Span::new(Tokens::ZERO, output, output.max(*most));
             }
         }
-        let window = record.window.map(|window| window.tokens);
-        let limit = window.unwrap_or(Tokens(u64::MAX));
+        let limit = record.window.map_or(Tokens(u64::MAX), |window| window.tokens);
         let with = |summary: Option<(&usize, &Span<Tokens>)>, messages: Tokens, prompt: Tokens| {
             let summary = summary.map_or_else(Span::default, |(_, summary)| *summary);
             let (less, more) = (summary.expected.min(messages), summary.more());
             Span::new(prompt - less, prompt, prompt + more.min(limit - prompt))
         };
-        let all = record.prompt_tokens.iter().enumerate();
-        let prompts = all.map(|(call, prompt)| {
+        let prompts = record.prompt_tokens.iter().enumerate().map(|(call, prompt)| {
             let messages = *prompt - record.fixed_tokens;
             with(written.range(..=call).next_back(), messages, *prompt)
         });
         let each = record.model_calls.iter().enumerate();
-        let requests = each.filter(|(_, asked)| is_on_the_bill(asked.purpose));
-        let requests = requests.map(|(number, asked)| {
-            let (output, prompt) = (asked.usage.output, asked.usage.prompt());
-            StrategyRequest {
-                number,
-                prompt: with(written.range(..asked.call).next_back(), prompt, prompt),
-                output: match writes.zip(cell.asks.get(&number)) {
-                    Some((thinking, most)) => {
-                        Span::new(Tokens::ZERO, output, output.max(*most) + thinking)
-                    }
-                    None => Span::exact(output),
-                },
-            }
-        });
+        let requests =
+            each.filter(|(_, asked)| is_on_the_bill(asked.purpose)).map(|(number, asked)| {
+                let (output, prompt) = (asked.usage.output, asked.usage.prompt());
+                StrategyRequest {
+                    number,
+                    prompt: with(written.range(..asked.call).next_back(), prompt, prompt),
+                    output: match writes.zip(cell.asks.get(&number)) {
+                        Some((thinking, most)) => {
+                            Span::new(Tokens::ZERO, output, output.max(*most) + thinking)
+                        }
+                        None => Span::exact(output),
+                    },
+                }
+            });
         Self { prompts: prompts.collect(), requests: requests.collect() }
     }
 

@@ -135,10 +135,8 @@ impl Spend {
     }
 
     fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
-        let asked = carry.requests.iter();
-        for request in asked.filter(|it| cell.asks.contains_key(&it.number)) {
-            let sent = cell.sent.get(&request.number).copied();
-            let sent = sent.unwrap_or(request.prompt.expected);
+        for request in carry.requests.iter().filter(|it| cell.asks.contains_key(&it.number)) {
+            let sent = cell.sent.get(&request.number).copied().unwrap_or(request.prompt.expected);
             // Each is a prompt of its own, with breakpoints up to its end.
             let usage = |tokens: Tokens, output| match inputs.summaries_written_from {
                 Some(minimum) if tokens >= minimum => {
@@ -154,8 +152,7 @@ impl Spend {
     fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
         let asked = cell.paid.iter().flat_map(|(call, prompts)| {
             let tokens = carry.prompts.get(*call).copied().unwrap_or_default();
-            let prompts = prompts.iter();
-            prompts.map(move |(prompt, due)| (*prompt, *due, tokens.around(prompt.tokens)))
+            prompts.iter().map(move |(prompt, due)| (*prompt, *due, tokens.around(prompt.tokens)))
         });
         let each = cell.floor.iter();
         let floor = each.map(|(prompt, due)| (*prompt, *due, Span::exact(prompt.tokens)));
@@ -187,8 +184,8 @@ impl Spend {
         inputs: &Inputs<'_>,
         verdict: Span<Tokens>,
     ) {
-        let reached = cell.paid.range(..cell.record.prompt_tokens.len());
-        let reached = reached.flat_map(|(_, prompts)| prompts);
+        let reached =
+            cell.paid.range(..cell.record.prompt_tokens.len()).flat_map(|(_, prompts)| prompts);
         let reached = reached.map(|(_, due)| (due, false));
         let floor = cell.floor.iter().map(|(_, due)| (due, true));
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {

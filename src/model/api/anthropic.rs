@@ -44,8 +44,8 @@ pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> St
         }
     }
     let messages = sendable(&request.messages, Provider::Anthropic);
-    let is_user = |at: &usize| messages[*at].role() == Role::User;
-    let mut users = (0..messages.len()).rev().filter(is_user);
+    let mut users =
+        (0..messages.len()).rev().filter(|at: &usize| messages[*at].role() == Role::User);
     let (last, before) = (users.next(), users.next());
     let messages = messages.iter().enumerate().map(|(at, message)| {
         let blocks = message.content().len();

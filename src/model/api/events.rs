@@ -98,8 +98,8 @@ impl IncomingAnswer {
             // Some servers leave out the last line of OpenAI's streams; the reason to stop ends them.
             Some(Problem::BrokeOff) | None => {}
         }
-        let whole = whole.and_then(|whole| serde_json::from_str(whole.get()).ok());
-        let mut whole: Value = whole.unwrap_or_default();
+        let mut whole: Value =
+            whole.and_then(|whole| serde_json::from_str(whole.get()).ok()).unwrap_or_default();
         // A stream that came to its end is whole even without a reason to stop.
         if is_anthropic && self.is_stream && whole["stop_reason"].is_null() {
             whole["stop_reason"] = Value::from("end_turn");

@@ -73,8 +73,8 @@ fn openai_gets_tool_messages_and_its_own_names() {
     assert_eq!(value["temperature"], 0.5);
     assert_eq!(value["response_format"]["type"], "json_schema");
     assert_eq!(value["stream_options"]["include_usage"], true);
-    let roles = value["messages"].as_array().unwrap().iter();
-    let roles: Vec<&str> = roles.filter_map(|m| m["role"].as_str()).collect();
+    let roles: Vec<&str> =
+        value["messages"].as_array().unwrap().iter().filter_map(|m| m["role"].as_str()).collect();
     assert_eq!(roles, ["system", "user", "assistant", "tool", "user"]);
     let value: Value = serde_json::from_str(&dialect.body(&request(Task::Answer))).unwrap();
     assert!(value["response_format"].is_null() && value["tools"].is_null());

@@ -91,8 +91,7 @@ fn restore_head(path: &Path) -> Result<(), CassetteError> {
 pub(super) fn sync(path: &Path) -> Result<(), CassetteError> {
     // Some systems sync only what is open for writing.
     let opened = files::open_own(&target(path), OpenOptions::new().append(true));
-    let synced = opened.and_then(|file| file.sync_data());
-    synced.map_err(at(path))
+    opened.and_then(|file| file.sync_data()).map_err(at(path))
 }
 
 fn head() -> Result<Vec<u8>, serde_json::Error> {

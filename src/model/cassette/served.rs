@@ -27,8 +27,7 @@ impl CassetteModel {
         let first = state.served.entry(name.clone()).or_insert_with(|| {
             // Where all is asked again, what was answered before is past.
             let counts = self.cassette.mode() != ReplayMode::Record;
-            let mut kept = state.entries.values();
-            let own = kept.find(|entry| counts && entry.model == name.0);
+            let own = state.entries.values().find(|entry| counts && entry.model == name.0);
             own.map_or(&response.model, |entry| &entry.answer.model).clone()
         });
         if *first == response.model {

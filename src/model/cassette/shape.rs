@@ -56,8 +56,7 @@ impl Shape {
     }
 
     fn words(&self) -> Vec<&str> {
-        let words = self.messages.split(' ');
-        words.filter(|word| !word.is_empty()).collect()
+        self.messages.split(' ').filter(|word| !word.is_empty()).collect()
     }
 
     /// Messages from the start that are the same.

@@ -86,8 +86,7 @@ impl SharedAnswers {
 
     /// Adds an answer. Where this fails, other processes ask again.
     pub(super) fn add(&self, entry: &Entry) {
-        let is_locked = !self.has_no_locks.load(Ordering::Relaxed);
-        if is_locked && file::append(&self.path, entry).is_ok() {
+        if !self.has_no_locks.load(Ordering::Relaxed) && file::append(&self.path, entry).is_ok() {
             self.is_unsorted.store(true, Ordering::Relaxed);
         }
     }

@@ -30,8 +30,7 @@ impl State {
 /// The largest prompt of the kept answers of a model, as its server reported it.
 fn largest_read(entries: &BTreeMap<String, Entry>, model: &str) -> Tokens {
     let entries = entries.values().filter(|entry| entry.model == model);
-    let sizes = entries.map(|entry| entry.answer.usage.prompt());
-    sizes.max().unwrap_or_default()
+    entries.map(|entry| entry.answer.usage.prompt()).max().unwrap_or_default()
 }
 
 impl Cassette {

@@ -152,8 +152,7 @@ async fn once(
         let Some(piece) = next else {
             return Err(stopped());
         };
-        let piece = piece.map_err(timed_out)?;
-        let Some(bytes) = piece.map_err(|_| soon(CallFailure::Cut))? else {
+        let Some(bytes) = piece.map_err(timed_out)?.map_err(|_| soon(CallFailure::Cut))? else {
             break;
         };
         incoming.push(&bytes);
@@ -192,8 +191,7 @@ fn is_closed(error: &reqwest::Error) -> bool {
 
 /// The last cause of an error, in words: `Connection refused (os error 111)`.
 pub(crate) fn cause(error: &reqwest::Error) -> String {
-    let last = causes(error).last();
-    last.map_or_else(|| "it broke".to_owned(), ToString::to_string)
+    causes(error).last().map_or_else(|| "it broke".to_owned(), ToString::to_string)
 }
 
 /// Classifies a status that is not a success.

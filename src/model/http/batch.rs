@@ -73,8 +73,7 @@ impl Live {
     pub fn submit(&self, label: &str, requests: &[BatchRequest]) -> Result<String, BatchError> {
         match self.wire.provider {
             Provider::Anthropic => {
-                let lines = requests.iter();
-                let lines = lines.map(|BatchRequest { name, body }| {
+                let lines = requests.iter().map(|BatchRequest { name, body }| {
                     format!(r#"{{"custom_id":"{name}","params":{body}}}"#)
                 });
                 let lines: Vec<String> = lines.collect();
@@ -162,8 +161,8 @@ impl Live {
                     "completed" | "expired" | "cancelled" => {}
                     "failed" => {
                         let errors = state["errors"]["data"].as_array().into_iter().flatten();
-                        let said = errors.filter_map(|error| error["message"].as_str());
-                        let said: Vec<&str> = said.take(3).collect();
+                        let said: Vec<&str> =
+                            errors.filter_map(|error| error["message"].as_str()).take(3).collect();
                         return Err(BatchError::Refused(self.wire.said(&said.join("; "))));
                     }
                     "validating" | "in_progress" | "finalizing" | "cancelling" => {
@@ -324,8 +323,8 @@ async fn once(
 }
 
 fn read(bytes: &[u8]) -> Result<Value, BatchError> {
-    let unread = |_| BatchError::Unreached("its answer is no JSON".to_owned());
-    serde_json::from_slice(bytes).map_err(unread)
+    serde_json::from_slice(bytes)
+        .map_err(|_| BatchError::Unreached("its answer is no JSON".to_owned()))
 }
 
 fn name_of(made: &Value) -> Result<String, BatchError> {

@@ -62,8 +62,7 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
             Some(body) => client.post(url).body(body.to_string()),
             None => client.get(url),
         };
-        let answer = request.timeout(PATIENCE).send().await.ok()?;
-        let mut answer = answer.error_for_status().ok()?;
+        let mut answer = request.timeout(PATIENCE).send().await.ok()?.error_for_status().ok()?;
         let mut said = Vec::new();
         while said.len() < MOST_BYTES
             && let Some(bytes) = answer.chunk().await.ok()?
@@ -103,10 +102,8 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
 
 /// The names of models in a list, without those that only embed.
 fn names(list: &Value, key: &str) -> Vec<String> {
-    let entries = list.as_array().into_iter().flatten();
-    let names = entries.filter_map(|entry| entry[key].as_str());
-    let names = names.filter(|name| !name.contains("embed"));
-    names.map(str::to_owned).collect()
+    let names = list.as_array().into_iter().flatten().filter_map(|entry| entry[key].as_str());
+    names.filter(|name| !name.contains("embed")).map(str::to_owned).collect()
 }
 
 fn entry<'a>(list: &'a Value, key: &str, model: Option<&str>) -> &'a Value {
@@ -116,8 +113,7 @@ fn entry<'a>(list: &'a Value, key: &str, model: Option<&str>) -> &'a Value {
         let name = entry[key].as_str();
         name == model || name.and_then(|name| name.strip_suffix(":latest")) == model
     };
-    let found = entries.find(is_meant);
-    found.unwrap_or(&Value::Null)
+    entries.find(is_meant).unwrap_or(&Value::Null)
 }
 
 fn tokens(number: &Value) -> Option<Tokens> {

@@ -136,8 +136,7 @@ impl Pacer {
         let times = attempts.saturating_sub(1);
         let doubled = 1_u32.checked_shl(times).unwrap_or(u32::MAX);
         let whole = self.setting.pause.saturating_mul(doubled);
-        let pause = whole.min(self.setting.longest_pause);
-        pause.mul_f64(0.5 + drawn(place, attempts) / 2.0)
+        whole.min(self.setting.longest_pause).mul_f64(0.5 + drawn(place, attempts) / 2.0)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

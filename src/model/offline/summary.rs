@@ -62,8 +62,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
     let plan: Vec<(Option<&str>, &[InformationKind])> = if sections.is_empty() {
         ALL.chunks(1).map(|one| (None, one)).collect()
     } else {
-        let titles = sections.iter().map(String::as_str);
-        titles.map(|title| (Some(title), under(title))).collect()
+        sections.iter().map(String::as_str).map(|title| (Some(title), under(title))).collect()
     };
     let everywhere: Vec<_> = plan.iter().flat_map(|(_, wanted)| *wanted).collect();
     for (at, (title, wanted)) in plan.iter().enumerate() {
@@ -76,8 +75,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
                 break;
             }
             // A line goes under the heading for the most important thing it carries.
-            let mut carries = line.carries.iter();
-            let carried = carries.find(|carried| everywhere.contains(carried));
+            let carried = line.carries.iter().find(|carried| everywhere.contains(carried));
             if !carried.is_some_and(|carried| wanted.contains(carried)) {
                 continue;
             }
@@ -110,8 +108,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
 /// The numbers of the listed pieces, those first that carry most kinds of information; of two that carry as many, the
 /// newer one.
 pub(super) fn ranking(messages: &[Arc<Message>]) -> String {
-    let last = messages.last().into_iter();
-    let texts = last.flat_map(|message| message.model_text());
+    let texts = messages.last().into_iter().flat_map(|message| message.model_text());
     let pieces = texts.flat_map(|text| text.lines()).filter_map(|line| {
         let (number, rest) = line.strip_prefix('[')?.split_once(']')?;
         let number: usize = number.parse().ok()?;
@@ -119,8 +116,7 @@ pub(super) fn ranking(messages: &[Arc<Message>]) -> String {
     });
     let mut pieces: Vec<_> = pieces.collect();
     pieces.sort_unstable();
-    let numbers = pieces.iter().rev().map(|(_, number)| number.to_string());
-    numbers.collect::<Vec<_>>().join(", ")
+    pieces.iter().rev().map(|(_, number)| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// Characters of a text; one of Chinese, Japanese or Korean is a token of its own.
@@ -134,8 +130,7 @@ fn size(text: &str) -> usize {
 
 fn under(title: &str) -> &'static [InformationKind] {
     let title = title.to_lowercase();
-    let mut headings = HEADINGS.iter();
-    let heading = headings.find(|(words, _)| words.iter().any(|word| title.contains(word)));
+    let heading = HEADINGS.iter().find(|(words, _)| words.iter().any(|word| title.contains(word)));
     heading.map_or(&[Path], |(_, carried)| *carried)
 }
 
@@ -187,8 +182,8 @@ fn lines<'a>(messages: &'a [Arc<Message>]) -> Vec<Line<'a>> {
 
 /// All marks in one automaton, and what each says; none where it cannot be built.
 static MARK: LazyLock<Option<(AhoCorasick, Vec<InformationKind>)>> = LazyLock::new(|| {
-    let marks = MARKS.into_iter();
-    let marks = marks.flat_map(|(what, list)| listed(list).map(move |mark| (mark, what)));
+    let marks =
+        MARKS.into_iter().flat_map(|(what, list)| listed(list).map(move |mark| (mark, what)));
     let (texts, says): (Vec<&str>, Vec<InformationKind>) = marks.unzip();
     let automaton = AhoCorasick::builder()
         .ascii_case_insensitive(true)
@@ -252,8 +247,7 @@ fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str
 /// Where a string of JSON ends: at its closing quote, or where the text ends.
 fn string_end(string: &str) -> usize {
     let mut is_escaped = false;
-    let mut bytes = string.bytes();
-    let end = bytes.position(|byte| {
+    let end = string.bytes().position(|byte| {
         let is_end = byte == b'"' && !is_escaped;
         is_escaped = byte == b'\\' && !is_escaped;
         is_end
@@ -299,8 +293,7 @@ fn unescaped(line: &str) -> Cow<'_, str> {
             escaped => escaped.to_owned(),
         }
     };
-    let escapes = ESCAPE.as_ref();
-    escapes.map_or(Cow::Borrowed(line), |it| it.replace_all(line, decoded))
+    ESCAPE.as_ref().map_or(Cow::Borrowed(line), |it| it.replace_all(line, decoded))
 }
 
 #[cfg(test)]

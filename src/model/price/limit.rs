@@ -119,8 +119,7 @@ mod tests {
     fn a_provider_refuses_what_its_documents_name() {
         let refused = |provider: &str, model: &str, request: RequestSize| -> Vec<String> {
             let limits = Prices::built_in().unwrap().limits(provider, Some(model));
-            let limits = limits.iter().filter(|limit| limit.refuses(&request));
-            limits.map(ToString::to_string).collect()
+            limits.iter().filter(|limit| limit.refuses(&request)).map(ToString::to_string).collect()
         };
         let images =
             |images, longest_edge| RequestSize { images, longest_edge, ..RequestSize::default() };

@@ -84,8 +84,7 @@ fn a_file_of_ones_own_goes_before_the_built_in_ones() {
          date = '2026-01-02'\ndocument = 'a letter'\n\
          [[models]]\nnames = ['gpt-5.5']\ninput = 4\ncache_read = 0.4\n\
          latency = { start_ms = 500, prefill_per_second = 1_000, cached_per_second = 10_000, decode_per_second = 50 }\n";
-    let prices = Prices::built_in().unwrap();
-    let prices = prices.with_file("mine.toml", text).unwrap();
+    let prices = Prices::built_in().unwrap().with_file("mine.toml", text).unwrap();
     let (list, price) = prices.of("gpt-5.5-2026-04-23").unwrap();
     assert_eq!((&*list.file, price.per_token.input), ("mine.toml", Some(Usd(4_000))));
     assert_eq!(prices.of("gpt-5.4").unwrap().0.date, "2026-11-29");
@@ -186,8 +185,7 @@ fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
     // A file without schemes: its models are billed under those of others.
     let ours = "format = 'proctor-prices'\nversion = 1\nprovider = 'us'\ndate = '2026-01-01'\ndocument = 'd'\n\
                 [[models]]\nnames = ['ours']\ninput = 3.0\ncache_write = 3.3\ncache_read = 2.7\noutput = 9.0\n";
-    let prices = Prices::built_in().unwrap();
-    let prices = prices.with_file("ours.toml", ours).unwrap();
+    let prices = Prices::built_in().unwrap().with_file("ours.toml", ours).unwrap();
     let mut seen = 0;
     for list in &prices.lists {
         for price in &list.models {
@@ -227,8 +225,7 @@ fn a_bill_in_input_tokens_and_a_bill_in_dollars_say_the_same() {
 fn a_model_that_names_its_shortest_prefix_changes_the_schemes_of_its_provider() {
     let prices = Prices::built_in().unwrap();
     let minimum = |model: Option<&str>| -> Vec<(String, u64)> {
-        let schemes = prices.schemes("anthropic", model).into_iter();
-        schemes.map(|of| (of.name, of.minimum.0)).collect()
+        prices.schemes("anthropic", model).into_iter().map(|of| (of.name, of.minimum.0)).collect()
     };
     let named = |five, auto| {
         [("none", 0), ("anthropic-5m", five), ("anthropic-1h", five), ("auto-prefix", auto)]

@@ -48,14 +48,12 @@ pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
         rules.push(rule(Reader::new(table, "answer"))?);
     }
     reader.finish()?;
-    let answer = move |request: &Request, repeat| {
+    Ok(Scripted::new().answer_in(move |request: &Request, repeat| {
         let turn = u64::from(repeat / AGAIN) + 1;
-        let is_its_turn = |rule: &&Rule| rule.turn.is_none_or(|it| it == turn);
-        let mut rules = rules.iter().filter(is_its_turn);
+        let mut rules = rules.iter().filter(|rule: &&Rule| rule.turn.is_none_or(|it| it == turn));
         let rule = rules.find(|rule| rule.fits(request))?;
         Some(Ok(response(rule.text.as_str())))
-    };
-    Ok(Scripted::new().answer_in(answer))
+    }))
 }
 
 fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
@@ -101,8 +99,7 @@ fn likeness(prompt: &str) -> f64 {
     if reference.is_empty() {
         return 0.0;
     }
-    let held = reference.iter().filter(|word| answer.contains(word));
-    held.count() as f64 / reference.len() as f64
+    reference.iter().filter(|word| answer.contains(word)).count() as f64 / reference.len() as f64
 }
 
 fn words(text: &str) -> Vec<String> {

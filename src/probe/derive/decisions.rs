@@ -105,8 +105,7 @@ fn who(role: Role) -> &'static str {
 
 /// The texts of a message by user or agent, without tool output and thinking.
 fn said(message: &Message) -> impl Iterator<Item = &str> {
-    let texts = message.texts().map(|(_, text)| &**text);
-    texts.filter(|text| !text.trim().is_empty())
+    message.texts().map(|(_, text)| &**text).filter(|text| !text.trim().is_empty())
 }
 
 #[derive(Debug, Deserialize)]
@@ -156,8 +155,7 @@ pub fn kept(
 /// The list in a reply, fenced or not.
 fn read(reply: &str) -> Option<Vec<ProposedDecision>> {
     let list = reply.trim();
-    let open = list.strip_prefix("```");
-    let fenced = open.and_then(|rest| rest.strip_suffix("```"));
+    let fenced = list.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let list = fenced.map_or(list, |inside| inside.trim_start_matches("json").trim());
     serde_json::from_str(list).ok()
 }
@@ -170,8 +168,7 @@ fn borne_out(session: &Session, proposed: &ProposedDecision) -> Result<usize, Dr
     }
     let messages = session.messages().iter();
     let mut holding = messages.map(|message| said(message).any(|text| text.contains(quote)));
-    let first = holding.position(|holds| holds);
-    let Some(at) = first.filter(|_| !holding.any(|holds| holds)) else {
+    let Some(at) = holding.position(|holds| holds).filter(|_| !holding.any(|holds| holds)) else {
         return Err(DropReason::QuoteNotFound);
     };
     let [quoted, question, choice, reason] =
@@ -220,8 +217,6 @@ pub fn longest(session: &Session) -> PlantedFact {
 /// The message of the evidence alone, and nothing: what a reader is shown to see whether the question
 /// can be answered from the one, and not from the other.
 pub fn arms(session: &Session, fact: &PlantedFact) -> [Vec<Arc<Message>>; 2] {
-    let evidence = fact.evidence.iter();
-    let texts = evidence.flat_map(|at| said(session.message(*at)));
-    let texts: Vec<&str> = texts.collect();
+    let texts: Vec<&str> = fact.evidence.iter().flat_map(|at| said(session.message(*at))).collect();
     [vec![Arc::new(Message::text(Role::User, texts.join("\n\n")))], Vec::new()]
 }

@@ -48,8 +48,7 @@ impl Rule<'_> {
 
     /// Whether it names something exact. A name alone stands in sentences of every sort: "I don't have my ID".
     fn is_exact(&self) -> bool {
-        let mut anchors = self.marks.anchors.iter();
-        anchors.any(|anchor| !anchor.chars().all(char::is_alphabetic))
+        self.marks.anchors.iter().any(|anchor| !anchor.chars().all(char::is_alphabetic))
     }
 
     /// The anchors, or where it has none the whole sentence: rules with the same ones are the same.
@@ -86,8 +85,7 @@ pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
     let mut rules = all_rules(session);
     rules.retain(Rule::is_set);
     let mut known = BTreeSet::new();
-    let first = rules.iter().filter(|rule| known.insert(rule.key()));
-    let facts = first.filter_map(|rule| {
+    let facts = rules.iter().filter(|rule| known.insert(rule.key())).filter_map(|rule| {
         let mut typed = rules.iter().filter(|later| later.is_typed);
         let used = typed.find(|later| rule.is_used_in(later))?.message;
         asked(rule, Some(used))
@@ -102,9 +100,9 @@ pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
     let mut rules = all_rules(session);
     rules.retain(|rule| {
         let is_named = rule.is_exact() || rule.sentence.contains('`') || !rule.is_typed;
-        let is_own =
-            is_order(rule.sentence) || (rule.is_headed && rule.is_listed && !rule.is_typed);
-        is_own && is_named && known.insert(rule.key())
+        (is_order(rule.sentence) || (rule.is_headed && rule.is_listed && !rule.is_typed))
+            && is_named
+            && known.insert(rule.key())
     });
     let asked = rules.iter().filter_map(|rule| asked(rule, None));
     let numbered = asked
@@ -128,8 +126,7 @@ fn has_digit(text: &str) -> bool {
 /// The question about a rule: it names a path or a name in it, or the words before its first anchor.
 fn asked(rule: &Rule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     let words: Vec<&str> = rule.sentence.split_whitespace().collect();
-    let trimmed = words.iter();
-    let mut bare = trimmed.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let mut bare = words.iter().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     let named =
         bare.find(|word| rule.marks.anchors.contains(&word.to_lowercase()) && !has_digit(word));
     let (topic, question) = if let Some(named) = named {
@@ -160,8 +157,7 @@ type Said<'t> = (&'t str, bool, bool);
 /// are output, code or headings.
 fn sentences(text: &str) -> impl Iterator<Item = Said<'_>> {
     let mut headed = false;
-    let lines = text.lines().filter(|line| line.len() <= RULE_BYTES);
-    lines.flat_map(move |line| {
+    text.lines().filter(|line| line.len() <= RULE_BYTES).flat_map(move |line| {
         let body = line.trim_start_matches(|c: char| c.is_ascii_digit() || " \t→|".contains(c));
         let item = body.trim_start_matches(['-', '*', '•', '.', ')', ' ']);
         let listed = item.len() < body.len();
@@ -202,8 +198,7 @@ fn typed_rules(session: &Session) -> Vec<Rule<'_>> {
     let mut known = BTreeSet::new();
     let mut texts = typed(session);
     texts.retain(|(_, text)| text.chars().count() <= TYPED_CHARS && known.insert(*text));
-    let typed = texts.into_iter();
-    typed.flat_map(|(message, text)| rules_in(text, message, true)).collect()
+    texts.into_iter().flat_map(|(message, text)| rules_in(text, message, true)).collect()
 }
 
 /// The rules in files of rules that the session shows: as the product puts them before the agent, or as a tool reads them.

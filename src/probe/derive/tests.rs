@@ -27,8 +27,7 @@ fn call(name: &str, input: &str, result: &str) -> Vec<Message> {
         ContentBlock::tool_result(id, result, false),
     ];
     let roles = [Role::Assistant, Role::User].into_iter();
-    let messages = roles.zip(blocks);
-    messages.map(|(role, block)| Message::new(role, vec![block])).collect()
+    roles.zip(blocks).map(|(role, block)| Message::new(role, vec![block])).collect()
 }
 
 fn read(path: &str) -> Vec<Message> {
@@ -242,13 +241,12 @@ fn a_plan_is_what_its_last_version_holds_and_is_not_done() {
 fn the_last_request_is_the_last_one_that_can_be_quoted() {
     let asked = |parts: Vec<Vec<Message>>| {
         let session = session(parts);
-        let facts = derive(&session).facts;
-        let fact = facts.iter().find(|fact| fact.id == "last-request-01")?.clone();
-        let is_asked = Selection::default()
+        let fact = derive(&session).facts.iter().find(|fact| fact.id == "last-request-01")?.clone();
+        Selection::default()
             .items(&session, std::slice::from_ref(&fact))
             .iter()
-            .any(|item| item.percent == 100);
-        is_asked.then(|| fact.fact.spec().in_words(usize::MAX))
+            .any(|item| item.percent == 100)
+            .then(|| fact.fact.spec().in_words(usize::MAX))
     };
     let last = |texts: &[&str]| {
         let messages = texts.iter().flat_map(|text| [typed(text), agent("Done.")]);

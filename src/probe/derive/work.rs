@@ -68,8 +68,7 @@ impl Call<'_> {
     }
 
     fn starts_in_background(&self) -> bool {
-        let mut flags = BACKGROUND.iter();
-        flags.any(|flag| self.input.get(flag) == Some(&Value::Bool(true)))
+        BACKGROUND.iter().any(|flag| self.input.get(flag) == Some(&Value::Bool(true)))
     }
 
     /// Whether this call, which names a handle, leaves it ended.
@@ -108,8 +107,7 @@ pub(crate) fn calls(session: &Session) -> Vec<Call<'_>> {
 /// Runs without white space, quotes and brackets, and without punctuation around them.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let runs = text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;=|\\".contains(c));
-    let tokens = runs.map(|run| run.trim_matches(['.', ':', '!', '?', '*']));
-    tokens.filter(|token| !token.is_empty())
+    runs.map(|run| run.trim_matches(['.', ':', '!', '?', '*'])).filter(|token| !token.is_empty())
 }
 
 /// All facts about the agent's work.
@@ -126,8 +124,8 @@ fn only_value(text: &str) -> Option<(&str, &str)> {
     if text.len() > RESULT_BYTES {
         return None;
     }
-    let found = tokens(text).filter_map(|token| Some((token, class_of(token)?)));
-    let found: BTreeSet<(&str, &str)> = found.collect();
+    let found: BTreeSet<(&str, &str)> =
+        tokens(text).filter_map(|token| Some((token, class_of(token)?))).collect();
     (found.len() == 1).then(|| found.first().copied())?
 }
 
@@ -135,15 +133,13 @@ fn class_of(token: &str) -> Option<&'static str> {
     if !token.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let found = CLASSES.iter().find(|(_, pattern)| pattern.is_match(token));
-    found.map(|(class, _)| *class)
+    CLASSES.iter().find(|(_, pattern)| pattern.is_match(token)).map(|(class, _)| *class)
 }
 
 /// Where the compaction happened that took a block out of the context of the product that recorded it, or its whole
 /// message. A compaction of which the recording does not say what it left takes nothing.
 fn departure(session: &Session, (message, block): (usize, usize)) -> Option<usize> {
-    let compactions = session.compactions().iter();
-    let later = compactions.filter(|compaction| compaction.at > message);
+    let later = session.compactions().iter().filter(|compaction| compaction.at > message);
     let mut taking = later.filter(|compaction| match &compaction.after {
         CompactedTo::Missing => false,
         CompactedTo::Encrypted => true,
@@ -209,8 +205,7 @@ fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
         }
         let started = call.answered.0;
         for token in tokens(call.text).filter(|token| uses.contains_key(*token)) {
-            let all = uses[token].iter();
-            let mut later = all.filter(|later| later.asked >= started).peekable();
+            let mut later = uses[token].iter().filter(|later| later.asked >= started).peekable();
             if call.ids().any(|own| own == token) || later.peek().is_none() || !known.insert(token)
             {
                 continue;
@@ -218,8 +213,7 @@ fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
             let ending = later.find(|later| later.ends(token, flagged));
             let ended = ending.map(|ending| ending.asked);
             let running = started + 1..=ended.unwrap_or(usize::MAX);
-            let mut compactions = session.compactions().iter();
-            if compactions.any(|compaction| running.contains(&compaction.at)) {
+            if session.compactions().iter().any(|compaction| running.contains(&compaction.at)) {
                 handles.push(Handle { name: token.to_owned(), started, ended });
             }
         }
@@ -235,8 +229,7 @@ fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
 /// The tasks of a list, each with its state, however its tool spells them.
 fn tasks(input: &Value) -> impl Iterator<Item = (&str, &str)> {
     let mut lists = ["todos", "tasks", "items", "plan"].iter();
-    let list = lists.find_map(|name| input.get(name)?.as_array());
-    list.into_iter().flatten().filter_map(|task| {
+    lists.find_map(|name| input.get(name)?.as_array()).into_iter().flatten().filter_map(|task| {
         let mut names = ["content", "task", "text", "step", "title"].iter();
         let text = names.find_map(|name| task.get(name)?.as_str())?;
         let state = task.get("status").and_then(Value::as_str);

@@ -77,8 +77,7 @@ impl Around {
 
     /// Whether the answer is this amount or date in another form, and nothing else.
     pub(crate) fn holds_amount(&self, answer: &[String], known: &str) -> bool {
-        let is_measured = known.parse::<u64>().is_err();
-        is_measured
+        known.parse::<u64>().is_err()
             && (1..=AMOUNT_WORDS).any(|length| {
                 answer.windows(length).enumerate().any(|(at, window)| {
                     let rest = answer[..at].iter().chain(&answer[at + length..]);
@@ -108,8 +107,7 @@ impl Around {
 /// Whether a text goes on with an exception that the known one has not.
 pub(crate) fn excepts(text: &str, known: &str) -> bool {
     let (said, known) = (words(text), words(known));
-    let mut new = said.iter().filter(|word| !known.contains(word));
-    new.any(|word| WORDS.excepting.has(word))
+    said.iter().filter(|word| !known.contains(word)).any(|word| WORDS.excepting.has(word))
 }
 
 /// Whether a text holds a phrase with no letter or digit beside it.

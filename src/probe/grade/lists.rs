@@ -46,8 +46,7 @@ impl Gold<'_> {
 
 /// The normalised entries, without empty ones.
 pub(crate) fn normalised<'a>(items: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
-    let entries = items.into_iter().map(normalise);
-    entries.filter(|item| !item.is_empty()).collect()
+    items.into_iter().map(normalise).filter(|item| !item.is_empty()).collect()
 }
 
 /// The entries of a list, without bullets, boxes and numbers.

@@ -56,8 +56,7 @@ fn unwrapped(text: &str) -> Option<String> {
     if marks.into_iter().sum::<usize>() > 1 {
         return None;
     }
-    let found = WRAPPED.matches(text).next()?;
-    let inner = found.iter().skip(1).flatten().next()?;
+    let inner = WRAPPED.matches(text).next()?.iter().skip(1).flatten().next()?;
     let lead = match text.split_once(['<', '\\']) {
         Some((lead, _)) if !text.starts_with('`') => lead.trim_end_matches('$'),
         _ => "",

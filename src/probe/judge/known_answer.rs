@@ -37,14 +37,12 @@ pub fn known_answers(task: JudgeTask) -> Vec<KnownAnswer> {
         JudgeTask::Wide => KNOWN_ANSWERS,
         JudgeTask::Narrow => NARROW_ANSWERS,
     };
-    let read = |line| KnownAnswer::read(line, task);
-    lines.lines().filter_map(read).collect()
+    lines.lines().filter_map(|line| KnownAnswer::read(line, task)).collect()
 }
 
 impl KnownAnswer {
     fn read(line: &str, task: JudgeTask) -> Option<Self> {
-        let written = line.split('\t').map(|cell| cell.replace("\\n", "\n"));
-        let cells: Vec<String> = written.collect();
+        let cells: Vec<String> = line.split('\t').map(|cell| cell.replace("\\n", "\n")).collect();
         let [name, verdict, question, reference, older, answer] = cells.try_into().ok()?;
         let reference = if reference.is_empty() { NEVER_SAID } else { &reference };
         Some(Self {
@@ -147,8 +145,7 @@ mod tests {
             let both = [JudgeTask::Wide, JudgeTask::Narrow].map(known_answers).concat();
             let task_of = |met: &[bool], is_reversed: bool| {
                 let known = both.iter().zip(met);
-                let known = known.map(|(known, met)| (known.task, known.is_right, *met));
-                let mut known: Vec<_> = known.collect();
+                let mut known: Vec<_> = known.map(|(known, met)| (known.task, known.is_right, *met)).collect();
                 if is_reversed {
                     known.reverse();
                 }

@@ -41,9 +41,7 @@ impl Word {
         let bare = word.trim_matches(|c: char| c.is_whitespace() || "\"'`*_.!,’".contains(c));
         let joined = bare.to_lowercase().replace(['\'', '’'], "");
         let word = joined.replace(['_', '-'], " ");
-        let mut words = WORDS.iter();
-        let found = words.find(|(_, names)| names.contains(&word.as_str()));
-        found.map(|(word, _)| *word)
+        WORDS.iter().find(|(_, names)| names.contains(&word.as_str())).map(|(word, _)| *word)
     }
 
     /// The verdict in a reply: in the objects that have a `verdict`, whatever else is in or around
@@ -65,8 +63,7 @@ impl Word {
     /// Yes or no in a reply: its first word or its last, as right or not. Where these differ it is neither.
     pub fn yes_or_no(reply: &str) -> Option<Self> {
         let reply = without_thoughts(reply).to_lowercase();
-        let words = reply.split(|c: char| !c.is_alphanumeric());
-        let mut words = words.filter(|word| !word.is_empty());
+        let mut words = reply.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let ends = [words.next(), words.next_back()];
         only(ends.into_iter().flatten().filter_map(|word| match word {
             "yes" => Some(Some(Self::Right)),
@@ -105,8 +102,7 @@ fn objects(text: &str) -> Vec<Value> {
         let Some(Ok(Value::Object(object))) = values.next() else {
             continue;
         };
-        let mut fields = object.iter();
-        let said = fields.find(|(key, _)| key.trim().eq_ignore_ascii_case("verdict"));
+        let said = object.iter().find(|(key, _)| key.trim().eq_ignore_ascii_case("verdict"));
         if let Some((_, said)) = said {
             found.push(said.clone());
             from = start + values.byte_offset();

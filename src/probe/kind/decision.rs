@@ -20,8 +20,7 @@ pub(super) fn spec<'a>(
                 return Some(RIGHT);
             }
             let plain = answer.around([]);
-            let mut options = rejected.iter();
-            let is_rejected = options.any(|option| plain.holds_only(&said, &words(option)));
+            let is_rejected = rejected.iter().any(|option| plain.holds_only(&said, &words(option)));
             is_rejected.then_some(wrong(Outcome::Misbound))
         })),
         ..Spec::new(ProbeKind::Decision, AnswerFormat::Choice, parts)

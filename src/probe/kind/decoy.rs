@@ -22,6 +22,5 @@ fn grade(answer: &Answer<'_>) -> Option<Score> {
     if abstains(answer.text) {
         return Some(RIGHT);
     }
-    let is_anothers = answer.is_anothers(&answer.around([]), &words(answer.text));
-    is_anothers.then_some(wrong(Outcome::Invented))
+    answer.is_anothers(&answer.around([]), &words(answer.text)).then_some(wrong(Outcome::Invented))
 }

@@ -16,8 +16,7 @@ pub(super) fn spec<'a>(approach: &'a str, reason: &'a str) -> Spec<'a> {
 /// Yes with the reason; the question in the other order takes a no.
 fn is_tried(answer: &Answer<'_>, reason: &str) -> bool {
     let (around, reason) = (answer.around(WORDS.because.iter()), words(reason));
-    let mut halves = answer.text.split(OTHER_ORDER).zip(["yes", "no"]);
-    halves.all(|(half, first)| {
+    answer.text.split(OTHER_ORDER).zip(["yes", "no"]).all(|(half, first)| {
         let said = words(half);
         said.first().is_some_and(|word| word == first) && around.holds_only(&said[1..], &reason)
     })

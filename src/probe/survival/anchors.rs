@@ -66,11 +66,11 @@ impl Anchor {
     /// Whether it is of one kind with another, and not perhaps the same amount in another unit.
     pub(super) fn differs_from(&self, other: &Self) -> bool {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
-        let is_converted = units.is_some_and(|(own, others)| {
-            let is_clock = own == CLOCK || others == CLOCK;
-            own != others && is_clock == (self.text == other.text)
-        });
-        self.kind == other.kind && !is_converted
+        self.kind == other.kind
+            && !units.is_some_and(|(own, others)| {
+                let is_clock = own == CLOCK || others == CLOCK;
+                own != others && is_clock == (self.text == other.text)
+            })
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
@@ -186,8 +186,7 @@ fn unit(next: Option<&str>) -> Option<String> {
 
 /// The power that a word behind a number is.
 fn power(word: Option<&str>) -> Option<f64> {
-    let power = LISTS.stands_for(Class::Powers, &word?.to_lowercase())?;
-    power.parse().ok()
+    LISTS.stands_for(Class::Powers, &word?.to_lowercase())?.parse().ok()
 }
 
 /// How signs before a number limit it. An arrow points, and what ends a tag or begins a quotation says nothing.
@@ -205,8 +204,7 @@ fn bound(before: &str) -> Option<Class> {
 
 /// What must stand as it is, each as one: lower-cased, paths with `/`, names without what makes them a genitive.
 pub(super) fn exact(text: &str, tokens: &[Range<usize>]) -> Vec<String> {
-    let tokens = tokens.iter().map(|place| rooted(text, place));
-    tokens.collect()
+    tokens.iter().map(|place| rooted(text, place)).collect()
 }
 
 /// A token in the folder of a user, which is no other folder.
@@ -216,11 +214,9 @@ fn rooted(text: &str, place: &Range<usize>) -> String {
 }
 
 fn canonical(token: &str) -> String {
-    let composed = token.nfkc().flat_map(char::to_lowercase);
-    let lower = composed.collect::<String>().replace('\\', "/");
+    let lower = token.nfkc().flat_map(char::to_lowercase).collect::<String>().replace('\\', "/");
     let mut genitives = ["'s", "\u{2019}s"].iter();
-    let own = genitives.find_map(|ending| lower.strip_suffix(ending));
-    own.unwrap_or(&lower).to_owned()
+    genitives.find_map(|ending| lower.strip_suffix(ending)).unwrap_or(&lower).to_owned()
 }
 
 /// Whether a token without digits is a path or an id: `a_b`, `a/b`, `a.b`.

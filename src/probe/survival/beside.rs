@@ -290,8 +290,7 @@ impl Survival {
         if places.is_empty() || target.search == Search::Event {
             return false;
         }
-        let mut hits = self.hits(sentence).into_iter();
-        if hits.any(|(hit, _)| {
+        if self.hits(sentence).into_iter().any(|(hit, _)| {
             let hit = &self.targets[hit];
             hit.probe == target.probe && hit.is_value()
         }) {

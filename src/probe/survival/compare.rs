@@ -35,16 +35,16 @@ impl Sentence {
     /// which the other has the opposite.
     pub(super) fn polarity(&self, rule: &Self, content: &[String]) -> Polarity {
         let [own, known] = [self.negations(content), rule.negations(&[])];
-        let is_whole = alike(content, &self.words) == content.len();
-        let is_one_lost = own.count < known.count && (is_whole || own.doubled < known.doubled);
+        let is_one_lost = own.count < known.count
+            && (alike(content, &self.words) == content.len() || own.doubled < known.doubled);
         let is_one_added = own.doubled > known.doubled;
         let [denies, denied] = [own, known].map(|negations| negations.count > 0);
         if (denies && denied && (is_one_lost || is_one_added)) || self.crosses(rule) {
             return Polarity::Unclear;
         }
-        let is_bound_else = self.bound().zip(rule.bound()).is_some_and(|(a, b)| a != b);
-        let turns =
-            rule.turned_words(self) + usize::from(is_bound_else) + usize::from(denies != denied);
+        let turns = rule.turned_words(self)
+            + usize::from(self.bound().zip(rule.bound()).is_some_and(|(a, b)| a != b))
+            + usize::from(denies != denied);
         if turns.is_multiple_of(2) {
             return Polarity::Same;
         }
@@ -58,8 +58,7 @@ impl Sentence {
     /// Its negations, without those of an amount (`no more than 5`), and without those of clauses about something else
     /// than these words.
     fn negations(&self, content: &[String]) -> Negations {
-        let bounds = self.cues.iter().filter(|cue| cue.class.is_bound());
-        let bounds: Vec<&Cue> = bounds.collect();
+        let bounds: Vec<&Cue> = self.cues.iter().filter(|cue| cue.class.is_bound()).collect();
         let forbids = self.cues.iter().filter(|cue| {
             let mut bounds = bounds.iter();
             cue.class == Class::Forbid
@@ -85,12 +84,12 @@ impl Sentence {
 
     /// Whether its amounts are the most that is allowed, or the least; `None` where it has neither, or both.
     pub(super) fn bound(&self) -> Option<Class> {
-        let bounds = self.cues.iter().filter(|cue| cue.class.is_bound());
-        let bounds = bounds.map(|cue| match cue.class {
-            Class::Upper if self.denies(cue) => Class::Lower,
-            Class::Lower if self.denies(cue) => Class::Upper,
-            class => class,
-        });
+        let bounds =
+            self.cues.iter().filter(|cue| cue.class.is_bound()).map(|cue| match cue.class {
+                Class::Upper if self.denies(cue) => Class::Lower,
+                Class::Lower if self.denies(cue) => Class::Upper,
+                class => class,
+            });
         let signs = self.anchors.iter().filter_map(|anchor| anchor.bound);
         let mut bounds = bounds.chain(signs);
         let first = bounds.next()?;
@@ -100,10 +99,9 @@ impl Sentence {
     /// For how many words of it another sentence has the opposite: before for after.
     fn turned_words(&self, other: &Self) -> usize {
         let pairs = LISTS.opposites();
-        let turned = pairs.filter(|[one, opposite]| {
-            self.has_only(one, opposite) && other.has_only(opposite, one)
-        });
-        turned.count()
+        pairs
+            .filter(|[one, opposite]| self.has_only(one, opposite) && other.has_only(opposite, one))
+            .count()
     }
 
     fn has_only(&self, one: &str, other: &str) -> bool {
@@ -123,8 +121,7 @@ impl Sentence {
     fn dividers(&self) -> Vec<(&str, usize)> {
         let mut found: Vec<(&str, usize)> = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
-            let mut cues = self.cues.iter();
-            if cues.any(|cue| cue.class == Class::Forbid && cue.at == Some(at)) {
+            if self.cues.iter().any(|cue| cue.class == Class::Forbid && cue.at == Some(at)) {
                 found.push(("", at));
             } else if has_digit(word) || LISTS.has(&[Class::Divide], word) {
                 found.push((word, at));
@@ -163,8 +160,7 @@ impl Sentence {
             places.extend(place.map(|place| (known, place)));
         }
         places.iter().enumerate().any(|(at, (one, first))| {
-            let mut later = places[at + 1..].iter();
-            later.any(|(other, then)| one.is_like(other) && then < first)
+            places[at + 1..].iter().any(|(other, then)| one.is_like(other) && then < first)
         })
     }
 

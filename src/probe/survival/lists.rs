@@ -119,8 +119,7 @@ impl Cue {
 
     /// Whether it stands at most so many words before another one.
     pub(super) fn is_right_before(&self, other: &Self, within: usize) -> bool {
-        let places = self.at.zip(other.at);
-        places.is_some_and(|(at, other)| at < other && other <= at + within)
+        self.at.zip(other.at).is_some_and(|(at, other)| at < other && other <= at + within)
     }
 
     /// Whether it is only a part of another one: "no" of "no longer".
@@ -180,14 +179,12 @@ impl Lists {
             return None;
         }
         let mut groups = self.of(class);
-        let group = groups.find(|group| group.iter().any(|entry| entry == word))?;
-        group.first().map(String::as_str)
+        groups.find(|group| group.iter().any(|entry| entry == word))?.first().map(String::as_str)
     }
 
     /// The entries of a list, each with its other forms.
     pub(super) fn of(&self, class: Class) -> impl Iterator<Item = &[String]> {
-        let groups = self.groups.get(&class).into_iter().flatten();
-        groups.map(Vec::as_slice)
+        self.groups.get(&class).into_iter().flatten().map(Vec::as_slice)
     }
 
     /// Whether a text ends with an entry of a script without spaces.
@@ -225,8 +222,8 @@ impl Lists {
             }
         }
         // "Needs no fewer than 2" revokes nothing.
-        let bounds = found.iter().filter(|cue| cue.class.is_bound());
-        let bounds: Vec<usize> = bounds.filter_map(|cue| cue.at).collect();
+        let bounds: Vec<usize> =
+            found.iter().filter(|cue| cue.class.is_bound()).filter_map(|cue| cue.at).collect();
         found.retain(|cue| cue.class != Class::Revoke || !bounds.contains(&cue.place().end));
         for at in (0..found.len()).rev() {
             let mut others = found.iter().filter(|other| other.class <= Class::Allow);

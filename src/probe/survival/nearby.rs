@@ -36,8 +36,7 @@ fn headings(text: &str, at: usize) -> impl Iterator<Item = &str> {
     let heading = lines.find(|line| line.starts_with('#'));
     let own = above.skip_while(|line| line.is_empty());
     let mut own = own.take_while(|line| !line.is_empty() && !line.starts_with('#'));
-    let label = own.find(|line| line.trim_end_matches('*').ends_with([':', '：']));
-    label.into_iter().chain(heading)
+    own.find(|line| line.trim_end_matches('*').ends_with([':', '：'])).into_iter().chain(heading)
 }
 
 /// Whether a heading says that what stands below it holds no more.
@@ -84,12 +83,10 @@ fn takes_back(before: &str, sentence: &str) -> bool {
 
 /// Whether a sentence begins with a word for the one before: `it was`, and not `it` of another noun as in `this file`.
 fn refers(words: &[String], cues: &[Cue]) -> bool {
-    let mut named = cues.iter().filter(|cue| cue.class == Class::Refers);
-    named.any(|cue| {
+    cues.iter().filter(|cue| cue.class == Class::Refers).any(|cue| {
         let end = cue.place().end;
-        let is_verb = words.get(end).is_some_and(|word| {
+        words.get(end).is_some_and(|word| {
             LISTS.has(&[Class::Stop], word) || cues.iter().any(|cue| cue.at == Some(end))
-        });
-        is_verb && cue.at < Some(REFERS_WITHIN)
+        }) && cue.at < Some(REFERS_WITHIN)
     })
 }

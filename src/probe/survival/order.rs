@@ -78,8 +78,7 @@ pub(super) fn standing(
     is_one_of: bool,
 ) -> Standing {
     let value = |at: usize| &text[values[at].clone()];
-    let others = (0..values.len()).filter(|at| value(*at) != value(own));
-    let others: Vec<usize> = others.collect();
+    let others: Vec<usize> = (0..values.len()).filter(|at| value(*at) != value(own)).collect();
     let is_one_of = is_one_of || !others.is_empty();
     let mut marks = others.iter().map(|at| marked(text, sentence, values, *at, is_one_of));
     match marked(text, sentence, values, own, is_one_of) {
@@ -128,8 +127,7 @@ fn marked(
     let words = words_of(clause);
     let cues = LISTS.cues(clause, &words[..words.len().min(SAID_WITHIN)]);
     // "… was withdrawn" is said of the value; "E17 expired handle" is not.
-    let first = words.first();
-    let is_said = first.is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let is_said = words.first().is_some_and(|word| LISTS.has(&[Class::Stop], word));
     match () {
         () if is_said && has(&cues, Class::Revoke) => Standing::Former,
         () if is_one_of && has(&cues, Class::FormerBehind) => Standing::Former,
@@ -163,8 +161,7 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
     }
     let clause = text.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
     let words = words_of(clause);
-    let last = words.last();
-    let is_front = last.is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let is_front = words.last().is_some_and(|word| LISTS.has(&[Class::Stop], word));
     let is_aside = text.strip_suffix(clause).is_some_and(|text| text.ends_with('('));
     let within = |class| match class {
         Class::Denied => 1 + usize::from(is_front),
@@ -217,8 +214,8 @@ pub(super) fn item_state(text: &str, place: &Range<usize>) -> ItemState {
 /// The words before a list in one line, and its item around a place; the line where it has no such list.
 fn item_around(text: &str, line: &Range<usize>, own: &Range<usize>) -> [Range<usize>; 2] {
     let marks = NUMBERS.matches(&text[line.clone()]);
-    let marks = marks.filter_map(|mark| Some(line.start + mark.get(0)?.start()));
-    let marks: Vec<usize> = marks.collect();
+    let marks: Vec<usize> =
+        marks.filter_map(|mark| Some(line.start + mark.get(0)?.start())).collect();
     let before = marks.iter().rfind(|mark| **mark < own.start);
     let behind = marks.iter().find(|mark| **mark >= own.end);
     match (before, behind) {
@@ -244,8 +241,7 @@ fn in_object(around: &str, own: &Range<usize>) -> Option<ItemState> {
 fn beside(around: &str, part: &Range<usize>, own: &Range<usize>) -> Option<ItemState> {
     let place = own.start - part.start..own.end - part.start;
     let text = &around[part.clone()];
-    let ticked = mark_beside(text, &place).map(ItemState::of);
-    ticked.or_else(|| in_words(text, &place))
+    mark_beside(text, &place).map(ItemState::of).or_else(|| in_words(text, &place))
 }
 
 /// The last heading of a text; the first line of a JSON string stands behind the name of its field.
@@ -282,8 +278,7 @@ fn mark_beside(line: &str, own: &Range<usize>) -> Option<bool> {
     let all = marks.clone();
     let last = all.filter_map(|(mark, ticks)| Some((before.rfind(mark)?, ticks)));
     let first = marks.filter_map(|(mark, ticks)| Some((behind.find(mark)?, ticks)));
-    let found = last.max().or_else(|| first.min());
-    found.map(|(_, ticks)| ticks)
+    last.max().or_else(|| first.min()).map(|(_, ticks)| ticks)
 }
 
 /// What the words of an item's sentence say of it; of a heading, which has no item, all of its words.
@@ -340,8 +335,7 @@ mod tests {
             let places = ["111", "222"].map(|value| text.find(value).unwrap());
             let mut values = places.map(|start| start..start + 3);
             values.sort_by_key(|place| place.start);
-            let own = values.iter().position(|place| text[place.clone()] == *value);
-            let own = own.unwrap();
+            let own = values.iter().position(|place| text[place.clone()] == *value).unwrap();
             let sentence = 0..text.len();
             match standing(text, &sentence, &values, own, false) {
                 Standing::Current => "yes",

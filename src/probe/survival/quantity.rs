@@ -86,8 +86,7 @@ impl Quantity {
 
 /// Whether two texts are one amount or date, written in two ways.
 pub(crate) fn is_same_quantity(one: &str, other: &str) -> bool {
-    let quantities = Quantity::of(one).zip(Quantity::of(other));
-    quantities.is_some_and(|(one, other)| one.is_said_by(&other))
+    Quantity::of(one).zip(Quantity::of(other)).is_some_and(|(one, other)| one.is_said_by(&other))
 }
 
 /// The quantities of a text, each with its place.
@@ -148,8 +147,7 @@ fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
     let named = |names: [&str; 4]| names.iter().find_map(|name| found.name(name));
     let part = |names| named(names).map(|part: Match<'_>| part.as_str().to_lowercase());
     let month = part(["m", "m2", "m3", "m4"])?;
-    let month = LISTS.stands_for(Class::Months, &month).unwrap_or(&month);
-    let month: u8 = month.parse().ok()?;
+    let month: u8 = LISTS.stands_for(Class::Months, &month).unwrap_or(&month).parse().ok()?;
     let day: u8 = part(["d", "d2", "d3", "d4"])?.parse().ok()?;
     let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
     let amount = format!("{}-{month:02}-{day:02}", part(["y", "y2", "y3", "y4"])?);
@@ -163,8 +161,7 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
     if goes_on(text, &place) {
         return None;
     }
-    let digits = number.as_str().chars().filter(char::is_ascii_digit);
-    let mut written: String = digits.collect();
+    let mut written: String = number.as_str().chars().filter(char::is_ascii_digit).collect();
     written.push_str(rest.map_or("", |rest| rest.as_str()));
     let mut value: f64 = written.parse().ok()?;
     let names = ["one", "two"].into_iter();

@@ -94,9 +94,7 @@ pub(crate) fn is_order(sentence: &str) -> bool {
 
 /// Whether a heading says that what is listed below it are rules.
 pub(crate) fn heads_rules(heading: &str) -> bool {
-    let words = words_of(heading);
-    let mut words = words.iter();
-    words.any(|word| LISTS.has(&[Class::RuleHeading], word))
+    words_of(heading).iter().any(|word| LISTS.has(&[Class::RuleHeading], word))
         || LISTS.ends(Class::RuleHeading, heading.trim_end_matches([':', '：', '*']))
 }
 
@@ -224,8 +222,7 @@ impl Part {
 
     /// Whether the words of one of its anchors are there in a row.
     fn is_named_in(&self, words: &[String]) -> bool {
-        let mut anchors = self.sentence.anchors.iter();
-        anchors.any(|anchor| holds(words, &words_of(&anchor.written)))
+        self.sentence.anchors.iter().any(|anchor| holds(words, &words_of(&anchor.written)))
     }
 
     /// Whether two thirds of what it is about are among these words.
@@ -293,8 +290,7 @@ impl Part {
 
     /// The anchors that a sentence has not.
     fn missing(&self, sentence: &Sentence) -> Vec<&Anchor> {
-        let anchors = self.sentence.anchors.iter();
-        anchors.filter(|anchor| !sentence.names(anchor)).collect()
+        self.sentence.anchors.iter().filter(|anchor| !sentence.names(anchor)).collect()
     }
 
     /// Whether a sentence speaks of something else as this one does: of another id, path or name, or it has another word in
@@ -314,19 +310,17 @@ impl Part {
 
     /// Whether a sentence has another anchor of the same kind in place of one of these.
     fn is_replaced(&self, missing: &[&Anchor], sentence: &Sentence) -> bool {
-        let mut missing = missing.iter();
-        missing.any(|anchor| {
+        missing.iter().any(|anchor| {
             let mut others = sentence.others(&self.sentence);
-            let is_known = anchor.kind != AnchorKind::Id || !self.is_short();
-            is_known && others.any(|other| other.differs_from(anchor))
+            (anchor.kind != AnchorKind::Id || !self.is_short())
+                && others.any(|other| other.differs_from(anchor))
         })
     }
 
     /// Whether only amounts are missing, and all that a sentence has instead are amounts of the same unit.
     fn is_amended(&self, missing: &[&Anchor], sentence: &Sentence) -> bool {
         let mut others = sentence.others(&self.sentence);
-        let mut kinds = missing.iter().map(|anchor| anchor.kind);
-        kinds.all(|kind| kind == AnchorKind::Number)
+        missing.iter().map(|anchor| anchor.kind).all(|kind| kind == AnchorKind::Number)
             && others.all(|other| missing.iter().any(|anchor| anchor.is_like(other)))
     }
 }
@@ -363,8 +357,7 @@ impl Sentence {
         let around = at.saturating_sub(DOUBTED_WITHIN)..end + DOUBTED_WITHIN;
         let own = at..end;
         let content = rule.content(&rule.anchors);
-        let cues = self.cues.iter().filter(|cue| !self.denies(cue));
-        let taken = cues.filter_map(|cue| {
+        let taken = self.cues.iter().filter(|cue| !self.denies(cue)).filter_map(|cue| {
             let place = cue.at.filter(|place| !own.contains(place))?;
             let is_beside = behind.contains(&place) && self.is_one_clause(end - 1, place);
             let is_front = front.contains(&place) && self.is_one_clause(at, place);

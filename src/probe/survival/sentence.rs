@@ -55,8 +55,7 @@ impl Sentence {
             words.push(word.to_owned());
             clauses.push(place.clause);
             let token = places.partition_point(|token| token.end <= place.start);
-            let next = places.get(token);
-            let is_in = next.is_some_and(|token| token.start <= place.start);
+            let is_in = places.get(token).is_some_and(|token| token.start <= place.start);
             owners.push(is_in.then_some(token));
         });
         let is_known = LISTS.know(text, &words);
@@ -172,8 +171,7 @@ impl Sentence {
     }
 
     pub(super) fn new_cues(&self, class: Class, rule: &Self) -> impl Iterator<Item = &Cue> {
-        let cues = self.cues.iter().filter(move |cue| cue.class == class);
-        cues.filter(|cue| !rule.says(cue))
+        self.cues.iter().filter(move |cue| cue.class == class).filter(|cue| !rule.says(cue))
     }
 
     /// Whether it has this cue, or the word in another form.
@@ -233,8 +231,7 @@ impl Sentence {
         let is_other =
             missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
         let mut signed = self.anchors.iter().filter(|own| own.bound.is_some());
-        let is_signed = signed.any(|own| !rule.anchors.contains(own));
-        (!is_cut && !is_other && !is_signed).then_some(at)
+        (!is_cut && !is_other && !signed.any(|own| !rule.anchors.contains(own))).then_some(at)
     }
 
     /// Whether an id goes on from the word before this one.
@@ -266,8 +263,7 @@ pub(super) fn holds(all: &[String], words: &[String]) -> bool {
 
 /// Where they do.
 pub(super) fn position(all: &[String], words: &[String]) -> Option<usize> {
-    let mut rows = all.windows(words.len().max(1));
-    rows.position(|own| own == words)
+    all.windows(words.len().max(1)).position(|own| own == words)
 }
 
 /// Whether one of these words begins as another does.
@@ -277,8 +273,7 @@ pub(super) fn begins_in(words: &[String], other: &str) -> bool {
 
 /// How many of these words are like one of those.
 pub(super) fn alike(words: &[String], others: &[String]) -> usize {
-    let found = words.iter().filter(|word| others.iter().any(|other| is_alike(word, other)));
-    found.count()
+    words.iter().filter(|word| others.iter().any(|other| is_alike(word, other))).count()
 }
 
 /// The letters that all words which are alike have in common.
@@ -300,8 +295,7 @@ pub(super) fn is_alike(one: &str, other: &str) -> bool {
     if ending.is_some_and(|ending| ending <= longest) {
         return true;
     }
-    let pairs = one.chars().zip(other.chars());
-    let common = pairs.take_while(|(a, b)| a == b).count();
+    let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
     common >= ALIKE_LETTERS
         && 10 * common >= ALIKE_TENTHS * one.chars().count().max(other.chars().count())
 }

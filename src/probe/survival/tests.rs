@@ -223,8 +223,7 @@ fn a_rule_stands_where_it_was_said() {
 fn check_rule(topic: &str, rule: &str, cases: &[(&str, Option<MatchStrength>)]) {
     let (topic, statement) = (topic.to_owned(), rule.to_owned());
     let form = RuleForm::Open;
-    let survival = Survival::new(&[probe(Fact::Constraint { topic, statement, form })]);
-    let survival = survival.unwrap();
+    let survival = Survival::new(&[probe(Fact::Constraint { topic, statement, form })]).unwrap();
     for (text, expected) in cases {
         let found = survival.find(&Arc::from(*text), WrittenBy::Compaction);
         let found = found.first().map(|finding| match finding.found.strength() {

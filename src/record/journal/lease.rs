@@ -104,8 +104,8 @@ pub(super) fn held<'a>(folders: &[&'a Path]) -> Vec<&'a Path> {
         !is_dead(owner)
     };
     let looked = folders.iter().map(|folder| (*folder, read(folder)));
-    let open = looked.filter(|(_, text)| text.as_ref().is_some_and(is_alive));
-    let mut open: Vec<(&Path, Option<String>)> = open.collect();
+    let mut open: Vec<(&Path, Option<String>)> =
+        looked.filter(|(_, text)| text.as_ref().is_some_and(is_alive)).collect();
     if open.is_empty() {
         return Vec::new();
     }
@@ -127,8 +127,7 @@ fn write(path: &Path, owner: &str, number: u64) -> Result<(), JournalError> {
 }
 
 fn is_of(path: &Path, owner: &str) -> bool {
-    let text = files::read_to_string(path).unwrap_or_default();
-    text.lines().next() == Some(owner)
+    files::read_to_string(path).unwrap_or_default().lines().next() == Some(owner)
 }
 
 /// This process, by a name that no other has: not every system says which machine it is.
@@ -151,8 +150,7 @@ fn is_dead(owner: &str) -> bool {
         return false;
     };
     let machine = machine.rsplit_once(' ').map_or("", |(machine, _)| machine);
-    let is_here = machine == self::machine() && machine.len() > 1;
-    is_here && !Path::new("/proc").join(process).exists()
+    machine == self::machine() && machine.len() > 1 && !Path::new("/proc").join(process).exists()
 }
 
 #[cfg(test)]

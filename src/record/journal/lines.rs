@@ -22,8 +22,7 @@ pub(crate) fn append<T: Serialize>(path: &Path, added: &[T]) -> Result<(), Journ
     mend(path)?;
     let lines = of(added, &path.display().to_string())?;
     let mut file = open(path)?;
-    let written = lines::add(&mut file, &lines).and_then(|()| file.sync_data());
-    written.map_err(unwritable(path))
+    lines::add(&mut file, &lines).and_then(|()| file.sync_data()).map_err(unwritable(path))
 }
 
 /// Removes what a crash or a power cut left of lines, if the file exists.

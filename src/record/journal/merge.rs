@@ -182,8 +182,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
             inputs.push(Input::open(folder)?);
         }
     }
-    let named = inputs.iter().map(|input| &*input.folder).chain([out]);
-    let named: Vec<&Path> = named.collect();
+    let named: Vec<&Path> = inputs.iter().map(|input| &*input.folder).chain([out]).collect();
     if let Some(folder) = lease::held(&named).first() {
         return Err(MergeError::Running((*folder).to_owned()));
     }
@@ -246,8 +245,8 @@ fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
-    let is_other = |input: &&Input| input.fingerprint != first.fingerprint;
-    if let Some(other) = inputs.iter().find(is_other) {
+    if let Some(other) = inputs.iter().find(|input: &&Input| input.fingerprint != first.fingerprint)
+    {
         let (one, other) = (of(first), of(other));
         return Err(MergeError::TwoRuns { one, other });
     }
@@ -320,9 +319,7 @@ fn parts_of(
             command: own.map_or_else(|| command.clone(), |own| own.command.clone()),
         }
     };
-    let missing = of_shards.into_iter();
-    let missing = missing.map(|(shard, cells)| (Some(missing_part(shard)), cells));
-    missing.collect()
+    of_shards.into_iter().map(|(shard, cells)| (Some(missing_part(shard)), cells)).collect()
 }
 
 /// Checks all lines of the parts from this one on, and finds out where the cells of each session are.

@@ -196,8 +196,7 @@ impl Observer for ActionSupportObserver {
 
     fn called(&mut self, view: &CallView<'_>) {
         let entities = self.entities.clone();
-        let wanted = entities.wanted.get(&view.call);
-        let wanted = wanted.map_or(&[][..], Vec::as_slice);
+        let wanted = entities.wanted.get(&view.call).map_or(&[][..], Vec::as_slice);
         let [mut present, mut compacted, mut both, mut reachable] = [0_u32; 4];
         for &entity in wanted {
             let is_present = self.present[entity as usize] > 0;

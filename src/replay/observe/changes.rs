@@ -69,8 +69,7 @@ fn edits(applied: &Applied) -> Vec<EntryEdit> {
     for (own, edit) in applied.edits() {
         let before = own.iter().zip(&edit.with).take_while(same).count();
         let (own, with) = (&own[before..], &edit.with[before..]);
-        let pairs = own.iter().rev().zip(with.iter().rev());
-        let after = pairs.take_while(same).count();
+        let after = own.iter().rev().zip(with.iter().rev()).take_while(same).count();
         let put = |entry: &Entry| match entry.origin {
             Origin::Verbatim(message) => PutEntry::Message(message),
             _ => PutEntry::Entry(prompt_entry(entry, entry.origin.message())),
@@ -104,17 +103,16 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
     let (own, edit) = place(applied)?;
     let new: BTreeSet<_> = edit.with.iter().map(address).collect();
     let old: BTreeSet<_> = own.iter().map(address).collect();
-    let gone = own.iter().enumerate();
-    let gone = gone.filter(|(_, entry)| !new.contains(&address(entry)));
+    let gone = own.iter().enumerate().filter(|(_, entry)| !new.contains(&address(entry)));
     let largest = gone.max_by_key(|(at, entry)| (entry.size().tokens, Reverse(*at)));
     let mut written = edit.with.iter().filter(|it| !old.contains(&address(it)));
-    let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
-    let after = match edit.with.iter().find(is_summary) {
-        Some(summary) => Some(summary),
-        // One for one: the entry in the place of the largest.
-        None if own.len() == edit.with.len() => largest.and_then(|(at, _)| edit.with.get(at)),
-        None => written.next(),
-    };
+    let after =
+        match edit.with.iter().find(|entry: &&Entry| matches!(entry.origin, Origin::Derived(_))) {
+            Some(summary) => Some(summary),
+            // One for one: the entry in the place of the largest.
+            None if own.len() == edit.with.len() => largest.and_then(|(at, _)| edit.with.get(at)),
+            None => written.next(),
+        };
     // Of a message of several blocks the one that changed is meant.
     let block = largest.zip(after).and_then(|((_, before), after)| {
         let (before, after) = (before.message.model_text(), after.message.model_text());

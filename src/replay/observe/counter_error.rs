@@ -25,8 +25,8 @@ impl Observer for CounterErrors {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        let compactions = view.session.compactions();
-        let compactions = compactions.partition_point(|event| event.at <= view.before);
+        let compactions =
+            view.session.compactions().partition_point(|event| event.at <= view.before);
         let billed = view.response.details.usage.map(|usage| usage.prompt());
         if let (Some(billed), Some((last_billed, last_counted))) = (billed, self.last)
             && compactions == self.compactions

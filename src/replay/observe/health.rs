@@ -70,8 +70,7 @@ impl Observer for Health {
 /// The letters of all that the user and the agent said; what tools said is code, logs and data.
 pub fn letters_of(session: &Session) -> Letters {
     let mut letters = Letters::default();
-    let messages = session.messages().iter();
-    for (_, text) in messages.flat_map(|message| message.texts()) {
+    for (_, text) in session.messages().iter().flat_map(|message| message.texts()) {
         letters.add(text);
     }
     letters
@@ -139,8 +138,8 @@ fn ailments(text: &str, stop: Stop, is_larger: bool, session: &Letters) -> Vec<A
 
 /// A text that is nothing but a call: JSON with a name and arguments, or markup that means one.
 fn is_tool_call(text: &str) -> bool {
-    let inner = text.trim_start_matches("```json").trim_start_matches("```");
-    let inner = inner.trim_end_matches("```").trim();
+    let inner =
+        text.trim_start_matches("```json").trim_start_matches("```").trim_end_matches("```").trim();
     let marked = ["<tool_call", "<function_call", "<invoke", "[TOOL_CALL"];
     let is_json = inner.starts_with('{') && inner.ends_with('}');
     let holds = |key: &str| inner.contains(&format!("\"{key}\""));

@@ -84,8 +84,7 @@ impl Observer for LostBeforeRead {
     fn patched(&mut self, applied: &Applied) {
         self.messages = applied.change.after;
         let removed = applied.change.removed.iter().map(|entry| (entry, None));
-        let written = applied.written();
-        let written = written.map(|entry| (entry, Some(entry.message.clone())));
+        let written = applied.written().map(|entry| (entry, Some(entry.message.clone())));
         for (entry, version) in removed.chain(written) {
             let at = entry.origin.message();
             if let Some(versions) = at.and_then(|at| self.waiting.get_mut(&at)) {

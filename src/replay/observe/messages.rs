@@ -61,8 +61,7 @@ pub(super) fn prompt_entry(entry: &Entry, message: Option<usize>) -> PromptEntry
 /// How a message, or one block of it, begins, its secrets replaced; and the characters of the whole.
 pub(super) fn beginning(entry: &Entry, block: Option<usize>, chars: usize) -> (String, u64) {
     let texts = entry.message.model_text();
-    let texts = block.map_or(texts, |block| texts.get(block..=block).unwrap_or(texts));
-    let whole = texts.join("\n");
+    let whole = block.map_or(texts, |block| texts.get(block..=block).unwrap_or(texts)).join("\n");
     let head = first_chars(&whole, REDACTED_CHARS.max(4 * chars));
     // Most beginnings have no secret, and it takes fewer characters to see that: no secret has a space in it but a
     // block of a private key, which is known by its first line.

@@ -93,10 +93,9 @@ impl Observer for Moments {
 
     /// The message is not appended yet: its results are there all the same.
     fn shortened(&mut self, applied: &Applied) {
-        let removed = applied.change.removed.iter();
-        let results = removed.flat_map(|entry| entry.message.tool_results());
-        let answered = results.filter(|(_, result)| self.in_flight.contains(&result.tool_use_id));
-        let answered = answered.count();
+        let results = applied.change.removed.iter().flat_map(|entry| entry.message.tool_results());
+        let answered =
+            results.filter(|(_, result)| self.in_flight.contains(&result.tool_use_id)).count();
         self.note(answered);
     }
 

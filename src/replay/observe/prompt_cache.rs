@@ -175,8 +175,7 @@ impl PromptCaches {
         let mut line = Line::new(&plan.head);
         line.reserve(plan.messages);
         line.size_by(plan.bill.scale(0));
-        let own = plan.schemes.first();
-        let own = own.filter(|scheme| scheme.reuse == Reuse::Breakpoints);
+        let own = plan.schemes.first().filter(|scheme| scheme.reuse == Reuse::Breakpoints);
         let ideal = own.map(|scheme| IdealCache::new(scheme.clone()));
         Self {
             line,
@@ -229,8 +228,8 @@ impl PromptCaches {
             return;
         };
         let first = view.session.compactions().first();
-        let is_compacted = first.is_some_and(|compaction| compaction.at <= view.before);
-        let is_compared = is_compacted == (*calls == Compared::Compacted);
+        let is_compared = first.is_some_and(|compaction| compaction.at <= view.before)
+            == (*calls == Compared::Compacted);
         let Some(usage) = view.response.details.usage.filter(|_| is_compared) else {
             return;
         };
@@ -425,8 +424,8 @@ impl Observer for PromptCaches {
             }
         }
         // Only the first scheme has more than one placement.
-        let is_shown = |record: &CacheRecord| record.placement == self.plan.shown;
-        let shown = records.iter().position(is_shown);
+        let shown =
+            records.iter().position(|record: &CacheRecord| record.placement == self.plan.shown);
         if let Some(shown) = shown {
             records[..=shown].rotate_right(1);
         }

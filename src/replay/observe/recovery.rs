@@ -31,8 +31,7 @@ impl RecoveryPlan {
         survival: Arc<SurvivalPlan>,
         setting: Recovery,
     ) -> Self {
-        let messages = session.messages().iter().enumerate();
-        let texts = messages.flat_map(|(at, message)| {
+        let texts = session.messages().iter().enumerate().flat_map(|(at, message)| {
             let texts = message.model_text().iter();
             texts.map(move |text| (at, &**text))
         });
@@ -67,14 +66,12 @@ impl Observer for RecoveryArm {
         if due.is_empty() {
             return;
         }
-        let entries = view.context.entries().iter();
-        let verbatim = entries.filter_map(|entry| match entry.origin {
+        let verbatim = view.context.entries().iter().filter_map(|entry| match entry.origin {
             Origin::Verbatim(at) => Some(at),
             _ => None,
         });
         let verbatim: BTreeSet<usize> = verbatim.collect();
-        let is_removed = |at: usize| at < view.before && !verbatim.contains(&at);
-        let scope = plan.snippets.within(is_removed);
+        let scope = plan.snippets.within(|at: usize| at < view.before && !verbatim.contains(&at));
         for index in due {
             let item = survival.items[index];
             let probe = &survival.probes[item.probe];

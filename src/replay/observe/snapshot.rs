@@ -164,8 +164,7 @@ impl Observer for SnapshotObserver<'_> {
         // From the back: indices count in the context before the whole patch.
         for edit in applied.change.edits.iter().rev() {
             let written = edit.with.iter().cloned();
-            let removed = self.entries.splice(edit.entries.clone(), written);
-            let removed: Vec<Entry> = removed.collect();
+            let removed: Vec<Entry> = self.entries.splice(edit.entries.clone(), written).collect();
             let messages = removed.iter().chain(&edit.with).flat_map(messages_of);
             touched.extend(messages);
         }

@@ -52,13 +52,11 @@ impl<'a> Places<'a> {
     /// The tool result in a block of a message; `None` if there is none.
     pub(super) fn of(&self, message: usize, block: usize) -> Option<ResultSource> {
         let shown = self.session.messages().get(message)?;
-        let mut results = shown.tool_results();
-        let (_, result) = results.find(|(at, _)| *at == block)?;
+        let (_, result) = shown.tool_results().find(|(at, _)| *at == block)?;
         let tool = self.tools.get(&*result.tool_use_id);
         let view = tool.and_then(|tool| files::view_of(tool));
         let changed = view.as_ref().and_then(|view| {
-            let later = self.changes.get(&view.path).into_iter().flatten();
-            later.copied().find(|at| *at > message)
+            self.changes.get(&view.path).into_iter().flatten().copied().find(|at| *at > message)
         });
         Some(ResultSource {
             message,
@@ -119,7 +117,6 @@ impl Pointers {
 fn named_in(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(".txt").filter_map(|(end, _)| {
         let hash = text.get(end.checked_sub(DIGITS)?..end)?;
-        let is_hex = |c: char| matches!(c, '0'..='9' | 'a'..='f');
-        hash.chars().all(is_hex).then_some(hash)
+        hash.chars().all(|c: char| matches!(c, '0'..='9' | 'a'..='f')).then_some(hash)
     })
 }

@@ -201,8 +201,7 @@ impl SurvivalObserver {
         let slots = plan.survival.slot_count() + plan.messages;
         let mut counts = vec![0; slots];
         let is_strong = |(_, strength): &&(usize, _)| *strength == MatchStrength::Strong;
-        let strong = plan.pinned.iter().filter(is_strong);
-        strong.for_each(|(slot, _)| counts[*slot] += 1);
+        plan.pinned.iter().filter(is_strong).for_each(|(slot, _)| counts[*slot] += 1);
         Self {
             counts,
             lost: BTreeMap::new(),
@@ -222,8 +221,7 @@ impl SurvivalObserver {
 
     /// Takes entries out, and returns the slots that they held.
     fn remove(&mut self, entries: &[Entry]) -> Vec<usize> {
-        let held = entries.iter().flat_map(|entry| self.plan.held_by(entry));
-        let held: Vec<usize> = held.collect();
+        let held: Vec<usize> = entries.iter().flat_map(|entry| self.plan.held_by(entry)).collect();
         for slot in &held {
             self.counts[*slot] = self.counts[*slot].saturating_sub(1);
         }
@@ -290,8 +288,8 @@ impl SurvivalObserver {
         let lost_at = lost.filter_map(at).max_by_key(|lost| lost.call).cloned();
         let found: Vec<&Occurrences> = found.iter().collect();
         let changed = found.iter().filter_map(|slot| slot.changed).next_back();
-        let unsure = |place: &usize| found.iter().any(|slot| slot.unsure[*place]);
-        let unsure = ALL.into_iter().find(unsure);
+        let unsure =
+            ALL.into_iter().find(|place: &usize| found.iter().any(|slot| slot.unsure[*place]));
         let weak = changed.map(|change| change.place).or(unsure);
         let mentions = found.iter().filter_map(|slot| slot.unsure_at);
         let mention = mentions.max_by_key(|mention| (mention.entry, mention.at));

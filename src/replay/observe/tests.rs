@@ -245,8 +245,8 @@ fn work(strategy: &str, window: u64, count: usize, sizes: BTreeMap<usize, Tokens
     let counts = Arc::new(CountedTexts::new(counter.clone()));
     let session = Arc::new(rounds(count));
     let schemes = Prices::built_in().unwrap().schemes("anthropic", None);
-    let prepared = PreparedSession::new(session, counts.clone(), Vec::new()).unwrap();
-    let prepared = prepared.with_cache(schemes, 30);
+    let prepared =
+        PreparedSession::new(session, counts.clone(), Vec::new()).unwrap().with_cache(schemes, 30);
     let models = Models {
         summariser: Arc::new(Offline::new(counts)),
         reader: None,
@@ -254,15 +254,13 @@ fn work(strategy: &str, window: u64, count: usize, sizes: BTreeMap<usize, Tokens
         times: crate::replay::Repetitions::default(),
     };
     let trigger = Trigger::of(Condition::window_fraction(0.8));
-    let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap();
-    let spec = spec.with_sizes(sizes);
+    let spec = StrategySpec::named(strategy, &trigger, &Place::BuiltIn).unwrap().with_sizes(sizes);
     let replayed = Replayed::Strategy(Box::new(spec.build().unwrap()), Window::new(Tokens(window)));
     let name = CellName { strategy: strategy.to_owned(), repeat: 0 };
     let before = visited();
     let record = replay(&prepared, name, replayed, &models, &NoClock).record;
     assert_eq!(record.reached_calls, count + 1, "{strategy}");
-    let changes = record.compactions.iter();
-    let sizes = changes.map(|event| (event.call, event.after)).collect();
+    let sizes = record.compactions.iter().map(|event| (event.call, event.after)).collect();
     Work {
         visited: counter.0.load(Ordering::Relaxed) + visited() - before,
         record: serde_json::to_string(&record).unwrap().len(),

@@ -65,8 +65,7 @@ impl TrailPlan {
             Origin::Verbatim(at) => self.by_message.get(at).cloned().unwrap_or_default(),
             // Arguments that were cleared no longer name a file.
             Origin::Edited { .. } | Origin::Restored(_) | Origin::Authored => {
-                let tools = entry.message.tool_uses();
-                let touched = tools.flat_map(|(_, tool)| touched_by(tool));
+                let touched = entry.message.tool_uses().flat_map(|(_, tool)| touched_by(tool));
                 touched.map(|(verb, path)| (verb, path.into())).collect()
             }
             Origin::Derived(_) => {
@@ -114,8 +113,7 @@ impl TrailPlan {
     /// The path that a token is: one of the session's, whole or from some folder on, or any other
     /// name with a folder and an ending.
     fn path_of(&self, token: &str) -> Option<Arc<str>> {
-        let token = token.split_once(':').map_or(token, |(path, _)| path);
-        let token = token.trim_start_matches("./");
+        let token = token.split_once(':').map_or(token, |(path, _)| path).trim_start_matches("./");
         if token.is_empty() {
             return None;
         }
@@ -150,12 +148,12 @@ fn verb_of(token: &str) -> Option<ArtifactVerb> {
 
 /// Runs without white space, quotes and brackets, without the punctuation around them.
 fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    let between = |c: char| {
+    line.split(|c: char| {
         c.is_whitespace()
             || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '{' | '}')
             || matches!(c, '<' | '>' | ',' | ';' | '=' | '|' | '*')
-    };
-    line.split(between).filter_map(move |token| {
+    })
+    .filter_map(move |token| {
         let trimmed = token.trim_matches(['.', ':', '!', '?', '\\']);
         let start = trimmed.as_ptr().addr() - line.as_ptr().addr();
         (!trimmed.is_empty()).then_some((start, trimmed))

@@ -137,11 +137,10 @@ impl Observer for UnsupportedEntities {
                 continue;
             };
             // A summary that only moved is not a new one.
-            let is_old = applied.change.removed.iter().any(|removed| {
+            if !applied.change.removed.iter().any(|removed| {
                 matches!(removed.origin, Origin::Derived(_))
                     && removed.message.model_text() == entry.message.model_text()
-            });
-            if !is_old {
+            }) {
                 self.look(entry, ranges, applied);
             }
         }

@@ -106,8 +106,7 @@ impl Observer for Validity {
 
     fn finish(mut self: Box<Self>, record: &mut CellRecord) {
         self.note(BTreeSet::new(), self.next);
-        let key = |it: &Violation| (it.call, it.rule.clone(), it.subject.clone());
-        self.closed.sort_by_key(key);
+        self.closed.sort_by_key(|it: &Violation| (it.call, it.rule.clone(), it.subject.clone()));
         record.violations = self.closed;
     }
 }
@@ -133,8 +132,7 @@ impl Validity {
 
     /// Brings the full history up to the message `before`: not before a prompt breaks a rule.
     fn feed(&mut self, session: &Session, before: usize) {
-        let new = session.messages().iter().enumerate();
-        for (at, message) in new.take(before).skip(self.fed) {
+        for (at, message) in session.messages().iter().enumerate().take(before).skip(self.fed) {
             let origin = Origin::Verbatim(at);
             let entry = Entry::sized(origin, message.clone(), Size::default());
             self.history.append(&entry);
@@ -144,8 +142,7 @@ impl Validity {
 
     /// Finds the newest message of the user before this one.
     fn listen(&mut self, session: &Session, before: usize) {
-        let new = session.messages().iter().enumerate();
-        for (at, message) in new.take(before).skip(self.looked) {
+        for (at, message) in session.messages().iter().enumerate().take(before).skip(self.looked) {
             if is_said_by_user(message) {
                 self.user_message = Some(at);
                 self.is_whole = None;
@@ -287,8 +284,7 @@ fn is_said_by_user(message: &Message) -> bool {
 /// back may be a part.
 fn holds(view: &CallView<'_>, at: usize) -> bool {
     let content = view.session.message(at).content();
-    let mut entries = view.context.entries().iter().rev();
-    entries.any(|entry| match entry.origin {
+    view.context.entries().iter().rev().any(|entry| match entry.origin {
         Origin::Restored(message) => message == at && entry.message.content() == content,
         _ => whole(entry) == Some(at),
     })
@@ -344,8 +340,7 @@ fn reads_as_summary(entry: &Entry, session: &Session) -> bool {
         Origin::Derived(ranges) => &ranges[..],
         _ => &[],
     };
-    let spans = ranges.iter();
-    let messages = spans.filter_map(|range| session.messages().get(range.clone()));
+    let messages = ranges.iter().filter_map(|range| session.messages().get(range.clone()));
     let source = messages.flatten().flat_map(|message| message.model_text());
     summary::reads_as_summary(entry.message.model_text(), source)
 }

@@ -301,8 +301,7 @@ impl IdealCache {
             };
             Split { read, written }
         });
-        let asked = self.asked.iter();
-        let asked = asked.map(|(number, prefix)| (*number, self.read(*prefix)));
+        let asked = self.asked.iter().map(|(number, prefix)| (*number, self.read(*prefix)));
         (splits.collect(), asked.collect())
     }
 }

@@ -228,8 +228,7 @@ impl Line {
 
     /// Tokens of the first `blocks` blocks, as billed.
     pub fn until(&self, blocks: usize) -> Tokens {
-        let is_there = (1..=self.len()).contains(&blocks);
-        let counted = is_there.then(|| self.counted(blocks));
+        let counted = (1..=self.len()).contains(&blocks).then(|| self.counted(blocks));
         counted.map_or(Tokens::ZERO, |counted| self.scale.prompt(counted.into()))
     }
 
@@ -294,8 +293,8 @@ impl Line {
         };
         let (start, behind) = (first.start, self.len() - last.end);
         let pairs = edits.iter().zip(&ranges);
-        let written = pairs.map(|(edit, range)| self.written(edit, range, &mut change));
-        let written: Vec<Vec<Block>> = written.collect();
+        let written: Vec<Vec<Block>> =
+            pairs.map(|(edit, range)| self.written(edit, range, &mut change)).collect();
         let sent = self.unbroken;
         // What was sent behind the break may come back.
         if let (Some(at), Some(last)) = (change.broken_at.filter(|at| *at < sent), self.last_sent) {
@@ -369,8 +368,7 @@ impl Line {
     fn replace(&mut self, edit: &EditedEntries, range: Range<usize>, blocks: &[Block]) {
         let start = range.start;
         let unsent = |line: &Self, blocks: &[Block]| -> Counted {
-            let unsent = blocks.iter().filter(|block| !line.is_sent(block));
-            unsent.map(|block| block.size).sum()
+            blocks.iter().filter(|block| !line.is_sent(block)).map(|block| block.size).sum()
         };
         let (removed, moved) = self.blocks.splice(range, blocks);
         let [came, went] = [blocks, &removed].map(|blocks| unsent(self, blocks));
@@ -429,8 +427,7 @@ impl Line {
     /// Writes the sums of these blocks; `sums` are those of the block in front of them.
     fn add_up_from(&mut self, mut sums: Sums, blocks: Range<usize>) {
         visit(blocks.len());
-        let last = blocks.start.checked_sub(1).map(|at| self.blocks[at].run);
-        let mut run = last.flatten();
+        let mut run = blocks.start.checked_sub(1).and_then(|at| self.blocks[at].run);
         for at in blocks {
             let identity = self.sent.identity(self.blocks[at].id);
             let block = &mut self.blocks[at];
@@ -477,8 +474,7 @@ impl Line {
         let mut known =
             Known { blocks: self.unbroken.min(limit), prompt: self.sent.prompts.checked_sub(1)? };
         while known.blocks < limit {
-            let ids = self.blocks[known.blocks..limit].iter();
-            let ids = ids.map(|block| block.id);
+            let ids = self.blocks[known.blocks..limit].iter().map(|block| block.id);
             let chain = self.sums(known.blocks + 1).chain;
             let Some((more, prompt)) = self.sent.follow(chain, &ids, is_live) else {
                 break;
@@ -497,8 +493,7 @@ impl Line {
         let between = self.blocks[self.unbroken.min(from)..from].iter();
         let unsent = between.filter(|block| !self.is_sent(block));
         let in_front: Counted = unsent.map(|block| block.size).sum();
-        let all = self.sums(self.len()).counted;
-        let behind = all.wrapping_sub(self.sums(from).counted);
+        let behind = self.sums(self.len()).counted.wrapping_sub(self.sums(from).counted);
         let unsent = self.unsent.wrapping_sub(in_front);
         unbroken + self.scale.text(behind.wrapping_sub(unsent).into())
     }

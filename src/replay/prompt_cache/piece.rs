@@ -109,8 +109,8 @@ impl Pieces {
             vec![entry.size()]
         } else {
             let factor = message.details.factor;
-            let sizes = message.blocks().map(|b| counts.block(&b).billed_by(factor));
-            let mut sizes: Vec<Size> = sizes.collect();
+            let mut sizes: Vec<Size> =
+                message.blocks().map(|b| counts.block(&b).billed_by(factor)).collect();
             // What no text shows, thinking for one, comes first in its message.
             let behind: Size = sizes.iter().skip(1).copied().sum();
             if let Some(first) = sizes.first_mut() {
@@ -121,8 +121,7 @@ impl Pieces {
         let is_user = message.role() == Role::User;
         // Of hidden thinking only the size is known: thoughts of different sizes are different.
         let hidden = message.details.hidden.0;
-        let blocks = content.zip(texts).zip(blocks);
-        let blocks = blocks.map(|((block, text), size)| Piece {
+        let blocks = content.zip(texts).zip(blocks).map(|((block, text), size)| Piece {
             content: FixedState::default().hash_one((
                 discriminant(block),
                 &**text,

@@ -17,8 +17,7 @@ pub struct RecordedCache(BTreeMap<usize, CacheEvent>);
 impl RecordedCache {
     /// Whether the bills of a session tell cached tokens apart.
     pub fn is_shown(session: &Session) -> bool {
-        let mut messages = session.messages().iter();
-        messages.any(|message| {
+        session.messages().iter().any(|message| {
             let usage = message.details.usage.unwrap_or_default();
             usage.prompt() > usage.input_uncached
         })

@@ -188,8 +188,7 @@ impl Sent {
         ids: &(impl Iterator<Item = BlockId> + Clone),
         is_live: &dyn Fn(SentAt) -> bool,
     ) -> Option<(usize, u32)> {
-        let branches = self.left.get(&chain)?.iter();
-        let live = branches.filter(|branch| is_live(branch.last));
+        let live = self.left.get(&chain)?.iter().filter(|branch| is_live(branch.last));
         let shared = live.map(|branch| (self.shared(ids.clone(), *branch), branch.prompt));
         shared.max().filter(|(blocks, _)| *blocks > 0)
     }

@@ -19,8 +19,7 @@ pub(super) fn in_short(gated: &GateResult) -> Vec<String> {
     let facts = display::many(lost.len(), "lost fact", "lost facts");
     let facts = (!lost.is_empty()).then(|| format!("{facts} of high importance"));
     let deaths = gated.deaths.iter().map(death);
-    let lines = facts.into_iter().chain(deaths);
-    lines.chain(refusals(gated)).collect()
+    facts.into_iter().chain(deaths).chain(refusals(gated)).collect()
 }
 
 /// Prompts that the provider would refuse, and coverage that is too low.
@@ -38,8 +37,7 @@ fn refusals(gated: &GateResult) -> impl Iterator<Item = String> {
 /// Possible hard breaks that may be chance: only repeats would show.
 pub(super) fn unconfirmed(gated: &GateResult) -> Vec<String> {
     let why = format!("not confirmed: {CONFIRM} repeats on each side would tell it from chance");
-    let deaths = gated.unconfirmed_deaths.iter().map(death);
-    let lines = deaths.chain(facts(&gated.unconfirmed));
+    let lines = gated.unconfirmed_deaths.iter().map(death).chain(facts(&gated.unconfirmed));
     lines.map(|line| format!("{line}; {why}")).collect()
 }
 

@@ -50,8 +50,7 @@ impl Terminal {
             out.push(format!("{INDENT}… and {others}: --tables"));
         }
         let is_alone = comparisons.len() == 1;
-        let said = comparisons.iter().map(|one| sentence(one, is_alone));
-        let said: Vec<Line> = said.collect();
+        let said: Vec<Line> = comparisons.iter().map(|one| sentence(one, is_alone)).collect();
         add(&mut out, self.verdict(&said, sentences));
         let mut ends = self.losses(&comparisons, lost);
         ends.extend(self.beside("Sure?", &trust(compared)));
@@ -86,16 +85,14 @@ impl Terminal {
     fn losses(self, comparisons: &[&GatedComparison], most: usize) -> Vec<String> {
         let mut seen = BTreeSet::new();
         let lost = comparisons.iter().flat_map(|one| lost(one));
-        let lost = lost.filter(|probe| seen.insert(fact_of(probe)));
-        let lost: Vec<&ChangedProbe> = lost.collect();
+        let lost: Vec<&ChangedProbe> = lost.filter(|probe| seen.insert(fact_of(probe))).collect();
         let mut lines = Vec::new();
         if !lost.is_empty() {
             let facts = many(lost.len(), "fact", "facts");
             lines.push(format!("{facts} of high importance"));
         }
         for probe in lost.iter().take(most) {
-            let at = probe.lost_at.as_deref();
-            let at = at.unwrap_or("a call that is not known");
+            let at = probe.lost_at.as_deref().unwrap_or("a call that is not known");
             let fate = format!("at {at}, in session {}", probe.session);
             let (id, _) = probe_and_percent(&probe.probe);
             let unknown = format!("the {} probe {id}", probe.kind);
@@ -137,12 +134,11 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
         let gated = one.gated_axis(found.axis);
         let is_open = gated
             .is_some_and(|one| matches!(one.verdict, Verdict::Regressed | Verdict::Inconclusive));
-        let is_headline = match found.axis {
+        (match found.axis {
             Axis::Bill | Axis::Plumbing | Axis::Actions | Axis::Tokens | Axis::Calls => true,
             Axis::Facts | Axis::Answers => kept == Some(found.axis),
             Axis::Completion | Axis::Refused | Axis::Waiting => false,
-        };
-        is_headline || is_open
+        }) || is_open
     })
 }
 

@@ -98,8 +98,7 @@ pub struct SessionValue {
 pub fn explained(report: &Report) -> Vec<&'static str> {
     let comparison = report.section("comparison");
     let columns = comparison.iter().flat_map(|section| &section.table.columns);
-    let numbers = columns.skip(1).filter(|column| !column.is_for_files());
-    numbers.map(|column| column.id).collect()
+    columns.skip(1).filter(|column| !column.is_for_files()).map(|column| column.id).collect()
 }
 
 /// Explains a column of the comparison of a run.
@@ -179,8 +178,7 @@ fn value(
     match metric.function {
         Formula::Saved(of) => totals(cells, |cell| {
             let spending = of(cell)?;
-            let dollars = spending.dollars.filter(|_| is_priced);
-            dollars.or(Some(spending.tokens))
+            spending.dollars.filter(|_| is_priced).or(Some(spending.tokens))
         }),
         Formula::Total(of) => totals(cells, |cell| {
             let amount = of(cell)?;
@@ -228,8 +226,7 @@ fn prices(report: &Report, metric: &Metric) -> Vec<String> {
     let needs_prices = matches!(metric.unit, Unit::Dollars | Unit::Seconds)
         || matches!(metric.function, Formula::Saved(_)) && metric.name.starts_with("bill");
     let cells = report.cells.iter().filter(|_| needs_prices);
-    let prices = cells.filter_map(|cell| cell.price.as_ref());
-    let lines: BTreeSet<String> = prices.map(price).collect();
+    let lines: BTreeSet<String> = cells.filter_map(|cell| cell.price.as_ref()).map(price).collect();
     lines.into_iter().collect()
 }
 
@@ -297,8 +294,7 @@ impl Numbers {
             format!("formula: {}", self.formula),
             format!("here: {}", self.pooling.in_words()),
         ];
-        let prices = self.prices.iter().take(3);
-        let prices = prices.map(|price| format!("prices: {price}"));
+        let prices = self.prices.iter().take(3).map(|price| format!("prices: {price}"));
         for paragraph in paragraphs.into_iter().chain(prices) {
             lines.extend(layout::wrap(&paragraph, columns));
         }
@@ -351,8 +347,8 @@ impl Numbers {
     fn session_names(&self, columns: usize) -> Vec<String> {
         let sessions = self.strategies.iter().map(|number| &number.sessions);
         let most = sessions.max_by_key(|sessions| sessions.len());
-        let names = most.into_iter().flatten().map(|session| &*session.session);
-        let names: Vec<&str> = names.collect();
+        let names: Vec<&str> =
+            most.into_iter().flatten().map(|session| &*session.session).collect();
         let lines = layout::wrap(&format!("sessions: {}", names.join(", ")), columns);
         if lines.len() > MOST_LINES / 4 {
             return vec![format!("{} sessions, by their names: --json", names.len())];

@@ -34,8 +34,7 @@ pub(super) fn data(report: &Report, sessions: &[&str]) -> Result<String, RenderE
 /// serves; the compactions that are recorded entry by entry; and the arguments of `inspect` that show the same.
 fn prompts(report: &Report, cell: &CellRecord) -> Json {
     let cached = cell.simulated_cache().map(|cache| &*cache.read);
-    let all = cell.changes.iter();
-    let changes = all.filter(|change| !change.edits.is_empty());
+    let changes = cell.changes.iter().filter(|change| !change.edits.is_empty());
     let compactions = changes.filter_map(|change| {
         let event = cell.compactions.get(change.event)?;
         Some(json!({
@@ -64,8 +63,7 @@ fn prompts(report: &Report, cell: &CellRecord) -> Json {
 
 /// The window of a run as `--window` reads it: `native`, `80000` or `fit:0.6`.
 fn window(setting: &str) -> &str {
-    let mode = setting.split(", ").next().unwrap_or_default();
-    mode.trim_end_matches(" tokens")
+    setting.split(", ").next().unwrap_or_default().trim_end_matches(" tokens")
 }
 
 #[cfg(test)]

@@ -17,8 +17,7 @@ pub(super) type Compaction<'a> = (&'a CellRecord, &'a CompactionEvent, &'a Compa
 /// All compactions of the first repeat of each cell, session by session in this order.
 pub(super) fn all<'a>(report: &'a Report, sessions: &[&str]) -> Vec<Compaction<'a>> {
     let all = report.first_cells().flat_map(|cell| {
-        let events = cell.compactions.iter().zip(&cell.changes);
-        events.map(move |(event, change)| (cell, event, change))
+        cell.compactions.iter().zip(&cell.changes).map(move |(event, change)| (cell, event, change))
     });
     let mut all: Vec<Compaction<'_>> = all.collect();
     let each = sessions.iter().enumerate();
@@ -38,8 +37,7 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
         "" => String::new(),
         reason => format!(": {reason}"),
     };
-    let over = event.still_over.then_some(", still over its trigger");
-    let over = over.unwrap_or_default();
+    let over = if event.still_over { ", still over its trigger" } else { "" };
     let [before, after] = [event.before, event.after].map(|tokens| display::tokens(tokens.0));
     let (stage, [out, put_in]) = (&event.stage, [&change.out, &change.put_in].map(portions));
     let what =

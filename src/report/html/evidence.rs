@@ -28,8 +28,7 @@ impl<'a> Evidence<'a> {
         let rows = report.compared();
         let name = |row: &'a Row| row.name.as_str();
         let compared: BTreeSet<&str> = rows.iter().map(name).collect();
-        let sound = rows.iter().filter(|row| !row.is_broken());
-        let sound: BTreeSet<&str> = sound.map(name).collect();
+        let sound: BTreeSet<&str> = rows.iter().filter(|row| !row.is_broken()).map(name).collect();
         let mut items = report.asked_items();
         items.retain(|item| compared.contains(&*item.cell.strategy));
         items.sort_by_key(|AskedItem { cell, probe, .. }| {
@@ -39,8 +38,7 @@ impl<'a> Evidence<'a> {
             let fate = probe.survival.fate as u8;
             let fate = if is_decoy { fate } else { u8::MAX - fate };
             let is_broken = !sound.contains(&*cell.strategy);
-            let is_minor = probe.weight < HIGH_WEIGHT;
-            (is_floor, is_decoy, fate, is_broken, is_minor)
+            (is_floor, is_decoy, fate, is_broken, probe.weight < HIGH_WEIGHT)
         });
         Self { items, sound, report }
     }

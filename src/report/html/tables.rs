@@ -26,12 +26,10 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
         let of = if behind { "fired" } else { id };
         Some(2 * first.iter().position(|it| it.column == of)? + usize::from(behind))
     };
-    let shown = table.columns.iter().enumerate().skip(1);
-    let shown = shown.filter(|(_, it)| !it.is_for_files());
+    let shown = table.columns.iter().enumerate().skip(1).filter(|(_, it)| !it.is_for_files());
     let mut columns: Vec<_> = shown.map(|(at, it)| (place(it.id), (at, it))).collect();
     columns.sort_by_key(|(place, (at, _))| (place.is_none(), *place, *at));
-    let name = table.columns.first();
-    let name = name.map(|column| view::head(table, (0, column), false));
+    let name = table.columns.first().map(|column| view::head(table, (0, column), false));
     let heads = columns.iter().map(|(place, (at, column))| {
         let mut head = view::head(table, (*at, column), place.is_none());
         let headline = first.iter().find(|it| it.column == column.id);
@@ -44,15 +42,18 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
         head
     });
     let none = Cell::NOT_MEASURED;
-    let row_json = |row: &&Row| {
-        let cells = columns.iter().map(|(place, (at, _))| {
+    Some(json!({
+        "title": section.title,
+        "notes": section.notes,
+        "head": name.into_iter().chain(heads).collect::<Vec<_>>(),
+        "rows": rows.iter().map(|row: &&Row| {
+        let cells: Vec<Json> = columns.iter().map(|(place, (at, _))| {
             let cell = row.cells.get(at - 1).unwrap_or(&none);
             match place {
                 Some(_) => short_cell(cell, table.shared_n(*at)),
                 None => view::cell(cell, table.shared_n(*at), true),
             }
-        });
-        let cells: Vec<Json> = cells.collect();
+        }).collect();
         let mut own = view::row(table, row, &headline::label(&row.name), &cells);
         own["is_quoted"] = json!(!report.compared().contains(row));
         if headline::is_avoided(report, row) {
@@ -60,12 +61,7 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
             own["marks"] = json!(marks.collect::<Vec<_>>());
         }
         own
-    };
-    Some(json!({
-        "title": section.title,
-        "notes": section.notes,
-        "head": name.into_iter().chain(heads).collect::<Vec<_>>(),
-        "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
+    }).collect::<Vec<_>>(),
     }))
 }
 
@@ -75,8 +71,8 @@ pub(super) fn numbers(report: &Report) -> Result<String, RenderError> {
     let found = columns.filter_map(|metric| explain::explain_column(report, metric).ok());
     let numbers = found.map(|numbers| {
         let pooling = numbers.pooling;
-        let is_share = metric(numbers.metric).is_some_and(|metric| metric.unit == Unit::Share);
-        let in_percent = is_share && !pooling.is_of_pairs();
+        let in_percent = metric(numbers.metric).is_some_and(|metric| metric.unit == Unit::Share)
+            && !pooling.is_of_pairs();
         json!({ "numbers": numbers, "pooling": pooling.in_words(), "in_percent": in_percent })
     });
     template::data(&numbers.collect::<Vec<_>>())

@@ -39,8 +39,8 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     let full = [("full", "full history".to_owned())].into_iter();
     let bars = full.chain(sound.map(|row| (&*row.name, label(&row.name))));
     let is_priced = report.cells.iter().all(|cell| cell.price.is_some());
-    let bars = bars.filter_map(|(name, label)| Some((label, amounts(report, name, is_priced)?)));
-    let bars: Vec<(String, Amounts)> = bars.collect();
+    let bars: Vec<(String, Amounts)> =
+        bars.filter_map(|(name, label)| Some((label, amounts(report, name, is_priced)?))).collect();
     let totals = bars.iter().map(|(_, amounts)| amounts.iter().sum::<f64>());
     let Some(full) = totals.clone().next().filter(|full| *full > 0.0) else {
         scene.note("no prompt cache was simulated in this run");

@@ -46,8 +46,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
         y: (0.0, 1.05),
     };
     let age = |value: f64| {
-        let mut ages = TOKENS.iter().zip(0_u8..);
-        let found = ages.find(|(_, at)| (value - f64::from(*at)).abs() < 0.5);
+        let found = TOKENS.iter().zip(0_u8..).find(|(_, at)| (value - f64::from(*at)).abs() < 0.5);
         found.map_or(String::new(), |((words, _), _)| (*words).to_owned())
     };
     let title = "tokens of full history since it was said";
@@ -82,7 +81,5 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
 fn curve(report: &Report, strategy: &str) -> Vec<(f64, f64)> {
     let items = report.retention(strategy);
     let ages = items.by_tokens();
-    let ages = ages.iter().enumerate();
-    let means = ages.filter_map(|(at, age)| Some((at as f64, age.mean()?)));
-    means.collect()
+    ages.iter().enumerate().filter_map(|(at, age)| Some((at as f64, age.mean()?))).collect()
 }

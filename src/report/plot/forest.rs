@@ -108,11 +108,10 @@ fn row(one: &GatedComparison, title: &str, metric: &AxisFinding) -> Option<Row> 
 /// The baseline, where all comparisons have the same.
 fn shared_baseline(comparisons: &[GatedComparison]) -> Option<&str> {
     let first = comparisons.first()?;
-    let same = |one: &GatedComparison| {
+    let is_shared = comparisons.iter().all(|one: &GatedComparison| {
         one.baseline_source == first.baseline_source
             && one.comparison.baseline == first.comparison.baseline
-    };
-    let is_shared = comparisons.iter().all(same);
+    });
     is_shared.then_some(first.comparison.baseline.as_str())
 }
 
@@ -142,8 +141,7 @@ fn panel(scene: &mut Scene, axis: Axis, comparisons: &[GatedComparison], titles:
     let Some((_, _, first)) = found.clone().next() else {
         return;
     };
-    let rows = found.filter_map(|(one, title, metric)| row(one, title, metric));
-    let rows: Vec<Row> = rows.collect();
+    let rows: Vec<Row> = found.filter_map(|(one, title, metric)| row(one, title, metric)).collect();
     let better = match first.direction {
         Direction::Higher => ", right is better",
         Direction::Lower => ", left is better",

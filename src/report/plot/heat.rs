@@ -102,8 +102,7 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
             let shade = shade(share);
             scene.rect(edges, shade, 1.0);
             if let Some((text, size)) = value_label(value, column).filter(|_| row >= 16.0) {
-                let is_dark = luminance(shade) < BLACK_FROM;
-                let ink = if is_dark { WHITE } else { BLACK };
+                let ink = if luminance(shade) < BLACK_FROM { WHITE } else { BLACK };
                 scene.write(middle, &text, size, ink, HPos::Center);
             }
             if cell.chosen {
@@ -124,8 +123,7 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
 /// The number of a cell with its font size: with a decimal, without it, or small.
 fn value_label(value: f64, width: f64) -> Option<(String, f64)> {
     let exact = display::points(value);
-    let whole = display::points((value * 100.0).round() / 100.0);
-    let whole = whole.trim_end_matches(".0").to_owned();
+    let whole = display::points((value * 100.0).round() / 100.0).trim_end_matches(".0").to_owned();
     let fits = |(text, size): &(String, f64)| text_width(text, *size) + 6.0 <= width;
     let ways = [(exact, SIZE), (whole.clone(), SIZE), (whole, SMALL)];
     ways.into_iter().find(fits)
@@ -140,8 +138,7 @@ fn outline(scene: &mut Scene, [left, upper, right, lower]: [f64; 4], color: Colo
 /// The height of a line of text in cells: values this many cells apart do not overlap.
 fn label_step(cell: f64) -> usize {
     let mut counts = 1..=u8::MAX;
-    let found = counts.find(|count| f64::from(*count) * cell >= SIZE);
-    found.map_or(usize::MAX, usize::from)
+    counts.find(|count| f64::from(*count) * cell >= SIZE).map_or(usize::MAX, usize::from)
 }
 
 /// The values of the rows, as many as there is room for.
@@ -155,8 +152,7 @@ fn draw_row_labels(scene: &mut Scene, rows: &[String], left: f64, top: f64, row:
 /// The values of the columns: horizontal if they all fit, else upright. Returns where they end.
 fn below(scene: &mut Scene, columns: &[String], left: f64, lower: f64, column: f64) -> f64 {
     let x = |at: usize| left + column * (at as f64 + 0.5);
-    let mut widths = columns.iter().map(|value| text_width(value, SIZE));
-    if widths.all(|width| width + 4.0 <= column) {
+    if columns.iter().map(|value| text_width(value, SIZE)).all(|width| width + 4.0 <= column) {
         for (at, value) in columns.iter().enumerate() {
             scene.label((x(at), lower + 12.0), value, HPos::Center);
         }

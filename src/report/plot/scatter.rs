@@ -147,8 +147,7 @@ fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) -> Vec<[f64; 4]> {
         steps.push(panel.clamped(here.at));
     }
     scene.line(&steps, ORANGE, 2, 0.8);
-    let parts = steps.windows(2).map(|ends| around([ends[0], ends[1]]));
-    parts.collect()
+    steps.windows(2).map(|ends| around([ends[0], ends[1]])).collect()
 }
 
 /// Writes a text at the nearest free place around a point, with a line to it where it is far; `false` if
@@ -158,8 +157,7 @@ fn write(scene: &mut Scene, panel: &Panel, taken: &mut Taken, point: &Point, tex
     let (half, high) = (text_width(text, SIZE) / 2.0 + 2.0, SIZE * 0.55);
     let [left, upper, right, lower] = panel.edges;
     let places = || {
-        let places = (1..9).flat_map(|ring| (0..12).map(move |turn| (ring, turn)));
-        places.map(|(ring, turn)| {
+        (1..9).flat_map(|ring| (0..12).map(move |turn| (ring, turn))).map(|(ring, turn)| {
             let angle = std::f64::consts::TAU * (f64::from(turn) / 12.0 - 0.125);
             let far = 5.0 + 10.0 * f64::from(ring);
             let (right, down) = (libm::cos(angle), libm::sin(angle));
@@ -171,14 +169,13 @@ fn write(scene: &mut Scene, panel: &Panel, taken: &mut Taken, point: &Point, tex
         })
     };
     let is_free = |place: [f64; 4]| {
-        let is_across = place[0] >= left && place[2] <= right;
-        let is_inside = is_across && place[1] >= upper && place[3] <= lower;
+        let is_inside =
+            place[0] >= left && place[2] <= right && place[1] >= upper && place[3] <= lower;
         is_inside && taken.boxes.iter().all(|it| is_apart(place, *it))
     };
     let is_clear = |place: [f64; 4]| {
         let own = distance((x, y), place);
-        let mut others = taken.points.iter();
-        others.all(|other| distance(*other, place) >= own)
+        taken.points.iter().all(|other| distance(*other, place) >= own)
             && taken.lines.iter().all(|it| is_apart(place, *it))
     };
     let clear = places().find(|(.., place)| is_free(*place) && is_clear(*place));

@@ -162,8 +162,7 @@ impl Scene {
                 lines[last] = longer;
             }
         }
-        let lines = lines.iter();
-        lines.map(|line| line.trim_end().to_owned()).collect()
+        lines.iter().map(|line| line.trim_end().to_owned()).collect()
     }
 
     pub(crate) fn height(&self) -> f64 {
@@ -359,8 +358,8 @@ impl Label {
         if self.upwards {
             font = font.transform(FontTransform::Rotate270);
         }
-        let style = TextStyle::from(font).color(&self.color);
-        let style = style.pos(Pos::new(self.anchor, VPos::Center));
+        let style =
+            TextStyle::from(font).color(&self.color).pos(Pos::new(self.anchor, VPos::Center));
         Ok(svg.draw_text(&self.text, &style, pixel(self.at))?)
     }
 }
@@ -368,8 +367,7 @@ impl Label {
 /// The scene as a document of its own.
 pub(crate) fn svg(scene: &Scene) -> Result<String, RenderError> {
     with_font();
-    let inner = scene.paint();
-    let inner = inner.map_err(|error| RenderError::Plot(error.to_string()))?;
+    let inner = scene.paint().map_err(|error| RenderError::Plot(error.to_string()))?;
     let (width, height) = (whole(scene.width), whole(scene.height()));
     // The pointed corner of a thick line would reach far beyond the values at a sharp turn.
     Ok(format!(
@@ -410,14 +408,12 @@ pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
-    let shortened = |kept: usize| {
+    let mut shorter = (4..chars.len()).rev().map(|kept: usize| {
         let head = kept * 2 / 3;
         let (head, tail) = (&chars[..head], &chars[chars.len() - (kept - head)..]);
         head.iter().chain(&['…']).chain(tail).collect::<String>()
-    };
-    let mut shorter = (4..chars.len()).rev().map(shortened);
-    let found = shorter.find(|short| text_width(short, size) <= width);
-    found.unwrap_or_else(|| "…".to_owned())
+    });
+    shorter.find(|short| text_width(short, size) <= width).unwrap_or_else(|| "…".to_owned())
 }
 
 fn pixels(points: &[(f64, f64)]) -> Vec<(i32, i32)> {

@@ -68,10 +68,9 @@ fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> Scene {
         }
     }
     for (words, value, color) in series {
-        let all = cells.iter().enumerate();
-        let points = all.filter_map(|(at, cell)| Some((at, value((*cell)?)?)));
-        let points = points.map(|(at, share)| (at, share, panel.at(at as f64, share)));
-        let points: Vec<_> = points.collect();
+        let points = cells.iter().enumerate().filter_map(|(at, cell)| Some((at, value((*cell)?)?)));
+        let points: Vec<_> =
+            points.map(|(at, share)| (at, share, panel.at(at as f64, share))).collect();
         let line: Vec<_> = points.iter().map(|(.., place)| *place).collect();
         scene.series(words, |scene| scene.line(&line, color, 2, 1.0));
         for (at, share, place) in points {

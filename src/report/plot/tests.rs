@@ -27,19 +27,18 @@ fn report(sessions: usize, strategies: &[&str]) -> Report {
 fn report_of(sessions: usize, strategies: &[&str], change: fn(&mut CellRecord)) -> Report {
     let model = |name: &str| serde_json::json!({ "name": name, "kind": "deterministic" });
     let strategy = |name: &&str| serde_json::json!({ "name": name, "description": "", "toml": "" });
-    let entry = |at: usize| {
+    let manifest = serde_json::json!({
+        "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": "0123456789abcdef",
+        "scenario": "s", "counter": "chars/4", "seed": 1, "window": "native",
+        "summariser": model("offline"), "reader": model("none"), "judge": null,
+        "sessions": (0..sessions).map(|at: usize| {
         serde_json::json!({
             "id": format!("session-{at}"), "hash": "", "format": "native", "messages": 80,
             "calls": 40, "tokens": 40_000, "items": 4, "compactions": 0,
             "sizes": { "sizes": "counted" }, "native_window": { "tokens": 200_000, "known_by": "assumed" },
             "cache": { "scheme": "anthropic-5m", "basis": "assumed" },
         })
-    };
-    let manifest = serde_json::json!({
-        "format": "proctor-run", "version": 1, "proctor": "0", "fingerprint": "0123456789abcdef",
-        "scenario": "s", "counter": "chars/4", "seed": 1, "window": "native",
-        "summariser": model("offline"), "reader": model("none"), "judge": null,
-        "sessions": (0..sessions).map(entry).collect::<Vec<_>>(),
+    }).collect::<Vec<_>>(),
         "strategies": strategies.iter().map(strategy).collect::<Vec<_>>(), "repeats": 1,
     });
     let manifest: Manifest = serde_json::from_value(manifest).unwrap();
@@ -65,7 +64,7 @@ fn cell(session: usize, strategy: &str, number: usize) -> CellRecord {
         .collect();
     let read: Vec<u64> = prompts.iter().map(|prompt| prompt / (number as u64 + 1)).collect();
     let written: Vec<u64> = prompts.iter().zip(&read).map(|(all, read)| (all - read) / 2).collect();
-    let probe = |percent: u64| {
+    let probes = [25, 50, 75, 100].map(|percent: u64| {
         serde_json::json!({
             "probe": "recall-1", "kind": "recall", "weight": 1, "percent": percent,
             "call": percent * 39 / 100, "said_at": 2,
@@ -74,8 +73,7 @@ fn cell(session: usize, strategy: &str, number: usize) -> CellRecord {
                 "score": 1.0 / (1.0 + number as f64 * percent as f64 / 400.0),
             },
         })
-    };
-    let probes = [25, 50, 75, 100].map(probe);
+    });
     let event = serde_json::json!({
         "call": 20, "stage": "clear", "reason": "", "before": 20_000, "after": 5_000,
     });

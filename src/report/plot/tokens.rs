@@ -39,8 +39,8 @@ struct Session<'a> {
 
 impl<'a> Session<'a> {
     fn of(report: &'a Report, name: &'a str) -> Self {
-        let cells = report.first_cells().filter(|cell| cell.session == name);
-        let cells: Vec<&CellRecord> = cells.collect();
+        let cells: Vec<&CellRecord> =
+            report.first_cells().filter(|cell| cell.session == name).collect();
         let prompts = cells.iter().flat_map(|cell| &cell.prompt_tokens);
         let highest = prompts.max().map_or(1.0, |most| most.0 as f64).max(1.0);
         let is_near = |window: &Window| window.tokens.0 as f64 <= 1.6 * highest;
@@ -156,8 +156,7 @@ fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
         let text = format!("window {}{far}", display::tokens(window.tokens.0));
         scene.label((right, top), &text, HPos::Right);
     }
-    let calls = session.cells.iter().map(|cell| cell.prompt_tokens.len());
-    let calls = calls.max().unwrap_or(1).max(1);
+    let calls = session.cells.iter().map(|cell| cell.prompt_tokens.len()).max().unwrap_or(1).max(1);
     let last = (calls - 1) as f64;
     let most = in_sight.map_or(0.0, |window| window.tokens.0 as f64);
     let panel = Panel {
@@ -192,8 +191,8 @@ fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
 /// Draws the line of a cell: full history, or the strategy at this place.
 fn line(scene: &mut Scene, panel: &Panel, cell: &CellRecord, at: Option<usize>) {
     let prompts = cell.prompt_tokens.iter().enumerate();
-    let points = prompts.map(|(call, prompt)| panel.at(call as f64, prompt.0 as f64));
-    let points: Vec<(f64, f64)> = points.collect();
+    let points: Vec<(f64, f64)> =
+        prompts.map(|(call, prompt)| panel.at(call as f64, prompt.0 as f64)).collect();
     let line = at.filter(|_| cell.arm == Arm::Strategy).map(line_of);
     let color = line.map_or(INK, |(color, _)| color);
     if let [point] = points[..] {

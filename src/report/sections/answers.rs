@@ -45,10 +45,8 @@ pub(crate) fn ceiling(material: &Material<'_>) -> Option<String> {
 /// none.
 pub(crate) fn too_long(material: &Material<'_>) -> Option<String> {
     let too_long = Some(Verdict::unscored(Unscored::TooLong));
-    let refused = |cell: &CellRecord| {
-        let items = cell.probes.iter();
-        items.filter(|item| item.verdict() == too_long).count()
-    };
+    let refused =
+        |cell: &CellRecord| cell.probes.iter().filter(|item| item.verdict() == too_long).count();
     let all: usize = material.cells.iter().map(|cell| refused(cell)).sum();
     let of_full: usize = material.references().map(refused).sum();
     let text = format!(
@@ -79,8 +77,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         if row.role == Role::Reference {
             row.marks.extend(ceiling_mark(material));
         }
-        let mut strategies = material.strategies.iter();
-        let own = strategies.find(|strategy| strategy.name == row.name);
+        let own = material.strategies.iter().find(|strategy| strategy.name == row.name);
         let normalised = own.and_then(|strategy| strategy.answers.as_ref()?.normalised);
         let above = normalised.and_then(|it| fidelity::above_full(it.point_estimate));
         row.marks.extend(above.map(RowMark::from));
@@ -141,10 +138,8 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
     let (mut rows, mut items) = (Vec::new(), 0);
     let same_session = |one: &&CellRecord, next: &&CellRecord| one.session == next.session;
     for of_session in material.cells.chunk_by(same_session) {
-        let [full, empty] = [Arm::Reference, Arm::Floor].map(|arm| {
-            let mut cells = of_session.iter().copied();
-            cells.find(|cell| cell.arm == arm)
-        });
+        let [full, empty] = [Arm::Reference, Arm::Floor]
+            .map(|arm| of_session.iter().copied().find(|cell| cell.arm == arm));
         let controls = ControlCells { full, empty };
         let texts = probe_texts(controls.full);
         for (probe, percent, found) in Qualification::of(controls).items() {

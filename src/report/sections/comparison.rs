@@ -42,8 +42,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
             _ => true,
         });
         // Before the first cell there are no differences.
-        let is_shown = is_known && (is_measured || !(has_cells || hides_zeros));
-        column(material, metric, is_shown)
+        column(material, metric, is_known && (is_measured || !(has_cells || hides_zeros)))
     };
     let columns: Vec<Column> = metrics(material).enumerate().map(column).collect();
     let mut notes = Vec::new();
@@ -79,8 +78,7 @@ pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
 /// The metrics of the comparison: some are known only where agents ran, or have the place of dollars.
 fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
     let is_closed = is_closed(material);
-    let mut strategies = material.strategies.iter();
-    let is_priced = strategies.any(|strategy| strategy.values.contains_key("bill"));
+    let is_priced = material.strategies.iter().any(|strategy| strategy.values.contains_key("bill"));
     metric::columns().into_iter().filter(move |metric| {
         (is_closed || !metric.is(Mark::Closed)) && !(is_priced && metric.is(Mark::Unpriced))
     })
@@ -135,8 +133,8 @@ fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
 fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> Row {
     let kind = strategy.arm;
     let own = |cell: &&&CellRecord| cell.strategy == strategy.name;
-    let unmeasured = material.unmeasured.iter().filter(own);
-    let unmeasured: BTreeSet<&str> = unmeasured.map(|cell| cell.session.as_str()).collect();
+    let unmeasured: BTreeSet<&str> =
+        material.unmeasured.iter().filter(own).map(|cell| cell.session.as_str()).collect();
     let unmeasured = unmeasured.len();
     let cells = || material.cells.iter().filter(own);
     let calls: usize = cells().map(|cell| cell.prompt_tokens.len()).sum();
@@ -240,8 +238,7 @@ fn mark_best(
         Some((index, sign * value))
     });
     let values: Vec<(usize, f64)> = values.collect();
-    let best = values.iter().map(|(_, v)| *v);
-    let best = best.fold(f64::NEG_INFINITY, f64::max);
+    let best = values.iter().map(|(_, v)| *v).fold(f64::NEG_INFINITY, f64::max);
     if metric.is(Mark::Savings) && best < 0.0 {
         return;
     }
@@ -270,12 +267,11 @@ fn mark_best(
         let both = |group: &Vec<&str>| group.contains(&name(left)) && group.contains(&name(right));
         twins.iter().any(both)
     };
-    let is_undecided = |winner: &(usize, f64)| {
+    if winners.iter().any(|winner: &(usize, f64)| {
         let mut all = values.iter();
         others.iter().any(|other| are_twins(winner, other))
             || all.any(|other| is_written(winner) != is_written(other))
-    };
-    if winners.iter().any(is_undecided) {
+    }) {
         return;
     }
     for (winner, _) in winners {

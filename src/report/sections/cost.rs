@@ -12,8 +12,7 @@ use crate::report::display;
 
 /// In how many cells a strategy ended up cheaper, and from which call on.
 fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
-    let call = cost.break_even_call.map(Value::Count);
-    let call = call.unwrap_or_else(|| Value::Text("never".to_owned()));
+    let call = cost.break_even_call.map_or_else(|| Value::Text("never".to_owned()), Value::Count);
     if cost.sum.is_billed() {
         return [Cell::NOT_APPLICABLE; 2];
     }
@@ -25,15 +24,13 @@ fn break_even(kind: Arm, cost: &StrategyCost) -> [Cell; 2] {
 fn by_session<K: Ord>(keys: impl Iterator<Item = K>) -> impl Iterator<Item = (K, String)> {
     let mut counts: BTreeMap<K, usize> = BTreeMap::new();
     keys.for_each(|key| *counts.entry(key).or_default() += 1);
-    let counts = counts.into_iter();
-    counts.map(|(key, sessions)| (key, many(sessions, "session", "sessions")))
+    counts.into_iter().map(|(key, sessions)| (key, many(sessions, "session", "sessions")))
 }
 
 /// How many sessions are billed under which scheme.
 pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
     let sessions = material.manifest.sessions.iter();
-    let schemes = by_session(sessions.map(|it| &it.cache));
-    let schemes = schemes.map(|(cache, sessions)| {
+    let schemes = by_session(sessions.map(|it| &it.cache)).map(|(cache, sessions)| {
         let scheme = match cache.scheme.as_str() {
             "anthropic-5m" => "5 minutes",
             "anthropic-1h" => "1 hour",
@@ -126,8 +123,7 @@ pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     if let Some(live) = &material.live {
         return live.bill();
     }
-    let mut strategies = material.strategies.iter();
-    let full = strategies.find(|it| it.arm == Arm::Reference)?;
+    let full = material.strategies.iter().find(|it| it.arm == Arm::Reference)?;
     let dollars = full.costs.first()?.dollars?;
     if known(material, CellSummary::dollars).is_some() {
         return None;
@@ -152,8 +148,7 @@ pub(crate) fn priced_as(material: &Material<'_>) -> Option<String> {
 
 /// The metrics of full history, session by session.
 fn references<'a>(material: &'a Material<'_>) -> impl Iterator<Item = &'a CellSummary> {
-    let cells = material.summaries.iter();
-    cells.filter(|cell| cell.arm == Arm::Reference && cell.repeat == 0)
+    material.summaries.iter().filter(|cell| cell.arm == Arm::Reference && cell.repeat == 0)
 }
 
 /// In how many of how many sessions this is known of full history; `None` where it is in all or in none.
@@ -183,8 +178,7 @@ pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
 
 /// How many sessions went from model to model or have requests within calls, and how they are priced.
 pub(crate) fn mixed(material: &Material<'_>) -> Option<String> {
-    let all = material.manifest.sessions.iter();
-    let prices = all.filter_map(|session| session.price.as_ref());
+    let prices = material.manifest.sessions.iter().filter_map(|session| session.price.as_ref());
     let (mut models, mut inner) = (0, 0);
     for price in prices {
         models += usize::from(!price.other_models.is_empty());
@@ -204,11 +198,9 @@ pub(crate) fn mixed(material: &Material<'_>) -> Option<String> {
 
 /// The models that calls to the provider's small model are billed as, where a strategy made such calls.
 pub(crate) fn fast(material: &Material<'_>) -> Option<String> {
-    let asks = |cell: &&&CellRecord| {
-        let mut calls = cell.model_calls.iter();
-        calls.any(|call| call.model.as_deref() == Some(FAST))
-    };
-    let asking = material.cells.iter().filter(asks);
+    let asking = material.cells.iter().filter(|cell: &&&CellRecord| {
+        cell.model_calls.iter().any(|call| call.model.as_deref() == Some(FAST))
+    });
     let asking: BTreeSet<&str> = asking.map(|cell| cell.session.as_str()).collect();
     let mut models = BTreeSet::new();
     let sessions = material.manifest.sessions.iter();
@@ -225,9 +217,8 @@ pub(crate) fn fast(material: &Material<'_>) -> Option<String> {
 
 /// The models of recordings whose prices are not known, and what costs are then.
 pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
-    let sessions = material.manifest.sessions.iter();
-    let models = sessions.filter_map(|it| it.unpriced.as_deref());
-    let models: BTreeSet<&str> = models.collect();
+    let models: BTreeSet<&str> =
+        material.manifest.sessions.iter().filter_map(|it| it.unpriced.as_deref()).collect();
     let named = match models.len() {
         0 => return None,
         1 | 2 => display::joined(models, ", "),
@@ -242,8 +233,7 @@ pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
 /// The causes of cache breaks, under the scheme of the comparison.
 pub(super) fn breaks(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
-        let shown = strategy.costs.first().into_iter();
-        let breaks = shown.flat_map(|cost| &cost.sum.breaks);
+        let breaks = strategy.costs.first().into_iter().flat_map(|cost| &cost.sum.breaks);
         breaks.map(|(cause, total)| {
             let (cause, tokens) = (Cell::text(cause.as_str()), Cell::tokens(total.tokens));
             vec![cause, Cell::exact(Value::Count(total.calls)), tokens]
@@ -254,8 +244,7 @@ pub(super) fn breaks(material: &Material<'_>) -> Section {
 
 /// The scheme and the breakpoints of the comparison, in words.
 pub(super) fn basis(material: &Material<'_>) -> Option<String> {
-    let mut strategies = material.strategies.iter();
-    let cost = strategies.find_map(|strategy| strategy.costs.first())?;
+    let cost = material.strategies.iter().find_map(|strategy| strategy.costs.first())?;
     let scheme = match cost.sum.scheme.as_str() {
         BILLED => return Some("the bill of the provider".to_owned()),
         AS_BILLED => "the prompt cache of each session's bill".to_owned(),
@@ -263,7 +252,6 @@ pub(super) fn basis(material: &Material<'_>) -> Option<String> {
     };
     // A strategy that names no edge has none of its own.
     let cells = material.summaries.iter();
-    let placements = cells.filter_map(|cell| Some(cell.costs.first()?.placement));
-    let placement = placements.max()?.name();
+    let placement = cells.filter_map(|cell| Some(cell.costs.first()?.placement)).max()?.name();
     Some(format!("{scheme} with {placement} breakpoints"))
 }

@@ -11,8 +11,7 @@ const SHOWN: usize = 6;
 fn of_cells(material: &Material<'_>, strategy: &StrategySummary) -> Vec<Vec<Generation>> {
     let cells = material.cells_of(&strategy.name);
     let own = cells.filter(|cell| cell.arm == Arm::Strategy);
-    let all = own.map(generations).filter(|of| !of.is_empty());
-    all.collect()
+    own.map(generations).filter(|of| !of.is_empty()).collect()
 }
 
 /// The strategies that got stuck, in one line.

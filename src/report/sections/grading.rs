@@ -61,10 +61,9 @@ fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
 pub(super) fn by_kind(material: &Material<'_>) -> Section {
     let all = graded_twice(material);
     let of = |name: &str, kind: Option<ProbeKind>| {
-        let these = all.iter();
-        let meant = these.filter(|one| kind.is_none_or(|kind| one.kind == kind));
-        let pairs = meant.map(|one| (is_right(one.rules), is_right(one.judge)));
-        let pairs: Vec<(bool, bool)> = pairs.collect();
+        let meant = all.iter().filter(|one| kind.is_none_or(|kind| one.kind == kind));
+        let pairs: Vec<(bool, bool)> =
+            meant.map(|one| (is_right(one.rules), is_right(one.judge))).collect();
         let count = |is_meant: fn(&&(bool, bool)) -> bool| {
             Cell::count(pairs.iter().filter(is_meant).count())
         };
@@ -77,8 +76,7 @@ pub(super) fn by_kind(material: &Material<'_>) -> Section {
         ];
         (!pairs.is_empty()).then(|| row(name, Role::Strategy, cells))
     };
-    let kinds = ProbeKind::ALL.into_iter();
-    let rows = kinds.filter_map(|kind| of(kind.name(), Some(kind)));
+    let rows = ProbeKind::ALL.into_iter().filter_map(|kind| of(kind.name(), Some(kind)));
     Section::new("rules_and_judge", of("all", None).into_iter().chain(rows))
 }
 

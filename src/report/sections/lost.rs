@@ -65,8 +65,7 @@ impl LostItem<'_> {
         if let [(stage, _)] = counts[..] {
             return format!("by {stage}");
         }
-        let counts = counts.iter();
-        let words = counts.map(|(stage, count)| format!("{count} by {stage}"));
+        let words = counts.iter().map(|(stage, count)| format!("{count} by {stage}"));
         display::joined(words, ", ")
     }
 }
@@ -80,9 +79,9 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         for cell in material.cells_of(&strategy.name) {
             // An item is asked several times; it was lost where it was lost first.
             let mut asked: BTreeMap<&str, Option<Loss<'_>>> = BTreeMap::new();
-            let is_shown =
-                |probe: &&ProbeRecord| probe.weight >= HIGH_WEIGHT && is_planted(probe.kind);
-            for probe in cell.probes.iter().filter(is_shown) {
+            for probe in cell.probes.iter().filter(|probe: &&ProbeRecord| {
+                probe.weight >= HIGH_WEIGHT && is_planted(probe.kind)
+            }) {
                 let found = probe.survival.lost_at.as_ref().map(|at| Loss {
                     strategy: &cell.strategy,
                     percent: probe.percent,
@@ -143,8 +142,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
 pub(super) fn by_summary(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let probes = cells.flat_map(|cell| &cell.probes);
-        let lost = probes.flat_map(|probe| &probe.survival.lost_at);
+        let lost = cells.flat_map(|cell| &cell.probes).flat_map(|probe| &probe.survival.lost_at);
         let seen: Vec<bool> = lost.filter_map(|lost| lost.seen_by_summariser).collect();
         let (all, by_summary) = (seen.len(), seen.iter().filter(|seen| **seen).count());
         let of = |count| Cell::of(count, all);

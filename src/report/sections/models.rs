@@ -14,8 +14,7 @@ use crate::stats::agreement::krippendorffs_alpha;
 
 /// Requests whose answers are kept, by purpose.
 pub(super) fn asked(material: &Material<'_>) -> Section {
-    let purposes = by_purpose(material.cells.iter().copied()).into_iter();
-    let rows = purposes.map(|(purpose, kept)| {
+    let rows = by_purpose(material.cells.iter().copied()).into_iter().map(|(purpose, kept)| {
         let cells = vec![
             Cell::count(kept.requests),
             Cell::tokens(kept.tokens),
@@ -31,8 +30,7 @@ pub(super) fn asked(material: &Material<'_>) -> Section {
 
 /// How the judges did on answers whose verdict is known: one row for each task.
 pub(super) fn sentinels(material: &Material<'_>) -> Section {
-    let judges = by_judge(known(material)).into_iter();
-    let rows = judges.flat_map(|(judge, records)| {
+    let rows = by_judge(known(material)).into_iter().flat_map(|(judge, records)| {
         let fit = fit_task(records.iter().copied());
         let tasks = [JudgeTask::Wide, JudgeTask::Narrow].into_iter();
         tasks.filter_map(move |task| {
@@ -115,12 +113,9 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
 }
 
 fn agreed(name: &str, units: &[Vec<f64>]) -> Row {
-    let several = units.iter().filter(|unit| unit.len() > 1);
-    let several: Vec<Vec<f64>> = several.cloned().collect();
-    let is_same = |unit: &&Vec<f64>| {
-        let mut pairs = unit.windows(2);
-        pairs.all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
-    };
+    let several: Vec<Vec<f64>> = units.iter().filter(|unit| unit.len() > 1).cloned().collect();
+    let is_same =
+        |unit: &&Vec<f64>| unit.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
     let cells = vec![
         Cell::count(several.len()),
         Cell::count(several.iter().filter(is_same).count()),
@@ -175,8 +170,7 @@ fn in_words(calibration: Option<&JudgeCalibration>) -> String {
 }
 
 fn judge_names(manifest: &Manifest) -> Vec<&str> {
-    let panel = manifest.judge.iter();
-    panel.flat_map(|judge| judge.name.split(" + ")).collect()
+    manifest.judge.iter().flat_map(|judge| judge.name.split(" + ")).collect()
 }
 
 /// Who judged, with what people's labels say of each.
@@ -227,8 +221,7 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
     // Of one whose verdicts do not count, that is said.
     let unfit = unfit(material);
     let names = judge_names(manifest).into_iter();
-    let fit = names.filter(|name| !unfit.iter().any(|unfit| unfit == name));
-    fit.filter_map(of_judge).collect()
+    names.filter(|name| !unfit.iter().any(|unfit| unfit == name)).filter_map(of_judge).collect()
 }
 
 /// Judges whose verdicts do not count.

@@ -58,10 +58,9 @@ fn cells(cell: &CellSummary) -> Vec<Cell> {
 /// Cells that died or failed, with the reason.
 pub(super) fn ended_early(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
-        let unmeasured = material.unmeasured.iter().copied();
-        let unmeasured = unmeasured.filter(|cell| cell.strategy == strategy.name);
-        let all = material.cells_of(&strategy.name).chain(unmeasured);
-        let rows = all.filter_map(|cell| {
+        let unmeasured =
+            material.unmeasured.iter().copied().filter(|cell| cell.strategy == strategy.name);
+        let rows = material.cells_of(&strategy.name).chain(unmeasured).filter_map(|cell| {
             let (call, why) = match &cell.end {
                 End::Completed => return None,
                 End::Died { call, prompt, cause } => {
@@ -117,8 +116,7 @@ fn refused_by_limits(material: &Material<'_>) -> Vec<String> {
 pub(super) fn overflows(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let first = cells.filter_map(|cell| cell.overflows.first());
-        let first: Vec<usize> = first.copied().collect();
+        let first: Vec<usize> = cells.filter_map(|cell| cell.overflows.first()).copied().collect();
         let deaths = strategy.deaths.len();
         let counts = [
             strategy.overflows,

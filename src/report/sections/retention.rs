@@ -26,8 +26,7 @@ fn by_cluster<'a>(material: &'a Material<'_>, strategy: &str) -> Clusters<'a> {
 /// The share that survives of the items that are meant; where there is none, nothing is to be measured.
 fn rate(clusters: &Clusters<'_>, is_meant: &dyn Fn(&AgedItem) -> bool) -> Cell {
     let values = |own: &Vec<AgedItem>| {
-        let meant = own.iter().filter(|item| is_meant(item));
-        meant.map(|item| item.score).collect()
+        own.iter().filter(|item| is_meant(item)).map(|item| item.score).collect()
     };
     let values: Vec<Vec<f64>> = clusters.values().map(values).collect();
     if values.iter().all(Vec::is_empty) {
@@ -103,8 +102,7 @@ pub(super) fn health(material: &Material<'_>) -> Section {
         let summaries = cells().map(|cell| cell.summary_health.summaries).sum();
         let unhealthy = || cells().flat_map(|cell| &cell.summary_health.unhealthy);
         let of = |ailment| {
-            let ailments = unhealthy().flat_map(|summary| &summary.ailments);
-            ailments.filter(|it| **it == ailment).count()
+            unhealthy().flat_map(|summary| &summary.ailments).filter(|it| **it == ailment).count()
         };
         let counts = Ailment::ALL.map(|(ailment, ..)| of(ailment));
         let is_any = counts.iter().any(|count| *count > 0);
@@ -120,8 +118,7 @@ pub(super) fn unhealthy(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
         let all = cells.flat_map(|cell| {
-            let unhealthy = cell.summary_health.unhealthy.iter();
-            unhealthy.map(move |summary| (&cell.session, summary))
+            cell.summary_health.unhealthy.iter().map(move |summary| (&cell.session, summary))
         });
         all.map(|(session, summary)| {
             let names = summary.ailments.iter().map(|it| it.name());

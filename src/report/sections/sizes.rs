@@ -9,8 +9,7 @@ type Entries<'a> = Vec<&'a SessionEntry>;
 
 /// The sessions that are sized as billed, and those that are counted.
 fn by_basis<'a>(material: &Material<'a>) -> (Entries<'a>, Entries<'a>) {
-    let sessions = material.manifest.sessions.iter();
-    sessions.partition(|entry| entry.sizes.sizes == Sizes::Billed)
+    material.manifest.sessions.iter().partition(|entry| entry.sizes.sizes == Sizes::Billed)
 }
 
 /// The sizes of all sessions in one line.
@@ -69,8 +68,7 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
 pub(super) fn section(material: &Material<'_>) -> Section {
     let sessions = material.manifest.sessions.iter();
     let recorded = sessions.filter(|it| it.sizes.fit.is_some() || !it.sizes.warnings.is_empty());
-    let rows = recorded.clone();
-    let rows = rows.map(|entry| super::row(&entry.id, Role::Other, cells(entry)));
+    let rows = recorded.clone().map(|entry| super::row(&entry.id, Role::Other, cells(entry)));
     let notes = recorded.flat_map(|entry| {
         let drops = entry.sizes.drops.iter().map(|drop| {
             format!(
@@ -85,9 +83,7 @@ pub(super) fn section(material: &Material<'_>) -> Section {
                 entry.native_window.tokens
             )
         });
-        let warnings = entry.sizes.warnings.iter().cloned();
-        let notes = warnings.chain(drops).chain(by_bill);
-        notes.map(|note| format!("{}: {note}", entry.id))
+        entry.sizes.warnings.iter().cloned().chain(drops).chain(by_bill).map(|note| format!("{}: {note}", entry.id))
     });
     let section = Section::new("sizes", rows).in_files_if_long();
     section.with_notes(notes)
@@ -98,8 +94,7 @@ fn cells(entry: &SessionEntry) -> Vec<Cell> {
     let fit = sizes.fit.as_ref();
     let tokens =
         |tokens: Option<Tokens>| tokens.map_or_else(|| Cell::text("unknown"), Cell::tokens);
-    let all = sizes.factors.values();
-    let factors = all.map(|one| format!("{:.2}", one.ratio()));
+    let factors = sizes.factors.values().map(|one| format!("{:.2}", one.ratio()));
     let share = |factor: Option<Factor>| Cell::share(factor.map(Factor::ratio));
     let predicted = |prediction: Option<Prediction>| {
         let ratios = prediction.map(|it| [it.by_anchors.ratio(), it.by_factor.ratio()]);

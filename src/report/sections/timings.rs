@@ -10,8 +10,8 @@ use crate::units::median;
 /// comparison.
 pub(crate) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Section> {
     // If a resumed run timed a cell twice, the last time counts.
-    let by_cell = |it: &'a Timing| ((&it.strategy, &it.session, it.repeat), it);
-    let cells: BTreeMap<_, &Timing> = timings.iter().map(by_cell).collect();
+    let cells: BTreeMap<_, &Timing> =
+        timings.iter().map(|it: &'a Timing| ((&it.strategy, &it.session, it.repeat), it)).collect();
     let rows = report.strategies().filter_map(|row| {
         let own = cells.values().filter(|timing| timing.strategy == row.name);
         let sorted = |of: fn(&Timing) -> u64| {
@@ -46,8 +46,7 @@ pub(crate) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Sect
 /// A strategy's cell in the table of costs, under the scheme of the comparison, which comes first.
 fn modelled(report: &Report, strategy: &str, column: &str) -> Cell {
     let found = report.section("cost_by_scheme").and_then(|section| {
-        let mut rows = section.table.rows.iter();
-        let row = rows.find(|row| row.name == strategy)?;
+        let row = section.table.rows.iter().find(|row| row.name == strategy)?;
         section.table.cell(row, column).cloned()
     });
     found.unwrap_or(Cell::NOT_MEASURED)

@@ -7,8 +7,8 @@ use crate::record::SummaryAtoms;
 pub(super) fn unsupported(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
-        let found = cells.filter_map(|cell| cell.summary_atoms.as_ref());
-        let found: Vec<&SummaryAtoms> = found.collect();
+        let found: Vec<&SummaryAtoms> =
+            cells.filter_map(|cell| cell.summary_atoms.as_ref()).collect();
         let sum = |count: fn(&SummaryAtoms) -> u64| found.iter().map(|it| count(it)).sum::<u64>();
         let (atoms, unsupported) = (sum(|it| it.atoms), sum(|it| it.unsupported));
         let examples = found.iter().flat_map(|atoms| &atoms.examples).take(3);

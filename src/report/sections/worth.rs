@@ -3,8 +3,7 @@
 use super::prelude::*;
 
 pub(super) fn section(material: &Material<'_>) -> Section {
-    let strategies = material.manifest.strategies.iter();
-    let rows = strategies.filter_map(|entry| {
+    let rows = material.manifest.strategies.iter().filter_map(|entry| {
         let worth = entry.worth.as_ref()?;
         let missing = worth.missing.as_deref().unwrap_or("nothing that is known");
         let texts = [worth.fidelity.name(), &worth.product, missing];

@@ -29,8 +29,7 @@ pub(super) fn grid(sweep: &Sweep, terminal: Terminal) -> Option<Vec<String>> {
         GridRow::of(name, cells)
     }));
     let table = terminal.grid(&rows);
-    let mut widths = table.iter().map(|line| layout::width(line));
-    if widths.any(|width| width > terminal.columns()) {
+    if table.iter().map(|line| layout::width(line)).any(|width| width > terminal.columns()) {
         return None;
     }
     let mut lines = terminal.paragraph(INDENT, &title(sweep, &pair), INDENT.len());
@@ -75,22 +74,20 @@ fn percent(share: Option<f64>) -> String {
 /// The marks that occur, with the numbers behind them.
 fn legend(sweep: &Sweep, pair: &KnobPair) -> Vec<String> {
     let chosen = sweep.points.iter().find(|point| point.standing.is_some());
-    let default = sweep.points.iter().find(|point| point.is_default);
-    let default = default.filter(|point| point.standing.is_none());
+    let default =
+        sweep.points.iter().find(|point| point.is_default).filter(|point| point.standing.is_none());
     let marked = [
         chosen.map(|point| ("[ ]", point.standing.map_or("", Standing::words), point)),
         default.map(|point| ("( )", "the default", point)),
     ];
-    let lines = marked.into_iter().flatten();
-    let lines = lines.map(|(sign, words, point)| {
+    let lines = marked.into_iter().flatten().map(|(sign, words, point)| {
         let words = match point.standing {
             Some(Standing::Default) => "the default, chosen",
             _ => words,
         };
         format!("{sign} {words}: {}", numbers(sweep, point))
     });
-    let mut cells = pair.cells.iter().flatten().flatten();
-    let has_broken = cells.any(|cell| cell.broken > 0);
+    let has_broken = pair.cells.iter().flatten().flatten().any(|cell| cell.broken > 0);
     let broken = has_broken.then(|| "✗ broken".to_owned());
     lines.chain(broken).collect()
 }

@@ -134,8 +134,7 @@ fn verdict_lines(sweep: &Sweep, terminal: Terminal) -> Vec<String> {
 
 /// The first sentences of the verdict on each choice, in lines.
 fn verdicts(sweep: &Sweep, sentences: usize, terminal: Terminal) -> Vec<Vec<String>> {
-    let choices = sweep.choices.iter();
-    let texts = choices.map(|choice| {
+    let texts = sweep.choices.iter().map(|choice| {
         let first = verdict(sweep, choice).into_iter().take(sentences);
         let text = capital(&display::joined(first, " "));
         terminal.paragraph("", &text, INDENT.len())

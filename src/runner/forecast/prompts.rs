@@ -113,8 +113,8 @@ fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
     if message.details.hidden == Tokens::ZERO && !message.content().iter().any(is_thinking) {
         return Some(Pieces::of(entry, counts));
     }
-    let content = message.content().iter().filter(|block| !is_thinking(block));
-    let content: Vec<ContentBlock> = content.cloned().collect();
+    let content: Vec<ContentBlock> =
+        message.content().iter().filter(|block| !is_thinking(block)).cloned().collect();
     if content.is_empty() {
         return None;
     }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The main session of each session that has one, by the ids and the main sessions that they name: the last on the
 /// way up. One that is not there is the main session of those that name it, and in a circle the named one is.
 pub(super) fn roots(links: &[(&str, Option<&str>)], ids: &BTreeSet<String>) -> Vec<Option<String>> {
-    let mains = links.iter().filter_map(|(id, main)| Some((*id, (*main)?)));
-    let mains: BTreeMap<&str, &str> = mains.collect();
+    let mains: BTreeMap<&str, &str> =
+        links.iter().filter_map(|(id, main)| Some((*id, (*main)?))).collect();
     let mut known: BTreeMap<&str, &str> = ids.iter().map(|id| (&**id, &**id)).collect();
     for id in ids.iter().filter(|_| !mains.is_empty()) {
         // An id is a name and digits of the content; products write a time before the name.

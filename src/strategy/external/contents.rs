@@ -108,8 +108,8 @@ struct Beginning {
 
 impl Beginning {
     fn of(message: &Message) -> Self {
-        let ids = message.content().iter().filter_map(ContentBlock::call_id);
-        let ids: Vec<Arc<str>> = ids.cloned().collect();
+        let ids: Vec<Arc<str>> =
+            message.content().iter().filter_map(ContentBlock::call_id).cloned().collect();
         let text = ids.is_empty().then(|| message.model_text().first().cloned());
         Self { role: message.role(), text: text.flatten(), ids }
     }
@@ -241,8 +241,7 @@ impl<'a> Reading<'a> {
             known
         });
         let beginning = Beginning::of(message);
-        let alike = known.get(&beginning)?.iter();
-        let mut alike = alike.copied().filter(|at| !self.is_used[*at]);
+        let mut alike = known.get(&beginning)?.iter().copied().filter(|at| !self.is_used[*at]);
         let same = alike.clone().find(|at| is_same(&base[*at].message, message));
         let has_tools = !beginning.ids.is_empty();
         same.or_else(|| alike.next().filter(|_| has_tools))
@@ -262,8 +261,7 @@ impl<'a> Reading<'a> {
         let origin = match entry.origin.message() {
             Some(at) if old.len() == message.content().len() => {
                 let pairs = old.iter().zip(message.content()).enumerate();
-                let edited = pairs.filter(|(_, (old, new))| old != new);
-                let edited = edited.map(|(block, _)| block);
+                let edited = pairs.filter(|(_, (old, new))| old != new).map(|(block, _)| block);
                 match &entry.origin {
                     earlier @ Origin::Edited { .. } => earlier.edited(edited),
                     _ => Origin::Verbatim(at).edited(edited),
@@ -327,11 +325,10 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
 
 /// A text where a block has to be, in a message or in a result: providers refuse it, and recordings may hold it.
 fn text_among_blocks(content: &Value) -> Option<&str> {
-    let mut blocks = content.as_array()?.iter();
-    blocks.find_map(|block| {
-        let inner = || text_among_blocks(block.get("content")?);
-        block.as_str().or_else(inner)
-    })
+    content
+        .as_array()?
+        .iter()
+        .find_map(|block| block.as_str().or_else(|| text_among_blocks(block.get("content")?)))
 }
 
 /// Whether the model would read the same.

@@ -140,8 +140,7 @@ fn read_lines(source: impl Read, longest: usize, found: &SyncSender<(Output, boo
             _ => Output::Closed,
         };
         let is_last = !matches!(output, Output::Line(_));
-        let is_followed = !source.buffer().is_empty();
-        if found.send((output, is_followed)).is_err() || is_last {
+        if found.send((output, !source.buffer().is_empty())).is_err() || is_last {
             return;
         }
     }

@@ -50,8 +50,7 @@ pub(super) fn below_folders(host: &Host, launch: &Launch) -> LoadedFiles {
 /// The program itself, looked up as the system does.
 fn started(host: &Host, launch: &Launch) -> Option<(String, String)> {
     let program = Path::new(launch.command.first()?);
-    let mut places = host.search.iter().map(|folder| folder.join(program));
-    places.find_map(|path| hashed(&path))
+    host.search.iter().map(|folder| folder.join(program)).find_map(|path| hashed(&path))
 }
 
 fn hashed(path: &Path) -> Option<(String, String)> {

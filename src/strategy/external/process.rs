@@ -74,8 +74,7 @@ impl Process {
             hint: "it works in a new folder in that for temporary files".to_owned(),
         })?;
         let mut words = launch.command.iter().map(|word| {
-            let file = host.files.get(word);
-            file.map_or_else(|| word.into(), |path| path.clone().into_os_string())
+            host.files.get(word).map_or_else(|| word.into(), |path| path.clone().into_os_string())
         });
         let mut command = Command::new(words.next().unwrap_or_default());
         let passed = host.environment.iter();
@@ -231,8 +230,8 @@ impl Process {
     fn parsed(&self, line: &str) -> Result<(FromProgram, Option<Value>), ProgramError> {
         let mut value: Value = serde_json::from_str(line).map_err(|_| self.not_json(line))?;
         let id = value.as_object_mut().and_then(|keys| keys.remove("id"));
-        let answer = FromProgram::deserialize(value);
-        let answer = answer.map_err(|error| self.wrong(error.to_string(), line))?;
+        let answer =
+            FromProgram::deserialize(value).map_err(|error| self.wrong(error.to_string(), line))?;
         Ok((answer, id))
     }
 

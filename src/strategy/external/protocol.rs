@@ -315,8 +315,7 @@ pub fn schema() -> Value {
     let proctor = generator.subschema_for::<ToProgram>();
     let mut definitions = generator.take_definitions(true);
     for side in ["FromProgram", "ToProgram"] {
-        let lines = definitions.get_mut(side);
-        let lines = lines.and_then(|side| side["oneOf"].as_array_mut());
+        let lines = definitions.get_mut(side).and_then(|side| side["oneOf"].as_array_mut());
         lines.into_iter().flatten().for_each(number);
     }
     serde_json::json!({

@@ -162,8 +162,7 @@ impl StrategySpec {
                 return Err(SettingError::new(&setting.place, problem).with_hint(hint));
             }
         }
-        let answer = self.table.table(OVERFLOW);
-        let answer = answer.and_then(|overflow| overflow.text("stage"));
+        let answer = self.table.table(OVERFLOW).and_then(|overflow| overflow.text("stage"));
         let kept =
             kept.or(answer.filter(|name| stage::kind(name).is_some_and(|it| !it.is_stateless())));
         match (full, kept) {
@@ -181,8 +180,8 @@ impl StrategySpec {
     fn check_order(&self, slots: &[Slot], tables: &[&Table]) -> Result<(), SettingError> {
         let overflow = self.table.get(OVERFLOW).map(|_| OVERFLOW);
         for (at, (slot, table)) in slots.iter().zip(tables).enumerate() {
-            let earlier = slots[..at].iter().map(|earlier| &*earlier.notes.name);
-            let earlier: Vec<&str> = earlier.chain(overflow).collect();
+            let earlier: Vec<&str> =
+                slots[..at].iter().map(|earlier| &*earlier.notes.name).chain(overflow).collect();
             let stages = slot.notes.when.condition.stages();
             let Some(named) = stages.iter().find(|named| !earlier.contains(named)) else {
                 continue;
@@ -268,8 +267,7 @@ impl StrategySpec {
             Some(stage) => table.clone_from(stage),
             None => table.put("kind", wanted, &place),
         }
-        let overrides = self.table.table(OVERFLOW).map(Table::entries);
-        for (key, setting) in overrides.unwrap_or_default() {
+        for (key, setting) in self.table.table(OVERFLOW).map(Table::entries).unwrap_or_default() {
             if !matches!(key.as_str(), "stage" | "max_retries" | "max_retries_per") {
                 table.set(key, setting.clone());
             }

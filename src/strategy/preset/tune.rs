@@ -88,13 +88,11 @@ impl StrategySpec {
 
     /// The tables as they are written.
     pub(super) fn written_tunes(&self) -> Result<Vec<Tune>, SettingError> {
-        let tables = Reader::new(&self.table, "").tables("tune")?;
-        tables.into_iter().map(Tune::read).collect()
+        Reader::new(&self.table, "").tables("tune")?.into_iter().map(Tune::read).collect()
     }
 
     fn derived_tunes(&self) -> Vec<Tune> {
-        let knobs = self.tunable().into_iter().flatten();
-        let tunes = knobs.filter_map(|(knob, steps)| {
+        let tunes = self.tunable().into_iter().flatten().filter_map(|(knob, steps)| {
             let own = self.value_of(&knob)?;
             let values = around(&own.value, steps)?.into_iter();
             let values = values.map(|value| Setting::new(value, &own.place)).collect();
@@ -108,8 +106,7 @@ impl StrategySpec {
     fn tunable(&self) -> [Option<Stepped>; 2] {
         let stages = self.stages_set().filter(|stage| is_on(stage));
         let stages = stages.filter_map(|stage| Some((name_of(stage)?, stage.text("kind")?, stage)));
-        let overflow = self.overflow_kind();
-        let overflow = overflow.map(|(kind, table)| (OVERFLOW, kind, table));
+        let overflow = self.overflow_kind().map(|(kind, table)| (OVERFLOW, kind, table));
         let stages = stages.chain(overflow);
         let stages: Vec<Tunable> =
             stages.map(|(name, kind, table)| Tunable::of(name, kind, table)).collect();
@@ -172,8 +169,7 @@ impl Tunable {
         let when = stage.get("when");
         let keeps = first_set(kind, stage, "keeps");
         let waits = when.and_then(|when| {
-            let mut conditions = condition::names().into_iter();
-            conditions.find_map(|name| {
+            condition::names().into_iter().find_map(|name| {
                 let steps = steps_of("condition", name, "fires")?;
                 waited_for(when, name).map(|_| (format!("when.{name}"), steps))
             })
@@ -199,8 +195,7 @@ fn is_on(stage: &Table) -> bool {
 
 /// The first knob of a stage that is set and has this part.
 fn first_set(kind: &str, stage: &Table, part: &str) -> Option<Stepped> {
-    let mut keys = stage.entries().iter();
-    keys.find_map(|(key, _)| Some((key.clone(), steps_of(kind, key, part)?)))
+    stage.entries().iter().find_map(|(key, _)| Some((key.clone(), steps_of(kind, key, part)?)))
 }
 
 /// How many steps a key has for a part, `fires` or `keeps`; `None` where it has no such part.
@@ -218,16 +213,14 @@ fn steps_of(section: &str, key: &str, part: &str) -> Option<[usize; 2]> {
 
 /// The knob that decides together with this one, and values to sweep it over: `sweep_with` in `keys.toml`.
 pub(super) fn decides_with(kind: &str, knob: &str) -> Option<(&'static str, &'static str)> {
-    let key = KEYS.table(kind).table(knob)?;
-    key.text("sweep_with")?.split_once('=')
+    KEYS.table(kind).table(knob)?.text("sweep_with")?.split_once('=')
 }
 
 /// The value of the first condition of this name in a trigger.
 fn waited_for<'a>(when: &'a Setting, name: &str) -> Option<&'a Setting> {
     let table = when.as_table()?;
     let nested = table.entries().iter().filter_map(|(_, list)| list.as_list());
-    let own = table.get(name);
-    own.or_else(|| nested.flatten().find_map(|item| waited_for(item, name)))
+    table.get(name).or_else(|| nested.flatten().find_map(|item| waited_for(item, name)))
 }
 
 /// Sets `when.CONDITION` of a stage where its trigger has such a condition; `false` where it has none.
@@ -265,8 +258,7 @@ fn around(own: &Value, [below, above]: [usize; 2]) -> Option<Vec<Value>> {
     let steps: Vec<Value> = match own {
         Value::Integer(_) => {
             let powers = (0..16).map(|power| 10_i64.pow(power));
-            let steps = powers.flat_map(|power| DIGITS.map(|digit| Value::Integer(digit * power)));
-            steps.collect()
+            powers.flat_map(|power| DIGITS.map(|digit| Value::Integer(digit * power))).collect()
         }
         _ => SHARES.map(Value::Real).into(),
     };
@@ -274,8 +266,7 @@ fn around(own: &Value, [below, above]: [usize; 2]) -> Option<Vec<Value>> {
         .into_iter()
         .filter(|step| number(step).is_some_and(|step| is_apart(own, own_number, step)))
         .partition(|step| number(step) < Some(own_number));
-    let low = below.max((below + above).saturating_sub(higher.len()));
-    let low = low.min(lower.len());
+    let low = below.max((below + above).saturating_sub(higher.len())).min(lower.len());
     let high = (below + above - low).min(higher.len());
     let values = lower[lower.len() - low..].iter().chain([own]);
     Some(values.chain(&higher[..high]).cloned().collect())

@@ -44,8 +44,7 @@ impl StrategySpec {
         let mut reader = Reader::new(&self.table, "");
         match self.table.get("source").map(|source| &source.value) {
             Some(Value::List(_)) => {
-                let tables = reader.tables("source")?.into_iter();
-                tables.map(|table| self.source(table)).collect()
+                reader.tables("source")?.into_iter().map(|table| self.source(table)).collect()
             }
             _ => Ok(reader.text("source")?.into_iter().map(str::to_owned).collect()),
         }
@@ -65,8 +64,7 @@ impl StrategySpec {
             return Err(SettingError::new(table.place(), problem));
         }
         let mut texts = checked.reader().table("constants")?;
-        let constants = table.table("constants").map(Table::entries);
-        for (knob, text) in constants.unwrap_or_default() {
+        for (knob, text) in table.table("constants").map(Table::entries).unwrap_or_default() {
             if let Some(reader) = &mut texts {
                 reader.text(knob)?;
             }
@@ -107,8 +105,8 @@ mod tests {
     fn every_preset_says_what_it_is_worth_and_no_run_knows() {
         for (name, text) in PRESETS {
             let table = Table::parse(name, text).unwrap();
-            let spec = StrategySpec::of(name, table, &Trigger::always());
-            let spec = spec.unwrap_or_else(|error| panic!("{error}"));
+            let spec = StrategySpec::of(name, table, &Trigger::always())
+                .unwrap_or_else(|error| panic!("{error}"));
             let worth = spec.worth().unwrap_or_else(|| panic!("{name} has no fidelity"));
             let says_what = worth.missing.as_ref().is_some_and(|text| text.ends_with('.'));
             assert!(says_what || worth.fidelity == Fidelity::Exact, "{name}: {worth:?}");

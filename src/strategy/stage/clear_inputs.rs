@@ -50,8 +50,7 @@ impl Stage for ClearInputs {
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
-        let uses = self.notes.current(context)?;
-        uses.newest.front().map(|(entry, _)| *entry)
+        self.notes.current(context)?.newest.front().map(|(entry, _)| *entry)
     }
 }
 

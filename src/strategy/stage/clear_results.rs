@@ -96,10 +96,9 @@ impl Stage for ClearResults {
         }
         let progress = self.notes.current(context)?;
         let next = progress.cleared.max(self.keep_first_observation.into());
-        let kept = progress.counted.get(next..).into_iter().flatten().flatten();
-        let kept = kept.map(|(at, _)| *at).next();
-        let new = || context.results_from(progress.seen).next();
-        let first = kept.or_else(new).map(|at| at.entry);
+        let kept =
+            progress.counted.get(next..).into_iter().flatten().flatten().map(|(at, _)| *at).next();
+        let first = kept.or_else(|| context.results_from(progress.seen).next()).map(|at| at.entry);
         let pending = progress.pending.first(context);
         first.into_iter().chain(pending).min()
     }
@@ -180,11 +179,9 @@ impl ClearResults {
         }
         let name = tool.map_or("unknown", |tool| &tool.name);
         let lines = old.lines().count().to_string();
-        let placeholder = self.placeholder.replace("{tool}", name);
-        let placeholder = placeholder.replace("{lines}", &lines);
+        let placeholder = self.placeholder.replace("{tool}", name).replace("{lines}", &lines);
         let begin = first_chars(old, head);
-        let chars = usize::try_from(chars).unwrap_or(usize::MAX);
-        let end = chars.saturating_sub(tail);
+        let end = usize::try_from(chars).unwrap_or(usize::MAX).saturating_sub(tail);
         let parts = [begin, &placeholder, &old[first_chars(old, end).len()..]];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         Some(parts.collect::<Vec<_>>().join("\n").into())

@@ -75,8 +75,7 @@ impl Stage for CollapseGroups {
 
     /// The oldest API round: accounts and typed messages in front of it stay.
     fn edge(&self, context: &Context) -> Option<usize> {
-        let mut entries = context.entries().iter();
-        entries.position(|entry| entry.message.role() == Role::Assistant)
+        context.entries().iter().position(|entry| entry.message.role() == Role::Assistant)
     }
 
     fn blocks_agents_at(&self) -> Option<f64> {

@@ -72,12 +72,11 @@ impl Stage for DedupeReads {
         }
         let newest = &self.notes.up_to_date(context).newest;
         let entries = context.entries().iter();
-        let is_of_model = |entry: &&Entry| entry.message.role() == Role::Assistant;
-        let response = entries.rev().take_while(is_of_model);
-        let uses = response.flat_map(|entry| entry.message.tool_uses());
-        let uses: Vec<&ToolUse> = uses.map(|(_, tool)| tool).collect();
-        let changed = uses.iter().flat_map(|tool| files::changed_by(tool));
-        let changed: Vec<String> = changed.collect();
+        let response =
+            entries.rev().take_while(|entry: &&Entry| entry.message.role() == Role::Assistant);
+        let uses: Vec<&ToolUse> =
+            response.flat_map(|entry| entry.message.tool_uses()).map(|(_, tool)| tool).collect();
+        let changed: Vec<String> = uses.iter().flat_map(|tool| files::changed_by(tool)).collect();
         for tool in uses {
             let shown = view(tool, &self.tools)
                 .filter(|view| !changed.contains(&view.path))
@@ -167,10 +166,8 @@ fn as_it_was(context: &Context, at: BlockAt) -> Option<&Arc<str>> {
 /// Whether the model spoke between the two.
 fn is_earlier(context: &Context, earlier: BlockAt, later: BlockAt) -> bool {
     let between = context.entries().get(earlier.entry..later.entry);
-    between.is_some_and(|between| {
-        let mut between = between.iter();
-        between.any(|entry| entry.message.role() == Role::Assistant)
-    })
+    between
+        .is_some_and(|between| between.iter().any(|entry| entry.message.role() == Role::Assistant))
 }
 
 #[cfg(test)]

@@ -218,14 +218,13 @@ impl Digest {
 const TITLE: &str = "[Digest of the conversation so far]";
 
 fn is_digest(entry: &Entry) -> bool {
-    let is_derived = matches!(entry.origin, Origin::Derived(_));
-    is_derived && entry.message.has_tag(Tag::CompactSummary)
+    matches!(entry.origin, Origin::Derived(_)) && entry.message.has_tag(Tag::CompactSummary)
 }
 
 /// The text blocks of a message, line by line.
 fn text_of(message: &Message) -> String {
-    let texts = message.texts().map(|(_, text)| text.trim());
-    let texts: Vec<&str> = texts.filter(|text| !text.is_empty()).collect();
+    let texts: Vec<&str> =
+        message.texts().map(|(_, text)| text.trim()).filter(|text| !text.is_empty()).collect();
     texts.join("\n")
 }
 

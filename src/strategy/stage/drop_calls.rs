@@ -29,10 +29,8 @@ impl Stage for DropCalls {
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
-        let entries = context.entries().iter();
-        entries.enumerate().find_map(|(at, entry)| {
-            let mut uses = entry.message.tool_uses();
-            uses.any(|(_, call)| self.tools.allow(Some(call))).then_some(at)
+        context.entries().iter().enumerate().find_map(|(at, entry)| {
+            entry.message.tool_uses().any(|(_, call)| self.tools.allow(Some(call))).then_some(at)
         })
     }
 }
@@ -47,12 +45,11 @@ fn ids(entries: &[Entry]) -> impl Iterator<Item = &str> {
 fn without(entry: &Entry, dropped: &BTreeSet<&str>, cx: &Situation) -> Option<Entry> {
     let mut content = entry.message.content().to_vec();
     content.retain(|block| block.call_id().is_none_or(|id| !dropped.contains(&**id)));
-    let says_something = |block: &ContentBlock| match block {
+    if !content.iter().any(|block: &ContentBlock| match block {
         ContentBlock::Text(text) => !text.trim().is_empty(),
         ContentBlock::Thinking(_) => false,
         _ => true,
-    };
-    if !content.iter().any(says_something) {
+    }) {
         return None;
     }
     let left = entry.message.with_content(content);
@@ -76,8 +73,7 @@ mod tests {
             answers(&[("c", "z")]),
         ]);
         trial.fire().unwrap();
-        let entries = trial.context.entries().iter();
-        let blocks = entries.flat_map(|entry| entry.message.content());
+        let blocks = trial.context.entries().iter().flat_map(|entry| entry.message.content());
         let shown = blocks.map(|block| match block.call_id() {
             Some(id) => id.to_string(),
             None => ".".to_owned(),

@@ -112,8 +112,7 @@ impl Stage for External {
     }
 
     fn program_cpu(&self) -> Duration {
-        let used = self.process.as_ref().map_or(Duration::ZERO, Process::cpu);
-        used.saturating_sub(self.cpu_before)
+        self.process.as_ref().map_or(Duration::ZERO, Process::cpu).saturating_sub(self.cpu_before)
     }
 
     fn loaded_files(&self) -> LoadedFiles {
@@ -216,9 +215,9 @@ impl External {
             process
         };
         let hello = &self.process.insert(process).hello;
-        let is_of_kept = matches!(moment, Moment::Append | Moment::AfterCall);
-        let is_wanted =
-            hello.moments.contains(&moment) && !(is_of_kept && hello.history == History::Full);
+        let is_wanted = hello.moments.contains(&moment)
+            && !(matches!(moment, Moment::Append | Moment::AfterCall)
+                && hello.history == History::Full);
         Ok(is_wanted.then_some((hello.history, hello.context)))
     }
 
@@ -270,8 +269,7 @@ impl Drop for External {
 }
 
 fn session(cx: &Situation) -> ToProgram {
-    let tools = cx.tools.iter();
-    let tools = tools.map(|tool| raw(tool.definition.as_str().to_owned()));
+    let tools = cx.tools.iter().map(|tool| raw(tool.definition.as_str().to_owned()));
     ToProgram::Session {
         system: cx.system.as_deref().map(str::to_owned),
         tools: tools.collect(),

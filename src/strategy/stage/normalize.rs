@@ -145,8 +145,8 @@ impl Normalize {
             repair.orphans += orphans.len();
             if self.orphan_result == Orphans::ToText {
                 let said = orphans.iter().map(|(_, text)| *text);
-                let said = said.filter(|text| !text.trim().is_empty()).cloned();
-                let said = said.map(ContentBlock::Text);
+                let said =
+                    said.filter(|text| !text.trim().is_empty()).cloned().map(ContentBlock::Text);
                 texts.extend(rewritten(entry, said.collect(), cx));
             }
         }

@@ -36,9 +36,8 @@ const OPENING: &str = "<persisted-output>";
 
 impl Stage for OffloadResults {
     fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> PlannedPatch<'a> {
-        let due = self.due(context).into_iter();
-        let candidates = due.filter_map(|at| candidate(context, at));
-        let mut candidates: Vec<Candidate> = candidates.collect();
+        let mut candidates: Vec<Candidate> =
+            self.due(context).into_iter().filter_map(|at| candidate(context, at)).collect();
         let mut total: usize = candidates.iter().map(|one| one.chars).sum();
         // The largest first; of equals the oldest.
         candidates.sort_by_key(|one| std::cmp::Reverse(one.chars));
@@ -78,8 +77,8 @@ impl OffloadResults {
     fn due(&mut self, context: &Context) -> Vec<BlockAt> {
         if self.scope == Scope::LastMessage {
             let start = context.answered();
-            let newest = context.results().rev().take_while(|at| at.entry >= start);
-            let mut newest: Vec<BlockAt> = newest.collect();
+            let mut newest: Vec<BlockAt> =
+                context.results().rev().take_while(|at| at.entry >= start).collect();
             newest.reverse();
             return newest;
         }
@@ -91,8 +90,7 @@ impl OffloadResults {
             context.entries()[at.entry].message.model_text()[at.block] == *left
         };
         let planned = std::mem::take(planned).into_iter();
-        let refused = planned.filter(|one| !is_done(one)).map(|(at, _)| at);
-        refused.chain(new).collect()
+        planned.filter(|one| !is_done(one)).map(|(at, _)| at).chain(new).collect()
     }
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {

@@ -127,8 +127,7 @@ impl Replay {
 
 fn reason(recorded: &RecordedCompaction, messages: usize, left: usize) -> String {
     let trigger = recorded.trigger.as_deref().unwrap_or("recorded");
-    let shown = trigger.chars().filter(|c| !c.is_control());
-    let trigger: String = shown.take(40).collect();
+    let trigger: String = trigger.chars().filter(|c| !c.is_control()).take(40).collect();
     format!("{trigger}: {left} messages in place of {messages}")
 }
 
@@ -137,11 +136,10 @@ fn request(summaries: &[&Arc<Message>], before: &[Entry], cx: &Situation) -> Opt
     if summaries.is_empty() {
         return None;
     }
-    let texts = summaries.iter().flat_map(|message| message.texts());
-    let texts: Vec<&str> = texts.map(|(_, text)| &**text).collect();
+    let texts: Vec<&str> =
+        summaries.iter().flat_map(|message| message.texts()).map(|(_, text)| &**text).collect();
     let asked = Arc::new(Message::text(Role::User, "Summarise the conversation."));
-    let messages = before.iter().map(|entry| entry.message.clone());
-    let messages = messages.chain([asked]).collect();
+    let messages = before.iter().map(|entry| entry.message.clone()).chain([asked]).collect();
     Some(Request {
         purpose: Purpose::Compaction,
         task: Task::Recorded { answer: texts.join("\n").into() },

@@ -226,10 +226,10 @@ impl Restore {
             .replace("{messages}", &messages.to_string())
             .replace("{restored}", &restored.len().to_string())
             .replace("{tokens}", &tokens.to_string());
-        let is_said = |entry: &Entry| {
-            entry.origin == Origin::Authored && *entry.message.model_text()[0] == *text
-        };
-        let is_new = messages > 0 && !context.entries().iter().any(is_said);
+        let is_new = messages > 0
+            && !context.entries().iter().any(|entry: &Entry| {
+                entry.origin == Origin::Authored && *entry.message.model_text()[0] == *text
+            });
         is_new.then(|| Entry::written(Origin::Authored, text, Tag::Meta, &cx.counts))
     }
 
@@ -283,8 +283,7 @@ impl Restore {
 
 /// Whether a tool has one of these names, in any case.
 fn is_named(tool: &ToolUse, names: [&str; 3]) -> bool {
-    let mut names = names.into_iter();
-    names.any(|name| tool.name.eq_ignore_ascii_case(name))
+    names.into_iter().any(|name| tool.name.eq_ignore_ascii_case(name))
 }
 
 /// Whether a task-list tool sets the list; one without arguments asks for it.
@@ -361,10 +360,9 @@ impl<'c> ContextIndex<'c> {
             return false;
         }
         let Place { message, block } = known.place;
-        let is_same = |entry: &&Entry| {
+        self.messages.get(&message).is_some_and(|entry: &&Entry| {
             entry.is_verbatim(block) || entry.message.model_text().get(block) == Some(&known.text)
-        };
-        self.messages.get(&message).is_some_and(is_same)
+        })
     }
 }
 

@@ -136,8 +136,7 @@ impl Select {
     fn tail(&self, context: &Context, budget: Tokens, cx: &Situation) -> Patch {
         let entries = context.entries();
         let size = |range: Range<usize>| -> Tokens {
-            let cut = entries[range].iter();
-            cut.map(|entry| entry.size().tokens).sum()
+            entries[range].iter().map(|entry| entry.size().tokens).sum()
         };
         let Some(mut end) = cut::round_starts(entries).next() else {
             return Patch::default();
@@ -170,8 +169,7 @@ impl Select {
     ) -> Patch {
         let room = budget - placeholder(cx).size().tokens;
         let size = |round: &Range<usize>| {
-            let entries = entries[round.clone()].iter();
-            entries.map(|entry| entry.size().tokens).sum()
+            entries[round.clone()].iter().map(|entry| entry.size().tokens).sum()
         };
         let sizes: Vec<Tokens> = rounds.iter().map(size).collect();
         let kept = kept(&sizes, self.keep_newest, room, order, until);
@@ -229,8 +227,7 @@ fn patch(
     let mut placeholder = placeholder(cx);
     placeholder.origin = Origin::derived_from(cut());
     let mut with = Some(placeholder);
-    let gaps = gaps.iter().cloned();
-    let edits = gaps.map(|gap| Edit::replacing(gap, with.take()));
+    let edits = gaps.iter().cloned().map(|gap| Edit::replacing(gap, with.take()));
     let reason = format!("{what} within {budget} tokens are kept");
     Patch::new(reason, edits.collect())
 }

@@ -76,8 +76,7 @@ impl Stage for SessionMemory {
         let message = entry.message.clone();
         let size_of_kept: Size = kept.iter().map(Entry::size).sum();
         let boundary = || boundary(&self.when, context, replaced, cx);
-        let boundary = self.boundary.then(boundary);
-        let with: Vec<Entry> = boundary.into_iter().chain([entry]).collect();
+        let with: Vec<Entry> = self.boundary.then(boundary).into_iter().chain([entry]).collect();
         let size_of_notes: Size = with.iter().map(Entry::size).sum();
         let after = cx.scale.prompt(cx.fixed + size_of_notes + size_of_kept);
         // Not worth it, or not enough: whatever comes next compacts instead.
@@ -139,8 +138,7 @@ impl SessionMemory {
     fn take_note_of_use(&mut self, context: &Context) {
         // Behind a boundary, if it has one.
         let is_used = |planned: &Arc<Message>| {
-            let mut first = context.entries().iter().take(2);
-            first.any(|entry| Arc::ptr_eq(&entry.message, planned))
+            context.entries().iter().take(2).any(|entry| Arc::ptr_eq(&entry.message, planned))
         };
         if self.planned.take_if(|planned| is_used(planned)).is_some()
             && let Some(notes) = &mut self.notes
@@ -153,8 +151,8 @@ impl SessionMemory {
     fn kept_from(&self, entries: &[Entry], covers: Option<usize>) -> usize {
         // Nothing is kept of the messages of an earlier summary, nor the summary itself.
         let floor = behind_boundary(entries);
-        let start = covers.map_or(entries.len(), |last| not_covered_from(entries, last));
-        let mut start = start.max(floor);
+        let mut start =
+            covers.map_or(entries.len(), |last| not_covered_from(entries, last)).max(floor);
         let (mut tokens, mut texts) = (Tokens::ZERO, 0);
         for entry in &entries[start..] {
             tokens += entry.size().tokens;
@@ -233,11 +231,10 @@ fn closed(entries: &[Entry], start: usize) -> usize {
         let (front, kept) = entries.split_at(start);
         let calls: Vec<_> =
             kept.iter().filter_map(|entry| entry.message.details.api_call.as_ref()).collect();
-        let is_part = |entry: &Entry| {
+        match front.iter().position(|entry: &Entry| {
             let call = entry.message.details.api_call.as_ref();
             call.is_some_and(|call| calls.contains(&call))
-        };
-        match front.iter().position(is_part) {
+        }) {
             Some(part) => start = Cut::Batch.snap_back(entries, part),
             None => return start,
         }

@@ -63,8 +63,7 @@ impl Snip {
     /// Takes note of one result, and of what it marks.
     fn look(&self, results: &mut Results, context: &Context, at: BlockAt) {
         let message = &context.entries()[at.entry].message;
-        let block = message.content().get(at.block);
-        let Some(result) = block.and_then(ContentBlock::as_result) else {
+        let Some(result) = message.content().get(at.block).and_then(ContentBlock::as_result) else {
             return;
         };
         results.at.insert(result.tool_use_id.clone(), at);

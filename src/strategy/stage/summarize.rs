@@ -30,8 +30,7 @@ struct Summarize {
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     let mut tail: Tail = knobs.read()?;
     tail.of = knobs.when.of;
-    let is_exceeded = |max| tail.keep_min_tokens > max;
-    if tail.keep_max_tokens.is_some_and(is_exceeded) {
+    if tail.keep_max_tokens.is_some_and(|max| tail.keep_min_tokens > max) {
         return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));
     }
     let mut prompt: Prompt = knobs.read()?;

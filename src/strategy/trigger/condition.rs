@@ -219,14 +219,12 @@ impl Condition {
 
     /// Whether it can hold when a prompt was refused. A stage that follows another does so then too.
     pub(crate) fn answers_overflow(&self) -> bool {
-        let mut simple = self.simple().into_iter();
-        simple.any(|one| matches!(one, Self::Overflow | Self::After(_)))
+        self.simple().into_iter().any(|one| matches!(one, Self::Overflow | Self::After(_)))
     }
 
     /// Whether one of the sizes in it is exceeded.
     pub(super) fn is_over(&self, present: &Present<'_>) -> bool {
-        let mut lines = self.simple().into_iter();
-        lines.any(|one| {
+        self.simple().into_iter().any(|one| {
             let line = one.line(present.cx.window, present.window);
             line.is_some_and(|line| present.size >= line)
         })
@@ -305,8 +303,8 @@ pub fn words() -> Vec<&'static str> {
 }
 
 fn of_json<T: DeserializeOwned>(setting: &Setting, json: Json) -> Result<T, SettingError> {
-    let wrong = |error: serde_json::Error| SettingError::new(&setting.place, error.to_string());
-    serde_json::from_value(json).map_err(wrong)
+    serde_json::from_value(json)
+        .map_err(|error: serde_json::Error| SettingError::new(&setting.place, error.to_string()))
 }
 
 /// The keys of a trigger as a whole; a condition within `all` or `any` cannot have its own.
@@ -352,8 +350,7 @@ pub(super) fn read_condition(
         let nested = || match setting.as_list() {
             Some(items) if !items.is_empty() => {
                 let path = format!("{path}.{name}");
-                let read = |item| read_condition(&path, item, Depth::Nested, part);
-                items.iter().map(read).collect()
+                items.iter().map(|item| read_condition(&path, item, Depth::Nested, part)).collect()
             }
             _ => {
                 Err(wrong(format!("is wrong: `{name}` must be a list of conditions, one at least")))

@@ -128,8 +128,8 @@ impl Chain {
         let missing = CompactedTo::Missing;
         self.assembler.summary_usage = metadata.usage;
         let index = self.assembler.compacts(metadata.trigger, before, missing);
-        let preserved = metadata.preserved_messages.or(metadata.preserved_segment);
-        let preserved = preserved.unwrap_or_default();
+        let preserved =
+            metadata.preserved_messages.or(metadata.preserved_segment).unwrap_or_default();
         self.open = Some(OpenCompaction {
             index,
             phase: Phase::Boundary,

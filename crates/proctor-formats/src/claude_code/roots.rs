@@ -45,8 +45,7 @@ pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool 
         }
         RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::Attachment(..) => {
             let above = |uuid: &&Arc<str>| parents.get(*uuid).and_then(Option::as_ref);
-            let mut parents_up = std::iter::successors(entry.parent.as_ref(), above).take(STEPS);
-            parents_up.any(|uuid| uuid == root)
+            std::iter::successors(entry.parent.as_ref(), above).take(STEPS).any(|uuid| uuid == root)
         }
         RecordKind::ApiError
         | RecordKind::Summary(_)

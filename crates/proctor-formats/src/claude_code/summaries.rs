@@ -17,8 +17,7 @@ impl Recording {
         let Some(folder) = beside.ok().and_then(|beside| beside.folder("subagents")) else {
             return;
         };
-        let names = folder.names().iter();
-        let names = names.filter(|name| name.starts_with(FILE_OF_SUMMARISER));
+        let names = folder.names().iter().filter(|name| name.starts_with(FILE_OF_SUMMARISER));
         for file in names.filter_map(|name| SourceFile::open(&folder.child(name), MAX_FILE).ok()) {
             let (text, mut unread) = (file.text(), Source::default());
             for raw in raw_records(&text, &mut unread).unwrap_or_default() {
@@ -33,9 +32,8 @@ impl Recording {
     pub(super) fn sums_up(&mut self, record: &Record<'_>) -> bool {
         let agent = record.agent_id.as_deref();
         let sums_up = agent.is_some_and(|agent| agent.starts_with(SUMMARISER));
-        let message = record.message.filter(|_| sums_up);
         let message: Option<ApiMessage<'_>> =
-            message.and_then(|raw| serde_json::from_str(raw.get()).ok());
+            record.message.filter(|_| sums_up).and_then(|raw| serde_json::from_str(raw.get()).ok());
         if let Some(message) = message
             && let Some(usage) = message.usage.filter(Value::is_object)
             // It begins with the conversation that it sums up.

@@ -69,8 +69,7 @@ impl HiddenMessages {
             after.push(PendingCompaction::Written(at, compacted));
         }
         for it in &shown.left_out {
-            let after = it.index.map(|index| index + 1);
-            let after = after.or_else(|| said_before(&marks, 0, it.time));
+            let after = it.index.map(|index| index + 1).or_else(|| said_before(&marks, 0, it.time));
             let after = after.unwrap_or(marks.len()).min(marks.len());
             let after = due.entry(after).or_default();
             // The last range that was shown at a place counts.

@@ -113,10 +113,9 @@ impl Shown {
     pub(super) fn usages(&self, marks: &[Marks], assembler: &mut Assembler) -> Usages {
         let what = "a record of what the user was shown cannot be read";
         assembler.warn_all(0..self.unread, what);
-        let is_said = |(_, it): &(usize, &Marks)| {
+        let said = marks.iter().enumerate().filter(|(_, it): &(usize, &Marks)| {
             it.role.as_deref() == Some("assistant") && it.is_summary != Some(true)
-        };
-        let said = marks.iter().enumerate().filter(is_said);
+        });
         let said: Vec<(usize, Option<f64>)> = said.map(|(at, it)| (at, it.ts)).collect();
         // Some providers' input includes the cached tokens, and then always does.
         let mut each = self.calls.iter();

@@ -105,8 +105,7 @@ fn tagged(text: &str) -> Option<(&'static str, Map<String, Value>, String)> {
     });
     let (before, tool, inside, after) = opened.min_by_key(|(before, ..)| before.len())?;
     let parts = [before.trim_end(), after.trim_start()].into_iter();
-    let parts = parts.filter(|part| !part.is_empty());
-    let rest = parts.collect::<Vec<&str>>().join("\n");
+    let rest = parts.filter(|part| !part.is_empty()).collect::<Vec<&str>>().join("\n");
     Some((tool, parameters(inside), rest))
 }
 
@@ -119,8 +118,7 @@ fn parameters(text: &str) -> Map<String, Value> {
         let Some((name, inside)) = tag.split_once('>') else {
             break;
         };
-        let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
-        if name.is_empty() || !name.chars().all(is_part) {
+        if name.is_empty() || !name.chars().all(|c: char| c.is_ascii_lowercase() || c == '_') {
             continue;
         }
         let close = format!("</{name}>");

@@ -41,14 +41,12 @@ impl Rollouts {
 
 /// The rollout in a folder whose name ends so. The end comes from a file: it is compared, and makes no path.
 fn rollout(folder: &Folder, end: &str, depth: usize) -> Option<PathBuf> {
-    let is_it = |name: &&String| {
+    if let Some(name) = folder.names().iter().find(|name: &&String| {
         name.starts_with("rollout-")
             && compressed::stem(Path::new(name.as_str())).trim_end_matches(".jsonl").ends_with(end)
-    };
-    if let Some(name) = folder.names().iter().find(is_it) {
+    }) {
         return Some(folder.child(name));
     }
     let folders = folder.names().iter().filter(|_| depth > 0);
-    let mut inner_folders = folders.filter_map(|name| folder.folder(name));
-    inner_folders.find_map(|inner| rollout(&inner, end, depth - 1))
+    folders.filter_map(|name| folder.folder(name)).find_map(|inner| rollout(&inner, end, depth - 1))
 }

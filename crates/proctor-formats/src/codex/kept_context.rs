@@ -51,10 +51,10 @@ pub(super) fn replacement(
             Item::Product(blocks) => (Role::User, blocks, Some(Tag::Meta)),
             Item::Other(blocks) => {
                 // The summary is in the history too, after the words that introduce it.
-                let is_summary = summary
-                    .is_some_and(|summary| texts(&blocks).any(|text| text.ends_with(summary)));
-                let tag = is_summary.then_some(Tag::CompactSummary);
-                let tag = tag.or_else(|| tag_of(&blocks));
+                let tag = summary
+                    .is_some_and(|summary| texts(&blocks).any(|text| text.ends_with(summary)))
+                    .then_some(Tag::CompactSummary)
+                    .or_else(|| tag_of(&blocks));
                 (Role::User, blocks, tag)
             }
         };

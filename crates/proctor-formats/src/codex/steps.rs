@@ -36,8 +36,7 @@ pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
 /// Estimates Codex's own token count of reasoning from the billed tokens, for files without its content.
 pub(super) fn as_codex_counts(billed: Tokens, model: Option<&str>) -> Tokens {
     let model = model.unwrap_or_default();
-    let mut reasoning_percents = REASONING_PERCENT.iter();
-    let known = reasoning_percents.find(|(name, _)| model.starts_with(name));
+    let known = REASONING_PERCENT.iter().find(|(name, _)| model.starts_with(name));
     known.map_or(billed, |(_, percent)| Tokens(billed.0.saturating_mul(*percent) / 100))
 }
 

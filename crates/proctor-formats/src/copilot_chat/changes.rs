@@ -49,8 +49,7 @@ pub(super) fn chats(file: &SourceText, source: &mut Source) -> Result<Vec<Value>
         let first = entry.get("i").and_then(Value::as_u64);
         let first = first.and_then(|first| usize::try_from(first).ok());
         let path = path.filter(|path| path.len() <= LONGEST);
-        let changed = path.and_then(|path| change(chat, path, kind, value, first));
-        if changed.is_none() {
+        if path.and_then(|path| change(chat, path, kind, value, first)).is_none() {
             source.warn("a change of the chat has no place and is left out");
         }
     }

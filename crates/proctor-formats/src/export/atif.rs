@@ -56,8 +56,7 @@ pub fn atif(session: &Session) -> Exported {
     for (at, step) in steps.iter_mut().enumerate() {
         step["step_id"] = json!(at + 1);
     }
-    let tools = session.tools().iter();
-    let tools: Vec<Value> = tools.map(|tool| tool.definition.value()).collect();
+    let tools: Vec<Value> = session.tools().iter().map(|tool| tool.definition.value()).collect();
     let mut agent = json!({"name": session.source().format, "version": "unknown"});
     if let Some(model) = session.model() {
         agent["model_name"] = json!(model);
@@ -94,10 +93,9 @@ fn add_answer(step: &mut Value, message: &Message, left_out: &mut Counts) {
         let thinking: Vec<&str> = thinking.iter().map(|thinking| &*thinking.text).collect();
         step["reasoning_content"] = json!(thinking.join("\n"));
     }
-    let calls = message.tool_uses().map(|(_, it)| {
+    let calls: Vec<Value> = message.tool_uses().map(|(_, it)| {
         json!({"tool_call_id": &*it.id, "function_name": &*it.name, "arguments": it.input.value()})
-    });
-    let calls: Vec<Value> = calls.collect();
+    }).collect();
     if !calls.is_empty() {
         step["tool_calls"] = json!(calls);
     }

@@ -53,16 +53,14 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
             return Err(TraceTooLarge { id: session.id().to_owned(), calls: calls.len() });
         }
         let answer = &messages[at];
-        let mut before = messages[..at].iter().rev();
-        let before = before.find_map(|value| value.details.timestamp);
+        let before = messages[..at].iter().rev().find_map(|value| value.details.timestamp);
         let began = before.or(answer.details.timestamp);
         start = began.map_or(start, |began| began.0.max(start));
         let end = answer.details.timestamp.map_or(start, |it| it.0.max(start));
         let mut attributes = call(session, answer, &mut left_out);
         let asked = format!("[{}]", context.join(","));
         attributes.push(text("gen_ai.input.messages", &asked));
-        let is_call = answer.tool_uses().next().is_some();
-        let finished = if is_call { "tool_call" } else { "stop" };
+        let finished = if answer.tool_uses().next().is_some() { "tool_call" } else { "stop" };
         let answered = told[at].strip_suffix('}').unwrap_or(&told[at]);
         let answered = format!("[{answered},\"finish_reason\":\"{finished}\"}}]");
         attributes.push(text("gen_ai.output.messages", &answered));
@@ -100,8 +98,7 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
             Recorded::Kept(range) => left.extend_from_slice(&told[range.clone()]),
             Recorded::Written(message) => left.push(sent(message)),
             Recorded::Edited { message, block, text } => {
-                let own = edited.take().map(|(_, it)| it);
-                let own = own.unwrap_or_else(|| messages[*message].clone());
+                let own = edited.take().map_or_else(|| messages[*message].clone(), |(_, it)| it);
                 edited = Some((*message, Arc::new(own.with_block_text(*block, text))));
             }
         }
@@ -113,8 +110,8 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
 /// The attributes of a call beside its messages.
 fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value> {
     let model = session.model().or(answer.details.model.as_deref());
-    let system = session.system();
-    let system = system.map(|text| json!([{"type": "text", "content": &**text}]).to_string());
+    let system =
+        session.system().map(|text| json!([{"type": "text", "content": &**text}]).to_string());
     let tools: Value = session.tools().iter().map(function).collect();
     let tools = (!session.tools().is_empty()).then(|| tools.to_string());
     let response = answer.details.api_call.as_ref();
@@ -128,8 +125,8 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
         ("system_instructions", system.as_deref()),
         ("tool.definitions", tools.as_deref()),
     ];
-    let each = texts.into_iter();
-    let each = each.filter_map(|(key, value)| Some(text(&format!("gen_ai.{key}"), value?)));
+    let each =
+        texts.into_iter().filter_map(|(key, value)| Some(text(&format!("gen_ai.{key}"), value?)));
     let mut attributes: Vec<Value> = each.collect();
     if let Some(usage) = answer.details.usage {
         left_out.add("lifetime of a cache write", usage.cache_write_1h.0 > 0);
@@ -167,8 +164,7 @@ fn provider(model: &str) -> &'static str {
         ("gemini", "gcp.gemini"),
         ("gpt", Provider::OpenAi.name()),
     ];
-    let known = known.iter().find(|(prefix, _)| model.starts_with(prefix));
-    known.map_or("unknown", |(_, name)| name)
+    known.iter().find(|(prefix, _)| model.starts_with(prefix)).map_or("unknown", |(_, name)| name)
 }
 
 fn text(key: &str, value: &str) -> Value {

@@ -21,8 +21,8 @@ pub(crate) fn read(
     mut read: impl FnMut(&SourceText, &mut Source) -> Result<()>,
 ) -> Result<()> {
     let path = &*file.path;
-    let archive = ZipArchive::new(Cursor::new(&file.bytes[..]));
-    let mut archive = archive.map_err(|error| damaged(path, &error))?;
+    let mut archive =
+        ZipArchive::new(Cursor::new(&file.bytes[..])).map_err(|error| damaged(path, &error))?;
     let mut names: Vec<String> = Vec::new();
     for name in archive.file_names() {
         match name {
@@ -31,8 +31,7 @@ pub(crate) fn read(
         }
     }
     // A log that was not finished has only the beginning of its header.
-    let is_there = |header: &&&str| names.iter().any(|name| name == **header);
-    let header = HEADERS.iter().find(is_there);
+    let header = HEADERS.iter().find(|header: &&&str| names.iter().any(|name| name == **header));
     if header.is_none() {
         source.warn("the archive has no header");
     }
@@ -59,15 +58,14 @@ fn member(
     left: u64,
 ) -> Result<SourceText> {
     let damaged = |error: &dyn std::fmt::Display| damaged(path, error);
-    let at = archive.index_for_name(name);
-    let at = at.ok_or_else(|| damaged(&ZipError::FileNotFound))?;
+    let at = archive.index_for_name(name).ok_or_else(|| damaged(&ZipError::FileNotFound))?;
     let raw = archive.by_index_raw(at).map_err(|error| damaged(&error))?;
     if raw.size() > left {
         return Err(ImportError::TooLarge(inside.to_owned(), left));
     }
     if raw.compression() == CompressionMethod::ZSTD {
-        let unpacked = ruzstd::decoding::StreamingDecoder::new(raw);
-        let mut unpacked = unpacked.map_err(|error| damaged(&error))?;
+        let mut unpacked =
+            ruzstd::decoding::StreamingDecoder::new(raw).map_err(|error| damaged(&error))?;
         return Ok(SourceFile::read(inside, &mut unpacked, left)?.text());
     }
     drop(raw);

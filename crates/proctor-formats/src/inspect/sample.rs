@@ -38,8 +38,8 @@ impl<'a> Sample<'a> {
     ) -> Result<bool> {
         // The oldest logs have events and attachments in a transcript.
         let mut transcript = object.inner("transcript");
-        let attachments = object.take_object("attachments");
-        let attachments = attachments.or_else(|| transcript.take_object("content"));
+        let attachments =
+            object.take_object("attachments").or_else(|| transcript.take_object("content"));
         let attachments = attachments.unwrap_or_default().into_entries();
         let mut sample = Self {
             assembler,
@@ -47,8 +47,7 @@ impl<'a> Sample<'a> {
             pool: object.inner("events_data").items("messages"),
             ..Self::default()
         };
-        let events = object.take_list("events");
-        let events = events.unwrap_or_else(|| transcript.items("events"));
+        let events = object.take_list("events").unwrap_or_else(|| transcript.items("events"));
         let events = events.into_iter().filter_map(Object::read).collect();
         let is_read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
         is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
@@ -88,8 +87,7 @@ impl<'a> Sample<'a> {
         let completed = event.take_time("completed", &mut self.assembler);
         let time = completed.or_else(|| event.take_time("timestamp", &mut self.assembler));
         let mut output = event.inner("output");
-        let usage = output.take("usage");
-        let usage = usage.map(|raw| usage_of(raw, &mut self.assembler));
+        let usage = output.take("usage").map(|raw| usage_of(raw, &mut self.assembler));
         let call = Call { usage, time };
         match answer(&mut output) {
             Some((Some(id), _)) => {

@@ -263,8 +263,7 @@ fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
 /// JSON as JSON where it fits on a line, else as a string.
 fn embed(json: &JsonText) -> (Option<&RawValue>, Text) {
     let is_one_line = !json.as_str().contains(['\n', '\r']);
-    let raw = is_one_line.then(|| serde_json::from_str(json.as_str()).ok());
-    let raw = raw.flatten();
+    let raw = is_one_line.then(|| serde_json::from_str(json.as_str()).ok()).flatten();
     (raw, raw.is_none().then(|| json.as_str().into()))
 }
 

@@ -30,8 +30,7 @@ impl Actions {
         let id: Arc<str> = format!("action-{}", self.made).into();
         self.open = Some(id.clone());
         let word = action.split_whitespace().next().unwrap_or_default();
-        let is_own = is_one_of(COMMANDS, word);
-        let name: Arc<str> = if is_own { word } else { "bash" }.into();
+        let name: Arc<str> = if is_one_of(COMMANDS, word) { word } else { "bash" }.into();
         let input = JsonText::of(&serde_json::json!({ "command": action }));
         let tool_use = ContentBlock::tool_use(id, name, input);
         (without(text, action), tool_use)
@@ -63,8 +62,7 @@ fn without(text: &str, action: &str) -> String {
         return text.to_owned();
     };
     let parts = [before.trim_end(), after.trim_start()];
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    parts.collect::<Vec<&str>>().join("\n")
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<&str>>().join("\n")
 }
 
 /// The text before and after the action and the marks around it.
@@ -76,10 +74,8 @@ fn unmarked<'t>(text: &'t str, action: &str) -> Option<(&'t str, &'t str)> {
     if before.is_empty() && after.is_empty() {
         return Some(("", ""));
     }
-    let fenced = after.strip_prefix(FENCE);
-    let fenced = fenced.filter(|_| before[line..].starts_with(FENCE));
-    let around = fenced.map(|after| (&before[..line], after));
-    around.or_else(|| untagged(before, after))
+    let fenced = after.strip_prefix(FENCE).filter(|_| before[line..].starts_with(FENCE));
+    fenced.map(|after| (&before[..line], after)).or_else(|| untagged(before, after))
 }
 
 /// The text before and after a function call that the model wrote as text, of which the action was made.

@@ -35,8 +35,7 @@ pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> B
     if text.is_none() && told.is_empty() && signature.is_some() {
         text = Some("".into());
     }
-    let thought = text.map(|text| ContentBlock::thinking(text, signature));
-    thought.into_iter().chain(hidden).collect()
+    text.map(|text| ContentBlock::thinking(text, signature)).into_iter().chain(hidden).collect()
 }
 
 /// The model's refusal, where it is a key of the message; kept as the part it would be.
@@ -91,8 +90,7 @@ impl Unnamed {
 pub(crate) fn tool_uses(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     let calls = object.items("tool_calls");
     let mut uses = assembler.calls("tool_call", calls, |mut call, assembler| {
-        let function = call.take_object("function");
-        let function = function.or_else(|| call.take_object("custom"))?;
+        let function = call.take_object("function").or_else(|| call.take_object("custom"))?;
         tool_use(call.take_words("id"), function, assembler)
     });
     let function = object.take_object("function_call");

@@ -158,8 +158,7 @@ fn told(raw: Option<&RawValue>, assembler: &mut Assembler) -> (Blocks, bool) {
         return (Vec::new(), false);
     };
     if let Ok(told) = serde_json::from_str::<ToolOutput<'_>>(raw.get()) {
-        let is_error = told.success == Some(false);
-        return (result_parts(told.content, assembler), is_error);
+        return (result_parts(told.content, assembler), told.success == Some(false));
     }
     (result_parts(raw, assembler), false)
 }

@@ -147,8 +147,7 @@ fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part
 fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
     let name = part.first_text(&["tool", "name"])?;
     let mut state = part.take_object("state")?;
-    let times = state.take_object("time");
-    let mut times = times.unwrap_or_else(|| part.inner("time"));
+    let mut times = state.take_object("time").unwrap_or_else(|| part.inner("time"));
     let key = match state.take_text("status").as_deref() {
         Some("completed") => Some("output"),
         Some("error") => Some("error"),
@@ -161,8 +160,7 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
     };
     let result = key.map(|key| {
         let mut content = state.take_blocks("content", Speaker::Tool, assembler);
-        let text = state.take_text(key);
-        let text = text.or_else(|| state.inner(key).take_text("message"));
+        let text = state.take_text(key).or_else(|| state.inner(key).take_text("message"));
         content.extend(text.map(ContentBlock::Text));
         if key == "output" {
             for raw in state.items("attachments") {

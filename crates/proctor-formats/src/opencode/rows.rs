@@ -40,8 +40,8 @@ impl Reading {
             }
             "shell" => {
                 let command = row.take_text("command").unwrap_or_default();
-                let output = row.inner("output").take_text("output");
-                let output = output.or_else(|| row.take_text("output"));
+                let output =
+                    row.inner("output").take_text("output").or_else(|| row.take_text("output"));
                 let text = format!(
                     "The following shell command was executed by the user:\n\nCommand:\n{command}\n\nOutput:\n{}",
                     output.unwrap_or_default()

@@ -44,18 +44,16 @@ impl Tree {
         if !message.names().iter().any(is_session) {
             return None;
         }
-        let infos = session.iter().flat_map(|session| {
-            let names = session.names().iter();
-            names.filter_map(|name| session.folder(name))
-        });
-        let infos = infos.filter(|info| info.names().iter().any(is_session));
+        let infos = session
+            .iter()
+            .flat_map(|session| session.names().iter().filter_map(|name| session.folder(name)))
+            .filter(|info| info.names().iter().any(is_session));
         Some(Self { infos: infos.collect(), message, part })
     }
 
     /// The names of its sessions.
     fn sessions(&self) -> impl Iterator<Item = &str> {
-        let names = self.message.names().iter().map(String::as_str);
-        names.filter(|name| name.starts_with(SESSION))
+        self.message.names().iter().map(String::as_str).filter(|name| name.starts_with(SESSION))
     }
 
     /// The file in which a session describes itself.
@@ -92,15 +90,14 @@ fn trees(folder: &Folder) -> Vec<Tree> {
     if let Some(tree) = Tree::at(folder) {
         return vec![tree];
     }
-    let is_own = |name: &String| is_one_of(BESIDE, name) || name.starts_with('.');
-    if !folder.names().iter().all(is_own) {
+    if !folder.names().iter().all(|name: &String| is_one_of(BESIDE, name) || name.starts_with('.'))
+    {
         return Vec::new();
     }
     let storage = |folder: &Folder| folder.folder("storage").and_then(|value| Tree::at(&value));
     let mut trees: Vec<Tree> = storage(folder).into_iter().collect();
     if let Some(projects) = folder.folder("project") {
-        let names = projects.names().iter();
-        let projects = names.filter_map(|name| projects.folder(name));
+        let projects = projects.names().iter().filter_map(|name| projects.folder(name));
         trees.extend(projects.filter_map(|project| storage(&project)));
     }
     trees
@@ -139,10 +136,7 @@ pub(super) fn read(folder: &Folder, files: &mut SessionFiles, _: &mut Source) ->
     }
 
     // The names of sessions begin with the latest.
-    sessions.sort_by_key(|item| {
-        let firsts = item.messages().first();
-        firsts.and_then(|first| first.details.timestamp)
-    });
+    sessions.sort_by_key(|item| item.messages().first().and_then(|first| first.details.timestamp));
     Ok(sessions)
 }
 
@@ -152,8 +146,7 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
     };
     let mut source = Source::default();
     let paths = tree.info(id);
-    let info = paths.map(|path| files.value(&path, &mut source));
-    let info = info.transpose()?.flatten();
+    let info = paths.map(|path| files.value(&path, &mut source)).transpose()?.flatten();
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
     let parent = info.as_ref().and_then(|info| info["parentID"].as_str());
     let mut messages = Vec::new();

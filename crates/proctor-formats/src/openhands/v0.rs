@@ -175,8 +175,7 @@ impl Reading {
 
     /// The call that an observation answers; none if it is not an answer.
     fn answered(&mut self, kind: &str, cause: Option<&Arc<str>>, named: Text) -> Text {
-        let caused = cause.and_then(|cause| self.pairs.uses.get(cause)).cloned();
-        let found = caused.or(named);
+        let found = cause.and_then(|cause| self.pairs.uses.get(cause)).cloned().or(named);
         if let Some(id) = &found {
             self.pairs.open.retain(|open| open != id);
             return found;
@@ -223,8 +222,8 @@ fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
 /// The texts that the product looked up for the model.
 fn recalled(extras: &mut Object<'_>) -> Blocks {
     let keys = "repo_instructions additional_agent_instructions conversation_instructions";
-    let texts = keys.split(' ').filter_map(|key| extras.take_words(key));
-    let mut texts: Vec<Arc<str>> = texts.collect();
+    let mut texts: Vec<Arc<str>> =
+        keys.split(' ').filter_map(|key| extras.take_words(key)).collect();
     let known = extras.objects("microagent_knowledge");
     texts.extend(known.filter_map(|mut known| known.take_text("content")));
     texts.into_iter().map(ContentBlock::Text).collect()

@@ -69,8 +69,7 @@ impl Reading {
         }
         let more = event.keys.take("extended_content");
         blocks.extend(said(more, &mut self.assembler));
-        let is_typed = source.as_deref() == Some("user");
-        let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+        let tag = if source.as_deref() == Some("user") { Tag::TypedUser } else { Tag::Meta };
         self.hear(&event, blocks, Some(tag));
     }
 
@@ -91,8 +90,7 @@ impl Reading {
         let tool = keys.take_text("tool_name");
         // Version 1 began with the calls of the chat API.
         let mut function = call.take_object("function").unwrap_or(call);
-        let tool = function.take_text("name").or(tool);
-        let tool = tool.unwrap_or_else(|| "unnamed".into());
+        let tool = function.take_text("name").or(tool).unwrap_or_else(|| "unnamed".into());
         let input = if function.has("arguments") {
             parts::arguments(&mut function, &mut self.assembler)
         } else {

@@ -65,8 +65,7 @@ impl View {
         let unpaired = self.unpaired();
         let remaining = (0..self.events.len()).filter(|at| !self.forgotten.contains(at));
         let placed = remaining.enumerate().filter_map(|(rank, at)| {
-            let blocks = self.events[at].blocks.iter();
-            let mut calls = blocks.filter_map(ContentBlock::call_id);
+            let mut calls = self.events[at].blocks.iter().filter_map(ContentBlock::call_id);
             if calls.any(|id| unpaired.contains(id)) {
                 return None;
             }
@@ -93,7 +92,6 @@ impl View {
     /// The calls that were forgotten, and those whose results were.
     fn unpaired(&self) -> BTreeSet<&Arc<str>> {
         let forgotten = self.forgotten.iter().map(|at| &self.events[*at]);
-        let blocks = forgotten.flat_map(|event| &event.blocks);
-        blocks.filter_map(ContentBlock::call_id).collect()
+        forgotten.flat_map(|event| &event.blocks).filter_map(ContentBlock::call_id).collect()
     }
 }

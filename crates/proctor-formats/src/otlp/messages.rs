@@ -28,13 +28,11 @@ pub(super) fn ai_sdk_answer(attributes: &mut Attributes) -> Option<Value> {
         value.filter(|value| value != "")
     };
     let thought = take("reasoning").map(|text| json!({"type": "reasoning", "content": text}));
-    let said = take("text").or(take("object"));
-    let said = said.map(|text| json!({"type": "text", "content": text}));
+    let said = take("text").or(take("object")).map(|text| json!({"type": "text", "content": text}));
     let calls = take("toolCalls").map(parsed);
     let calls = calls.and_then(|mut calls| calls.as_array_mut().map(std::mem::take));
-    let thoughts = thought.into_iter();
-    let parts = thoughts.chain(said).chain(calls.into_iter().flatten());
-    let parts: Vec<Value> = parts.collect();
+    let parts: Vec<Value> =
+        thought.into_iter().chain(said).chain(calls.into_iter().flatten()).collect();
     (!parts.is_empty()).then(|| json!({"role": "assistant", "parts": parts}))
 }
 

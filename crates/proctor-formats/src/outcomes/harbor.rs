@@ -21,10 +21,9 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
     let task = trial.take_text("task_name")?;
     let name = trial.take_text("trial_name")?;
     let place = format!(": trial {name:?}");
-    let rewards = trial.inner("verifier_result").inner("rewards");
-    let rewards = rewards.into_entries();
-    let rewards = rewards.map(|(name, value)| (name.into_owned(), value));
-    let mut rewards: Vec<(String, &RawValue)> = rewards.collect();
+    let rewards = trial.inner("verifier_result").inner("rewards").into_entries();
+    let mut rewards: Vec<(String, &RawValue)> =
+        rewards.map(|(name, value)| (name.into_owned(), value)).collect();
     if rewards.iter().any(|(name, _)| name == REWARD) {
         rewards.retain(|(name, _)| name == REWARD);
     }

@@ -9,8 +9,7 @@ pub(super) fn read(mut log: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>>
     if !(log.has("eval") && log.has("status")) {
         return None;
     }
-    let samples = log.items("samples");
-    let samples = samples.into_iter().filter_map(Object::read);
+    let samples = log.items("samples").into_iter().filter_map(Object::read);
     let outcomes = samples.map(sample_of).filter_map(Result::transpose);
     Some(outcomes.collect())
 }

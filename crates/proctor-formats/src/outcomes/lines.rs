@@ -27,8 +27,7 @@ pub(super) fn is_line(object: &Object<'_>) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Result<Vec<Outcome>, Problem> {
-    let lines = (1..).zip(text.lines());
-    let lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let read = lines.map(|(number, text)| {
         let place = format!(":{number}");
         line(text, &place).map_err(|why| (place, why))

@@ -47,8 +47,7 @@ fn name_of(folder: &Path) -> String {
     let settings = SourceFile::open(&folder.join("task.toml"), MAX_FILE).ok();
     let named = settings.and_then(|settings| {
         let settings: toml::Table = settings.text().text.parse().ok()?;
-        let name = settings.get("task")?.get("name")?;
-        name.as_str().map(str::to_owned)
+        settings.get("task")?.get("name")?.as_str().map(str::to_owned)
     });
     let own = folder.file_name().unwrap_or_default();
     named.unwrap_or_else(|| own.to_string_lossy().into_owned())

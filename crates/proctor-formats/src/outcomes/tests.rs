@@ -18,8 +18,8 @@ fn check(content: impl AsRef<[u8]>, expected: &str) {
                     Ok(score) => score.to_string(),
                     Err(why) => format!("({why})"),
                 };
-                let unread = outcome.unread.iter().map(|what| format!(" [{what}]"));
-                let unread: String = unread.collect();
+                let unread: String =
+                    outcome.unread.iter().flat_map(|what| [" [", what, "]"]).collect();
                 let (task, trial) = (&outcome.task, outcome.trial);
                 format!("{task} {strategy} {trial} {score}{unread}")
             });

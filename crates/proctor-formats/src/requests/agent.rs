@@ -124,14 +124,14 @@ impl Agent {
     /// Whether both may be the same agent. A product may say what its system prompt said elsewhere, once it has
     /// compacted: then the name of the conversation has to be the same.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let is_named = self.name.is_some() && self.name == other.name;
-        self.has_tools_of(other) && (is_named || self.has_prompt_of(other))
+        self.has_tools_of(other)
+            && (self.name.is_some() && self.name == other.name || self.has_prompt_of(other))
     }
 
     /// Whether both name one conversation by a name that is only its own.
     pub(super) fn is_session_of(&self, other: &Self) -> bool {
-        let own = self.name.as_ref();
-        let own = own.filter(|name| !["prompt_cache_key", "user"].contains(&name.place));
+        let own =
+            self.name.as_ref().filter(|name| !["prompt_cache_key", "user"].contains(&name.place));
         own.is_some() && own == other.name.as_ref()
     }
 

@@ -25,11 +25,8 @@ impl Thread {
         let own = self.session.parts();
         let messages = own.messages.iter();
         let calls = messages.flat_map(|message| bills_of(message, kind, own.model.as_deref()));
-        let compactions = own.compactions.iter().filter_map(|one| one.usage);
-        let compactions = compactions.map(|usage| InnerRequest {
-            kind: kind.into(),
-            model: own.model.as_deref().map(Arc::from),
-            usage,
+        let compactions = own.compactions.iter().filter_map(|one| one.usage).map(|usage| {
+            InnerRequest { kind: kind.into(), model: own.model.as_deref().map(Arc::from), usage }
         });
         calls.chain(compactions).collect()
     }

@@ -21,8 +21,7 @@ impl Thread {
         let at = self.session.parts().messages.len();
         let places: Vec<Option<(usize, bool)>> = looks.iter().map(|one| self.place(one)).collect();
         let found = places.iter().enumerate();
-        let mut all = found.filter_map(|(index, it)| Some((index, it.as_ref()?.0)));
-        let last_found = all.next_back();
+        let last_found = found.filter_map(|(index, it)| Some((index, it.as_ref()?.0))).next_back();
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
         let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
         let last = parts.messages.split_last();
@@ -103,11 +102,9 @@ impl Thread {
     /// Adds the results that a request for a summary was the first to hold.
     pub(super) fn take_results(&mut self, mut request: Request) {
         self.adopt_ids(&mut request);
-        let asked = request.asked().iter().rev();
-        let mut new = asked.filter(|message| self.answers_last(message));
+        let mut new = request.asked().iter().rev().filter(|message| self.answers_last(message));
         if let Some(message) = new.next() {
-            let content = message.content().iter();
-            let results = content.take_while(|block| block.is_result()).cloned();
+            let results = message.content().iter().take_while(|block| block.is_result()).cloned();
             let results = Arc::new(Message::new(Role::User, results.collect()));
             self.remember(&results, false);
             self.session.parts_mut().messages.push(results);
@@ -153,18 +150,17 @@ impl Thread {
     /// Whether a message answers the last tool uses.
     fn answers_last(&self, message: &Message) -> bool {
         let last = self.session.parts().messages.last();
-        let asked = last.into_iter().flat_map(|last| last.tool_uses());
-        let asked: BTreeSet<&Arc<str>> = asked.map(|(_, it)| &it.id).collect();
-        let mut results = message.tool_results();
-        results.any(|(_, result)| asked.contains(&result.tool_use_id))
+        let asked: BTreeSet<&Arc<str>> =
+            last.into_iter().flat_map(|last| last.tool_uses()).map(|(_, it)| &it.id).collect();
+        message.tool_results().any(|(_, result)| asked.contains(&result.tool_use_id))
     }
 
     /// A message that stayed with another text.
     fn edited(&self, place: usize, message: Arc<Message>) -> Recorded {
         let own = &self.session.parts().messages[place];
         let (before, after) = (own.model_text(), message.model_text());
-        let changed = before.iter().zip(after).enumerate();
-        let changed = changed.filter(|(_, (before, after))| before != after);
+        let changed =
+            before.iter().zip(after).enumerate().filter(|(_, (before, after))| before != after);
         let changed: Vec<(usize, &Arc<str>)> = changed.map(|(at, (_, it))| (at, it)).collect();
         match changed[..] {
             [(block, text)] if before.len() == after.len() && own.content()[block].is_result() => {

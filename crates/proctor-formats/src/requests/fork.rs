@@ -141,8 +141,7 @@ impl Join {
         }
         let base = self.index(name).unwrap_or(base);
         let rests = self.threads[base].requests;
-        let each = self.threads.iter_mut();
-        let forks = each.filter_map(|thread| thread.fork.as_mut());
+        let forks = self.threads.iter_mut().filter_map(|thread| thread.fork.as_mut());
         for other in forks.filter(|other| (other.of, other.requests) == (left, requests)) {
             (other.of, other.requests) = (name, rests);
         }
@@ -179,10 +178,8 @@ impl Join {
         let new: Vec<String> = new.map(|(message, _)| text(message)).collect();
         let mut summaries: Vec<Arc<str>> = Vec::new();
         let mut agents = Vec::new();
-        let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
-        for thread in recent.filter(|_| !new.is_empty()) {
-            let words = thread.last_words().map(summaries_in).unwrap_or_default();
-            let each = words.into_iter();
+        for thread in self.threads.iter().rev().take(RECENT_SESSIONS).filter(|_| !new.is_empty()) {
+            let each = thread.last_words().map(summaries_in).unwrap_or_default().into_iter();
             let mut held = each.filter(|text| new.iter().any(|new| new.contains(&**text)));
             if let Some(text) = held.next().filter(|_| thread.name != self.threads[of].name) {
                 summaries.push(text);

@@ -10,10 +10,10 @@ pub(super) const LONG_CHARS: usize = 40;
 /// Tags messages that the product wrote for the model as synthetic.
 pub(super) fn tag_acknowledgements(session: &mut Session) {
     for message in &mut session.parts_mut().messages {
-        let is_ack = message.role() == Role::Assistant
+        if message.role() == Role::Assistant
             && message.details.usage.is_none()
-            && ACKS.contains(&&*text(message));
-        if is_ack {
+            && ACKS.contains(&&*text(message))
+        {
             Arc::make_mut(message).tags = Tags::from_iter([Tag::Synthetic]);
         }
     }
@@ -80,6 +80,5 @@ pub(super) fn text(message: &Message) -> String {
 
 /// The texts of a message that are no notes of the client's.
 pub(super) fn without_notes(message: &Message) -> Vec<&str> {
-    let texts = texts(message.content()).map(str::trim);
-    texts.filter(|text| !Look::is_note(text)).collect()
+    texts(message.content()).map(str::trim).filter(|text| !Look::is_note(text)).collect()
 }

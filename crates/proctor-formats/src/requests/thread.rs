@@ -128,8 +128,7 @@ impl Thread {
             has_answer |= answered;
             count += 1;
         }
-        let certain = doubtful.filter(|_| !proved);
-        certain.unwrap_or((count, has_answer))
+        doubtful.filter(|_| !proved).unwrap_or((count, has_answer))
     }
 
     /// Whether a request begins with the whole conversation.
@@ -163,14 +162,12 @@ impl Thread {
 
     /// Whether a request begins with the same words.
     pub(super) fn begins_in(&self, request: &Request) -> bool {
-        let pair = self.context.first().zip(request.looks.first());
-        pair.is_some_and(|(first, look)| first.is(look))
+        self.context.first().zip(request.looks.first()).is_some_and(|(first, look)| first.is(look))
     }
 
     /// Whether a request holds a message of the context in its place, with its ids.
     pub(super) fn has_at(&self, place: usize, request: &Request) -> bool {
-        let pair = self.context.get(place).zip(request.looks.get(place));
-        pair.is_some_and(|(seen, look)| {
+        self.context.get(place).zip(request.looks.get(place)).is_some_and(|(seen, look)| {
             let own = &seen.look;
             own.whole == look.whole || own.has_calls() && own.shape == look.shape
         })
@@ -223,8 +220,7 @@ impl Thread {
 
     /// Takes note of how the messages look that were sent again: answers without their thoughts, others edited.
     pub(super) fn recognise(&mut self, request: &Request) {
-        let asked = request.asked().iter().zip(&request.looks);
-        let asked = asked.zip(&request.sent);
+        let asked = request.asked().iter().zip(&request.looks).zip(&request.sent);
         let mut edited = 0;
         for (seen, ((message, look), sent)) in self.context.iter_mut().zip(asked) {
             seen.sent = *sent;
@@ -349,8 +345,7 @@ impl Thread {
     /// The last answer of such a session.
     pub(super) fn last_words(&self) -> Option<&Message> {
         let messages = &self.session.parts().messages;
-        let last = messages.last();
-        last.map(|message| &**message).filter(|_| self.is_brief())
+        messages.last().map(|message| &**message).filter(|_| self.is_brief())
     }
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.
@@ -469,8 +464,7 @@ impl Thread {
 
     /// Replaces the context by the first messages of a request.
     pub(super) fn shows(&mut self, request: &Request, count: usize) {
-        let messages = request.asked().iter().zip(&request.looks);
-        let messages = messages.zip(&request.sent).take(count);
+        let messages = request.asked().iter().zip(&request.looks).zip(&request.sent).take(count);
         let seen = messages.map(|((message, look), sent)| Seen {
             look: *look,
             is_answer: false,
@@ -487,8 +481,7 @@ impl Thread {
         if !self.is_answered || !self.agent.is_like(agent) {
             return None;
         }
-        let begun = self.history.iter().zip(looks);
-        let begun = begun.take_while(|(own, look)| own == look).count();
+        let begun = self.history.iter().zip(looks).take_while(|(own, look)| own == look).count();
         // A name may be an application's: then two agents share it, and short words of the user's.
         let is_certain = self.agent.has_prompt_of(agent) && !self.is_named_otherwise(request);
         let mut found = 0;
@@ -502,8 +495,8 @@ impl Thread {
             found += usize::from(is_said) + usize::from(is_said || is_alike);
         }
         // Messages that the provider compacted were the agent's own.
-        let is_own = self.agent.is_session_of(agent) || request.is_sealed();
-        let is_begun = begun > 0 && is_certain && is_own;
+        let is_begun =
+            begun > 0 && is_certain && (self.agent.is_session_of(agent) || request.is_sealed());
         let mut rest = request.asked()[begun..].iter();
         let is_summed_up = rest.any(|value| is_summary(value) || holds_answer(value, answers));
         let is_kept = found > 0 || is_begun || is_summed_up && !self.is_named_otherwise(request);
@@ -525,8 +518,7 @@ impl Thread {
 
     /// The message of the history that looks so, and whether its texts are the same too.
     pub(super) fn place(&self, look: &Look) -> Option<(usize, bool)> {
-        let whole = self.places.get(&look.whole).map(|at| (*at, true));
-        whole.or_else(|| {
+        self.places.get(&look.whole).map(|at| (*at, true)).or_else(|| {
             let at = *self.shapes.get(&look.shape)?;
             // Only the ids of tool uses distinguish two messages of one shape.
             self.calls_a_tool(at).then_some((at, false))

@@ -14,9 +14,9 @@ use crate::{crush, goose, openclaw, opencode};
 pub(super) fn load(path: &Path) -> Imported {
     let database = Database::open(path)?;
     let has_messages = database.has(&["sessions", "messages"]);
-    let is_opencode = database.has(&["session", "message", "part"])
-        || database.has(&["session", "session_message"]);
-    let (format, list, read): (_, List, Read) = if is_opencode {
+    let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"])
+        || database.has(&["session", "session_message"])
+    {
         use opencode::database::{list, read};
         ("opencode", list, read)
     } else if database.has(&["transcript_events"]) {
@@ -42,8 +42,7 @@ pub(super) fn load(path: &Path) -> Imported {
         if unread.is_empty() {
             return Err(ImportError::NoConversation(path));
         }
-        let each = unread.iter();
-        let tables = each.map(|(table, rows)| format!("`{table}` × {rows}"));
+        let tables = unread.iter().map(|(table, rows)| format!("`{table}` × {rows}"));
         let tables = tables.collect::<Vec<_>>().join(", ");
         return Err(ImportError::UnreadTables(path, tables));
     };
@@ -175,8 +174,7 @@ impl Database {
 
     /// The tables that nothing reads and whose rows hold JSON, with the number of their rows.
     fn unread(&self) -> Vec<(Arc<str>, u64)> {
-        let others = self.tables.iter().filter(|table| !is_one_of(READ, table));
-        let rows = others.filter_map(|table| {
+        let rows = self.tables.iter().filter(|table| !is_one_of(READ, table)).filter_map(|table| {
             let name = table.replace('"', "\"\"");
             let row = self.rows::<32>(&format!("SELECT * FROM \"{name}\" LIMIT 1"), &[]);
             let is_json = |text: &Arc<str>| text.starts_with('{') && text.contains('"');
@@ -238,8 +236,7 @@ fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
 
 /// The file as an address that says how it is opened.
 fn address(path: &Path) -> String {
-    let path = path.to_string_lossy().replace('%', "%25");
-    let path = path.replace('?', "%3f").replace('#', "%23");
+    let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
     format!("file:{path}?mode=ro&immutable=1")
 }
 

@@ -91,8 +91,7 @@ const BLOCKS: &str = "text toolUse toolResult reasoningContent image document js
 
 /// The first value under one of these keys that is there.
 pub(super) fn first<'a>(value: &'a Value, keys: &str) -> Option<&'a Value> {
-    let mut keys = keys.split_whitespace();
-    keys.find_map(|key| value.get(key).filter(|value| !value.is_null()))
+    keys.split_whitespace().find_map(|key| value.get(key).filter(|value| !value.is_null()))
 }
 
 /// The id, the name and the arguments of a call.
@@ -208,8 +207,7 @@ fn as_message(message: Value) -> Value {
         message.shift_remove(known);
     }
     if message.get("role").is_some_and(|role| role == "tool") {
-        let id = message.shift_remove("id");
-        let id = id.filter(|_| !message.contains_key("tool_call_id"));
+        let id = message.shift_remove("id").filter(|_| !message.contains_key("tool_call_id"));
         message.extend(id.map(|id| ("tool_call_id".to_owned(), id)));
         let told = message.get_mut("content");
         let told = told.filter(|told| told.is_object() || is_list_of_others(told));
@@ -218,14 +216,12 @@ fn as_message(message: Value) -> Value {
         }
     }
     let calls = message.get("tool_calls").is_some_and(Value::is_array);
-    let additional = message.get("additional_kwargs");
-    let beside = additional.map(|value| value["tool_calls"].clone());
+    let beside = message.get("additional_kwargs").map(|value| value["tool_calls"].clone());
     let beside = beside.filter(|beside| !calls && beside.is_array());
     message.extend(beside.map(|beside| ("tool_calls".to_owned(), beside)));
     let said = message.get("content").and_then(Value::as_array);
     let said = said.into_iter().flatten().map(|part| &part["id"]);
-    let ids = said.filter_map(|id| Some(id.as_str()?.to_owned()));
-    let said: BTreeSet<String> = ids.collect();
+    let said: BTreeSet<String> = said.filter_map(|id| Some(id.as_str()?.to_owned())).collect();
     if let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
         // A call that stands in the content too is the same.
         calls.retain(|call| call["id"].as_str().is_none_or(|id| !said.contains(id)));
@@ -235,8 +231,7 @@ fn as_message(message: Value) -> Value {
 }
 
 fn is_list_of_others(value: &Value) -> bool {
-    let mut items = value.as_array().into_iter().flatten();
-    items.any(|item| !item.is_string() && !is_part(item))
+    value.as_array().into_iter().flatten().any(|item| !item.is_string() && !is_part(item))
 }
 
 /// A call with its name and its arguments as a text in `function`.

@@ -57,8 +57,7 @@ pub fn document(mut json: Vec<u8>) -> Result<(Value, bool), Damage> {
 
 /// Takes its checksum away from an object, and compares it.
 pub fn verify(json: &mut Vec<u8>, [before, behind]: Layout) -> Result<(), Damage> {
-    let body = json.strip_suffix(behind.as_bytes());
-    let parts = body.and_then(<[u8]>::split_last_chunk::<DIGITS>);
+    let parts = json.strip_suffix(behind.as_bytes()).and_then(<[u8]>::split_last_chunk::<DIGITS>);
     let parts = parts.map(|(text, digits)| (text.strip_suffix(before.as_bytes()), digits));
     let Some((Some(text), digits)) = parts else {
         return Err(Damage::NoChecksum);

@@ -119,8 +119,7 @@ pub fn add_one<T: Serialize>(file: &mut File, object: &T) -> io::Result<()> {
     let length = file.metadata()?.len();
     let mut line = LineWriter { file, buffer: Vec::new(), hasher: HashWriter::default() };
     let added = serde_json::to_writer(&mut line, object).map_err(io::Error::from);
-    let added = added.and_then(|()| line.finish());
-    added.map_err(|error| take_back(file, length, error))
+    added.and_then(|()| line.finish()).map_err(|error| take_back(file, length, error))
 }
 
 /// Removes what was added beyond this length because of an error, and returns that error.

@@ -121,8 +121,7 @@ mod tests {
         log.record(ArtifactVerb::Modified, "src/b.rs", 5);
         let optional = |before| {
             let files = log.optional(ArtifactVerb::Read).into_iter();
-            let listed = files.filter(|file| file.is_listed(before));
-            listed.map(|file| file.path).collect::<Vec<_>>()
+            files.filter(|file| file.is_listed(before)).map(|file| file.path).collect::<Vec<_>>()
         };
         assert!(optional(3).is_empty());
         assert_eq!(optional(5), ["logs/a.log", "src/b.rs"]);

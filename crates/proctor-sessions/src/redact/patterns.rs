@@ -128,8 +128,8 @@ impl Names {
                 return;
             };
             at = name.end();
-            let is_quoted = captures.get(5).is_none();
-            if self.is_secret(&text[name.range()], &text[value.range()], is_quoted) {
+            if self.is_secret(&text[name.range()], &text[value.range()], captures.get(5).is_none())
+            {
                 found.push((value.range(), Class::Secret));
             }
         }
@@ -138,8 +138,7 @@ impl Names {
     /// Whether a name is that of a secret, whatever the value behind it.
     pub(super) fn is_of_secret(&self, name: &str) -> bool {
         let name = plain(name);
-        let is_strong = self.strong.iter().any(|part| name.contains(part));
-        (is_strong || ends_with_one_of(&name, &self.weak))
+        (self.strong.iter().any(|part| name.contains(part)) || ends_with_one_of(&name, &self.weak))
             && !ends_with_one_of(&name, &self.harmless)
     }
 
@@ -217,6 +216,5 @@ fn entropy(text: &str) -> f64 {
     }
     let whole = f64::from(counts.values().sum::<u32>());
     let share = |count: &u32| f64::from(*count) / whole;
-    let parts = counts.values().map(share);
-    parts.map(|share| -share * libm::log2(share)).sum()
+    counts.values().map(share).map(|share| -share * libm::log2(share)).sum()
 }

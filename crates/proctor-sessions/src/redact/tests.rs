@@ -21,8 +21,7 @@ fn keeps(text: &str) {
 /// Letters and digits that look drawn by lot.
 fn random(length: usize) -> String {
     let letters = b"q7Wm2Zx9Kd4Rt8Yb3Nf6Hs1Vc5Lp0Gj";
-    let letter = |at: usize| char::from(letters[at * 7 % letters.len()]);
-    (0..length).map(letter).collect()
+    (0..length).map(|at: usize| char::from(letters[at * 7 % letters.len()])).collect()
 }
 
 #[test]

@@ -137,8 +137,7 @@ impl ImageRule {
 
     /// The rule of a model, by its name as recorded.
     pub fn of(model: Option<&str>) -> Self {
-        let model = model.unwrap_or_default();
-        let model = model.rsplit('/').next().unwrap_or_default();
+        let model = model.unwrap_or_default().rsplit('/').next().unwrap_or_default();
         let rule = RULES.iter().find(|(name, _)| model.starts_with(name));
         rule.map_or(Self::STANDARD, |(_, rule)| *rule)
     }

@@ -116,8 +116,7 @@ impl<'a> Object<'a> {
 
     /// Takes the objects in a list out; of an item that is something else, an empty one.
     pub fn objects(&mut self, key: &str) -> impl Iterator<Item = Self> + use<'a> {
-        let items = self.items(key).into_iter();
-        items.map(|raw| Self::read(raw).unwrap_or_default())
+        self.items(key).into_iter().map(|raw| Self::read(raw).unwrap_or_default())
     }
 
     /// Takes a value out, whatever its type, and reads it.

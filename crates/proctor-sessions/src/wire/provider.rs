@@ -12,8 +12,7 @@ pub fn for_provider(message: &Arc<Message>, provider: Provider) -> Arc<Message> 
     if message.content().iter().all(|block| block.images() == 0) {
         return message.clone();
     }
-    let content = message.content().iter();
-    let content = content.map(|block| with_images(block, provider)).collect();
+    let content = message.content().iter().map(|block| with_images(block, provider)).collect();
     Arc::new(Message::new(message.role(), content))
 }
 

@@ -118,8 +118,7 @@ impl Assembly {
 
     /// Whether each choice has its reason to stop: some servers leave out the last line of OpenAI's streams.
     fn has_ended(&self) -> bool {
-        let choices = self.whole["choices"].as_array();
-        let mut choices = choices.into_iter().flatten().peekable();
+        let mut choices = self.whole["choices"].as_array().into_iter().flatten().peekable();
         self.api == Api::ChatCompletions
             && choices.peek().is_some()
             && choices.all(|choice| choice["finish_reason"].is_string())
@@ -377,14 +376,12 @@ fn is_another(list: &Value, index: &Value, item: &Value) -> bool {
 
 /// The text at this JSON pointer; empty if there is none.
 fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    let text = value.pointer(pointer).and_then(Value::as_str);
-    text.unwrap_or_default()
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Parses the inputs of tools, which came as JSON in pieces.
 fn parse_inputs(message: &mut Value) {
-    let blocks = message.get_mut("content").and_then(Value::as_array_mut);
-    let blocks = blocks.into_iter().flatten();
+    let blocks = message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for block in blocks.filter_map(Value::as_object_mut) {
         if let Some(Value::String(text)) = block.remove(PARTIAL) {
             let input = serde_json::from_str(&text).unwrap_or(Value::String(text));

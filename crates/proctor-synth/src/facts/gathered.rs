@@ -45,8 +45,8 @@ fn acts(facts: &[PlantedFact], ways: Ways) -> Vec<PlantedFact> {
         let (first, middle) = (at * 3, said.len() / 2 + at * 3);
         let is_three = at % 2 == 1;
         let places = [first, middle, middle + 1];
-        let taken = places.iter().take(2 + usize::from(is_three));
-        let taken: Vec<&(usize, KeyValue)> = taken.filter_map(|at| said.get(*at)).collect();
+        let taken: Vec<&(usize, KeyValue)> =
+            places.iter().take(2 + usize::from(is_three)).filter_map(|at| said.get(*at)).collect();
         let evidence: BTreeSet<usize> = taken.iter().map(|(message, _)| *message).collect();
         if evidence.len() < taken.len() {
             continue;

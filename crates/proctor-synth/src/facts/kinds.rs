@@ -63,8 +63,7 @@ impl Planner {
             ];
             let ways = self.ways;
             let topic = ways.fill(rule.topic, &slots);
-            let is_choice = at % 2 == 1 && !rule.pairs.is_empty();
-            let (statement, form) = if is_choice {
+            let (statement, form) = if at % 2 == 1 && !rule.pairs.is_empty() {
                 let (first, second) = ways.pick(&self.random, &rule.pairs);
                 is_first = !is_first;
                 let sides = if is_first { [first, second] } else { [second, first] };
@@ -347,8 +346,7 @@ impl Planner {
             } else {
                 (WHOLE, STANDING)
             };
-            let values = (0..self.revisions(range)).map(|_| self.draw("revision"));
-            let values = values.collect();
+            let values = (0..self.revisions(range)).map(|_| self.draw("revision")).collect();
             let fact = Fact::Update { key: key.clone(), values: Vec::new() };
             let fact = self.add("update", question, fact);
             self.revise(fact, channel, (&key, values), said, (span, (0, 100)));

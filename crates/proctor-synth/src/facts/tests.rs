@@ -15,8 +15,7 @@ fn planned(family: &str, seed: u64, length: Length, fact_percent: u32) -> Facts 
 
 impl Facts {
     fn count(&self, kind: &str) -> usize {
-        let facts = self.planted.iter();
-        facts.filter(|fact| fact.id.starts_with(kind)).count()
+        self.planted.iter().filter(|fact| fact.id.starts_with(kind)).count()
     }
 }
 
@@ -88,11 +87,10 @@ fn facts_are_due_in_every_third_of_the_session() {
 fn has_anchor(text: &str) -> bool {
     let mut words = text.split([' ', ',']);
     let mut ends_sentence = words.next().is_none_or(|word| word.ends_with(':'));
-    let is_name = words.any(|word| {
+    words.any(|word| {
         let is_first = std::mem::replace(&mut ends_sentence, word.ends_with(['.', ':', '!', '?']));
         !is_first && word.len() > 1 && word.starts_with(char::is_uppercase)
-    });
-    is_name || text.contains(|c: char| c.is_ascii_digit() || "/`\"_".contains(c))
+    }) || text.contains(|c: char| c.is_ascii_digit() || "/`\"_".contains(c))
 }
 
 #[test]

@@ -91,8 +91,7 @@ impl Writer<'_> {
         let moment = self.moment(tasks);
         let concluded = self.facts.conclusions(moment.asking);
         let (told, is_work) = self.facts.shown(moment, &mut *self.workspace);
-        let is_usual = moment.least == 0 && moment.reads == 0;
-        let choice = if is_work && is_usual {
+        let choice = if is_work && moment.least == 0 && moment.reads == 0 {
             // It takes the place of the work of this round, as one tool is mostly used at a time.
             Choice::Only(Intent::Aside)
         } else if moment.reads > 0 {

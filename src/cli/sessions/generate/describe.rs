@@ -82,7 +82,6 @@ fn add_recordings(path: &Path, profiler: &mut Profiler, worst: &mut Exit) {
 
 /// The last part of a path, which says more than its beginning.
 fn shown(name: &str) -> String {
-    let last = Path::new(name).file_name();
-    let last = last.map_or(name.into(), std::ffi::OsStr::to_string_lossy);
+    let last = Path::new(name).file_name().map_or(name.into(), std::ffi::OsStr::to_string_lossy);
     short(&plain(&last), NAME)
 }

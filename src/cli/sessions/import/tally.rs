@@ -139,9 +139,7 @@ impl Tally {
         }
         self.messages += session.messages().len();
         self.calls += session.calls().len();
-        let answers = session.calls().iter();
-        let bills = answers.filter_map(|at| session.message(*at).details.usage);
-        match bills.count() {
+        match session.calls().iter().filter_map(|at| session.message(*at).details.usage).count() {
             0 => {}
             billed => self.unbilled_calls += session.calls().len() - billed,
         }

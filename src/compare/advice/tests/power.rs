@@ -91,8 +91,7 @@ impl Normal {
     }
 
     fn bills(&mut self, (saves, ..): Truth, drawn: Drawn) -> Vec<f64> {
-        let shares = self.all(drawn.sessions, 1.0 - saves, drawn.spread);
-        let shares = shares.into_iter().enumerate();
+        let shares = self.all(drawn.sessions, 1.0 - saves, drawn.spread).into_iter().enumerate();
         shares.map(|(at, share)| bill_of(at) * share).collect()
     }
 
@@ -100,8 +99,7 @@ impl Normal {
     fn kept(&mut self, (_, keeps, over_control): Truth, drawn: Drawn) -> (Vec<f64>, Vec<f64>) {
         let kept = self.all(drawn.sessions, 1.0 + keeps, drawn.spread);
         let over = self.all(drawn.sessions, over_control, drawn.spread);
-        let of_control = kept.iter().zip(over).map(|(own, over)| own - over);
-        let of_control = of_control.collect();
+        let of_control = kept.iter().zip(over).map(|(own, over)| own - over).collect();
         (kept, of_control)
     }
 
@@ -140,8 +138,7 @@ fn used(runs: u64, drawn: Drawn, truths: &[Truth]) -> usize {
         let rows = rows.map(|(at, truth)| normal.row(&format!("s{at}"), *truth, drawn));
         world(drawn.sessions, true, rows.collect())
     });
-    let used = worlds.filter(|world| world.cases().iter().any(|case| case.is_recommended));
-    used.count()
+    worlds.filter(|world| world.cases().iter().any(|case| case.is_recommended)).count()
 }
 
 /// The verdict of a gate with the usual rules. About a population, results depend on chance.
@@ -181,8 +178,7 @@ fn failed(target: Target, growth: Growth, share: f64, sessions: usize, spread: f
         let [old, new] = [old, new].map(|bills| billed("program", &bills, &facts));
         gated(&old, &new, target)
     });
-    let failed = verdicts.filter(|verdict| *verdict == Gated::Regressed);
-    failed.count()
+    verdicts.filter(|verdict| *verdict == Gated::Regressed).count()
 }
 
 /// In how many of 200 runs the gate fails for a program with a drawn element against itself.

@@ -91,8 +91,7 @@ fn what_is_said_of_some_sessions_names_them() {
     );
     rows.fits.retain(|id| id.as_str() < "s06");
     for (row, factor) in rows.strategies.iter_mut().zip([0.2, 3.0]) {
-        let late = row.sample.sessions.iter_mut();
-        for (_, session) in late.filter(|(id, _)| id.as_str() >= "s06") {
+        for (_, session) in row.sample.sessions.iter_mut().filter(|(id, _)| id.as_str() >= "s06") {
             session.metrics.get_mut("dollars").unwrap()[0] *= factor;
         }
     }

@@ -106,8 +106,7 @@ impl Snippets {
         }
         let mut ranked: Vec<(usize, f64)> = scores.into_iter().collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
-        let best = ranked.into_iter().take(most);
-        best.map(|(at, _)| &self.all[at].text)
+        ranked.into_iter().take(most).map(|(at, _)| &self.all[at].text)
     }
 }
 

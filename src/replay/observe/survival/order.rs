@@ -22,8 +22,7 @@ pub(super) struct OrderFate {
 /// unsure if old and new are in one text that gives them no order.
 pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
     let (newest, earlier) = values.split_last().unwrap_or((&None, &[]));
-    let ranked = (0..).zip(earlier).filter_map(|(at, rank)| Some(((*rank)?, at)));
-    let last_older = ranked.max();
+    let last_older = (0..).zip(earlier).filter_map(|(at, rank)| Some(((*rank)?, at))).max();
     let older = last_older.map(|(rank, _)| rank);
     let (fate, place) = match (*newest, older) {
         (Some(new), Some(old)) if old.0 > new.0 => (Fate::Changed, Some(old.1)),

@@ -26,8 +26,7 @@ impl Sources {
         };
         let by_probe = probes.iter().enumerate().map(|(index, probe)| {
             let slots = survival.slots(index);
-            let evidence = probe.evidence.iter();
-            evidence.filter_map(|at| source(*at, &slots)).collect()
+            probe.evidence.iter().filter_map(|at| source(*at, &slots)).collect()
         });
         Self { by_probe: by_probe.collect() }
     }
@@ -41,10 +40,10 @@ impl Sources {
         pointers: &Pointers,
     ) -> bool {
         let sources = &self.by_probe[probe];
-        let is_reached = |at: &usize| {
-            let mut sources = sources.iter().filter(|source| source.message == *at);
-            sources.any(|source| pointers.is_recoverable(source, before))
-        };
-        !evidence.is_empty() && evidence.iter().all(is_reached)
+        !evidence.is_empty()
+            && evidence.iter().all(|at: &usize| {
+                let mut sources = sources.iter().filter(|source| source.message == *at);
+                sources.any(|source| pointers.is_recoverable(source, before))
+            })
     }
 }

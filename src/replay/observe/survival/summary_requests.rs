@@ -27,8 +27,7 @@ impl SummaryRequests {
             self.call = Some(asked.call);
             self.now.clear();
         }
-        let texts = asked.request.messages.iter();
-        let texts = texts.flat_map(|message| message.model_text());
+        let texts = asked.request.messages.iter().flat_map(|message| message.model_text());
         let held = texts.flat_map(|text| survival.held(text));
         if is_background {
             self.noted.extend(held);

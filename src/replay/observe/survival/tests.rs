@@ -351,8 +351,7 @@ fn only_revisions_before_the_question_count() {
         let plan = cell.observer.plan.clone();
         let results = cell.results(call);
         let due = cell.due(call);
-        let mut items = due.iter().zip(results);
-        let asked = items.find(|(item, _)| plan.probes[item.probe].id == "key");
+        let asked = due.iter().zip(results).find(|(item, _)| plan.probes[item.probe].id == "key");
         let (item, result) = asked.unwrap();
         assert_eq!(result.fate, Fate::Kept, "{call}");
         let fact = &plan.probes[item.probe].fact;

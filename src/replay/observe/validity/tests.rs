@@ -46,8 +46,8 @@ fn check_by(rules: RuleSet, text: &str, changes: &[Change], expected: &[&str]) {
         id: "s".into(),
         messages: short::messages(text).into_iter().map(Arc::new).collect(),
         ..SessionParts::default()
-    });
-    let session = session.unwrap();
+    })
+    .unwrap();
     let mut observer = Box::new(Validity::new(rules));
     let edits = |call| {
         let due = changes.iter().filter(|change| change.call == call);
@@ -241,8 +241,7 @@ fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
             is_still_over: false,
             prepared_at: None,
         });
-        let rules = observer.patches.iter().map(|it| it.rule);
-        rules.filter(|it| *it == Rule::RewrittenTwice).count()
+        observer.patches.iter().map(|it| it.rule).filter(|it| *it == Rule::RewrittenTwice).count()
     };
     assert_eq!(patch(&mut context, &mut observer, summary("U(a-long-summary-of-it)")), 0);
     // An unchanged entry, as `normalize` puts back, is not a replacement.

@@ -23,10 +23,9 @@ pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> 
         return None;
     }
     let has_asked = |name: &str| {
-        let mut summaries = material.strategies.iter();
-        summaries.any(|it| it.name == name && it.model_calls.total().calls > 0)
+        material.strategies.iter().any(|it| it.name == name && it.model_calls.total().calls > 0)
     };
-    let asks = |strategy: &&StrategyEntry| {
+    let strategies = material.manifest.strategies.iter().filter(|strategy: &&StrategyEntry| {
         let table: Option<toml::Table> = strategy.toml.parse().ok();
         let stages = table.and_then(|mut table| table.remove("stage"));
         let stages = stages.and_then(|stages| stages.as_array().cloned());
@@ -36,8 +35,7 @@ pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> 
                 WRITING.contains(&kind) || MAY_WRITE.contains(&kind) && has_asked(&strategy.name)
             })
         })
-    };
-    let strategies = material.manifest.strategies.iter().filter(asks);
+    });
     Some(strategies.map(|strategy| strategy.name.as_str()).collect())
 }
 
@@ -65,8 +63,7 @@ pub(super) fn twins<'a>(material: &Material<'a>) -> Vec<Vec<&'a str>> {
             shapes.entry(shape).or_default().push(&strategy.name);
         }
     }
-    let groups = shapes.into_values().filter(|group| group.len() > 1);
-    let mut groups: Vec<Vec<&str>> = groups.collect();
+    let mut groups: Vec<Vec<&str>> = shapes.into_values().filter(|group| group.len() > 1).collect();
     groups.sort();
     groups
 }

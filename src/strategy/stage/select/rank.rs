@@ -51,8 +51,7 @@ pub(super) fn order(
 }
 
 pub(super) fn text_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
-    let texts = entries.into_iter();
-    let texts = texts.flat_map(|entry| entry.message.model_text());
+    let texts = entries.into_iter().flat_map(|entry| entry.message.model_text());
     let texts: Vec<&str> = texts.map(AsRef::as_ref).collect();
     texts.join("\n")
 }
@@ -178,8 +177,7 @@ pub(super) fn by_atoms(texts: &[String]) -> Vec<f64> {
 /// more; and words of errors and demands.
 fn atoms_of(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    let pieces = text.split(|c| !is_part(c));
-    let pieces = pieces.map(|piece| piece.trim_matches(['.', '-', '/']));
+    let pieces = text.split(|c| !is_part(c)).map(|piece| piece.trim_matches(['.', '-', '/']));
     pieces
         .filter(|piece| {
             let digits = piece.chars().filter(char::is_ascii_digit).count();

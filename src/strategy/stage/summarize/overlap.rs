@@ -40,8 +40,7 @@ impl Overlap {
         let begin =
             begin.map_or(0, |last| self.said.partition_point(|entry| said_at(entry) <= Some(last)));
         let earlier = &self.said[begin.min(end)..end];
-        let starts = (0..earlier.len()).rev();
-        let starts = starts.filter(|at| earlier[*at].is_typed());
+        let starts = (0..earlier.len()).rev().filter(|at| earlier[*at].is_typed());
         let start = starts.take(self.turns).last().unwrap_or(earlier.len());
         shown.splice(at..at, earlier[start..].iter().cloned());
         shown

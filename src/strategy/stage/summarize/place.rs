@@ -88,8 +88,8 @@ impl Placement {
         });
         let mut after: Vec<Entry> = said.chain(selected.protected).collect();
         let origin = Origin::derived_from(replaced);
-        let saved = self.transcript.then(|| transcript(&self.folder, context));
-        let saved = saved.into_iter().collect();
+        let saved =
+            self.transcript.then(|| transcript(&self.folder, context)).into_iter().collect();
         move |summary| {
             let text = format!("{}{summary}", self.prefix);
             let message = Message::text(self.role, text).with_tags([Tag::CompactSummary]);
@@ -124,8 +124,7 @@ pub(crate) fn boundary(
     } else {
         "auto"
     };
-    let mut newest_first = context.entries().iter().rev();
-    let last = newest_first.find_map(|entry| entry.origin.newest());
+    let last = context.entries().iter().rev().find_map(|entry| entry.origin.newest());
     let link = last.map_or_else(String::new, |last| format!("; after message {last}"));
     let (tokens, messages) = (cx.prompt(context), replaced.len());
     let text = format!(

@@ -77,8 +77,7 @@ const CUT_OFF: &str = "[The beginning of the conversation was left out.]";
 impl Prompt {
     /// How the answer is read, and what is asked unless a prompt of the user's own is.
     pub(super) fn template(&self) -> &'static Template {
-        let own = self.own.as_ref();
-        own.map_or_else(|| template::named(&self.template), OwnPrompt::template)
+        self.own.as_ref().map_or_else(|| template::named(&self.template), OwnPrompt::template)
     }
 
     /// Who is asked, where it is not the agent's model.
@@ -94,8 +93,7 @@ impl Prompt {
             ("input_result_chars", self.input_result_chars > 0),
             ("input_last_tokens", self.input_last_tokens > Tokens::ZERO),
         ];
-        let set = limits.into_iter().find(|(_, is_set)| *is_set);
-        set.map(|(name, _)| name)
+        limits.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
     }
 
     /// The entries that are shown, of the whole context.

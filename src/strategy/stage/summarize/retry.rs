@@ -85,8 +85,7 @@ impl<'a> Attempt<'a> {
         if summary.trim().is_empty() {
             return Err(StageError::EmptySummary);
         }
-        let shown = self.shown.iter();
-        let read = shown.flat_map(|entry| entry.message.model_text());
+        let read = self.shown.iter().flat_map(|entry| entry.message.model_text());
         if self.stage.retry.guards.on_chat != OnNoSummary::Apply
             && !reads_as_summary(std::slice::from_ref(&summary), read)
         {
@@ -107,8 +106,7 @@ impl<'a> Attempt<'a> {
         };
         let words = match self.stage.retry.verify {
             Verify::Identifiers => {
-                let shown = self.shown.iter().rev();
-                let texts = shown.flat_map(|entry| entry.message.model_text());
+                let texts = self.shown.iter().rev().flat_map(|entry| entry.message.model_text());
                 let missing = missing_identifiers(&summary, texts);
                 if missing.is_empty() {
                     return Step::Done(Ok(summary));

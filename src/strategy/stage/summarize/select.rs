@@ -251,8 +251,7 @@ impl Tail {
             FractionOf::History => history,
             FractionOf::Window => window.part(self.of),
         };
-        let share = whole.fraction(self.keep_last_fraction);
-        let share = share.max(self.keep_min_tokens);
+        let share = whole.fraction(self.keep_last_fraction).max(self.keep_min_tokens);
         self.keep_max_tokens.map_or(share, |max| share.min(max))
     }
 
@@ -277,8 +276,7 @@ fn without_results(entry: &Entry, cx: &Situation) -> Entry {
 /// The entry with only some of its blocks, or nothing if none of them is wanted.
 fn only(entry: &Entry, cx: &Situation, is_wanted: impl Fn(&ContentBlock) -> bool) -> Option<Entry> {
     let blocks = entry.message.content();
-    let kept = blocks.iter().filter(|block| is_wanted(block));
-    let kept: Vec<ContentBlock> = kept.cloned().collect();
+    let kept: Vec<ContentBlock> = blocks.iter().filter(|block| is_wanted(block)).cloned().collect();
     if kept.is_empty() || kept.len() == blocks.len() {
         return (!kept.is_empty()).then(|| entry.clone());
     }
