@@ -33,17 +33,22 @@ impl Thread {
 
     /// Bills requests within the last call of so many messages.
     pub(super) fn pay(&mut self, messages: usize, bills: Vec<InnerRequest>) {
-        let parts = self.session.parts_mut();
-        let mut before = parts.messages.iter_mut().take(messages).rev();
-        let Some(call) = before.find(|message| is_models(message)) else {
-            return;
-        };
-        let own = call.details.model.as_deref().or(parts.model.as_deref());
-        let bills = bills.into_iter().map(|bill| InnerRequest {
-            model: bill.model.filter(|model| Some(&**model) != own),
-            ..bill
-        });
-        let bills: Vec<InnerRequest> = bills.collect();
-        Arc::make_mut(call).details.inner_requests.extend(bills);
+        pay(&mut self.session, messages, bills);
     }
+}
+
+/// Bills requests within the last call of so many messages of a session.
+pub(super) fn pay(session: &mut Session, messages: usize, bills: Vec<InnerRequest>) {
+    let parts = session.parts_mut();
+    let mut before = parts.messages.iter_mut().take(messages).rev();
+    let Some(call) = before.find(|message| is_models(message)) else {
+        return;
+    };
+    let own = call.details.model.as_deref().or(parts.model.as_deref());
+    let bills = bills.into_iter().map(|bill| InnerRequest {
+        model: bill.model.filter(|model| Some(&**model) != own),
+        ..bill
+    });
+    let bills: Vec<InnerRequest> = bills.collect();
+    Arc::make_mut(call).details.inner_requests.extend(bills);
 }

@@ -6,6 +6,7 @@
 //! on from it while the conversation rests, it is the conversation's. If a later context holds its answer, it was
 //! a request for a summary. If the conversation goes on without it, it was beside it.
 
+use super::bills::pay;
 use super::said::{summaries_in, text};
 use super::{FOR_SUMMARY, Join, Logged, Request};
 use crate::prelude::*;
@@ -228,19 +229,23 @@ impl Join {
                 let (kind, place) = (fork.kind, fork.at);
                 let thread = self.threads.remove(at);
                 let base = &mut self.threads[of - usize::from(at < of)];
-                let source = &mut base.session.parts_mut().source;
                 let what = match kind {
-                    Kind::Again => {
-                        source.warn("a request was sent again; its first answer stands");
-                        "sent again"
-                    }
+                    Kind::Again => "sent again",
                     Kind::Withdrawn => LEFT_OUT,
                     Kind::Anew | Kind::Early(_) | Kind::Part | Kind::Aside => ASIDE,
                 };
-                if kind != Kind::Again {
-                    (0..thread.requests).for_each(|_| source.skip(what));
+                // A fork that is settled later goes on as its request alone.
+                let left =
+                    base.fork.as_mut().map(|fork| (&mut fork.request.one.session, usize::MAX));
+                for (session, place) in left.into_iter().chain([(&mut base.session, place)]) {
+                    let source = &mut session.parts_mut().source;
+                    if kind == Kind::Again {
+                        source.warn("a request was sent again; its first answer stands");
+                    } else {
+                        (0..thread.requests).for_each(|_| source.skip(what));
+                    }
+                    pay(session, place, thread.bills(what));
                 }
-                base.pay(place, thread.bills(what));
             } else {
                 continue;
             }
