@@ -85,10 +85,10 @@ fn list(args: &Args) -> Result<Exit> {
         let hint = "name it: `proctor sessions --home DIR`";
         return stop_with(Exit::Usage, "there is no home folder".to_owned(), hint);
     };
-    if !home.is_dir() {
-        let problem = format!("there is no folder {}", home.display());
+    if args.home.is_some() && !home.is_dir() {
+        let problem = format!("there is no folder `{}`", plain(&home.display().to_string()));
         let hint = "`--home` is a home folder, in which agents' own folders are, such as `.claude`";
-        return stop_with(Exit::Usage, problem, hint);
+        return stop_with(Exit::NothingSelected, problem, hint);
     }
     let start = Start::of_home(&home, args.home.is_none());
     let (found, older, rest, passed_over) = found_among(&files(&start), args.limit);

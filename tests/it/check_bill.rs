@@ -15,9 +15,12 @@ fn root() -> &'static Path {
 /// is part of their output, and then somebody types again.
 fn rollout(compacted: u64, asks: bool, reasoning: u64) -> String {
     let mut text = String::new();
+    // Equal lines of one time are copies.
+    let mut at = 0;
     let mut add = |kind: &str, payload: Value| {
-        let line =
-            json!({"timestamp": "2026-11-22T16:38:17.000Z", "type": kind, "payload": payload});
+        at += 1;
+        let time = format!("2026-11-22T16:38:17.{at:03}Z");
+        let line = json!({"timestamp": time, "type": kind, "payload": payload});
         writeln!(text, "{line}").unwrap();
     };
     let event = |kind: &str| json!({"type": kind, "model_context_window": 38_000});

@@ -435,7 +435,7 @@ impl Join {
 /// Whether a session may be the one of a request.
 fn is_own(thread: &Thread, request: &Request) -> bool {
     let (own, agent) = (&thread.agent, &request.agent);
-    !thread.is_named_otherwise(request) && own.is_like(agent) && own.has_prompt_of(agent)
+    !thread.is_named_otherwise(request) && own.is_like(agent) && own.has_begun_prompt_of(agent)
 }
 
 /// Drops requests that failed and were sent again: they are not sessions of their own.

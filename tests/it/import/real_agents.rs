@@ -126,7 +126,7 @@ fn a_prompt_for_a_summary_in_the_middle_of_a_turn_is_left_out() {
 1 model[] "I look.", shell call_0001 {} = 100/0/0/0/10
 2 user[] ->call_0001 "a worn gear"
 3 model[] "Mended." = 60/0/0/0/10
-compaction before 3: - 100: (user[compact_summary] "Why is it late?", "So far: The clock is late, because one of its gears is worn.")
+compaction before 3: - 100 = 90/0/0/0/10: (user[compact_summary] "Why is it late?", "So far: The clock is late, because one of its gears is worn.")
 skipped: request for a summary: 1
 "#
     );
@@ -224,8 +224,8 @@ fn requests_for_summaries_belong_to_the_conversation_that_goes_on_from_them() {
 1 model[] "A gear is worn." = 10/0/0/0/10
 2 model[] "I put a new gear in." = 10/0/0/0/10
 3 model[] "It runs." = 10/0/0/0/10
-compaction before 2: - 10: (user[compact_summary] "So far: The clock is late, because one of its gears is worn down.", "Go on.")
-compaction before 3: - 10: (user[compact_summary] "So far: The clock has a new gear, and its spring is to be wound daily.", "Go on.")
+compaction before 2: - 10 = 10/0/0/0/10: (user[compact_summary] "So far: The clock is late, because one of its gears is worn down.", "Go on.")
+compaction before 3: - 10 = 10/0/0/0/10: (user[compact_summary] "So far: The clock has a new gear, and its spring is to be wound daily.", "Go on.")
 skipped: request for a summary: 2
 "#,
     );
@@ -305,9 +305,12 @@ fn items(message: &Message) -> Vec<Value> {
 /// that are summaries for calls.
 fn rollout_of(session: &Session) -> String {
     let mut text = String::new();
+    // Equal lines of one time are copies.
+    let mut at = 0;
     let mut add = |kind: &str, payload: Value| {
-        let line =
-            json!({"timestamp": "2026-11-22T16:38:17.000Z", "type": kind, "payload": payload});
+        at += 1;
+        let time = format!("2026-11-22T16:38:{:02}.{:03}Z", at / 1_000, at % 1_000);
+        let line = json!({"timestamp": time, "type": kind, "payload": payload});
         writeln!(text, "{line}").expect("strings take everything");
     };
     add("session_meta", json!({"base_instructions": {"text": session.system().map(|it| &**it)}}));

@@ -149,6 +149,13 @@ impl Agent {
         is_most(self.tools.intersection(&other.tools).count(), counts)
     }
 
+    /// Whether the system prompts are alike, or one says more behind the other.
+    pub(super) fn has_begun_prompt_of(&self, other: &Self) -> bool {
+        let [one, other_one] = [&self.system.text, &other.system.text];
+        let goes_on = one.starts_with(&**other_one) || other_one.starts_with(&**one);
+        self.has_prompt_of(other) || goes_on && !one.is_empty() && !other_one.is_empty()
+    }
+
     /// Whether the system prompts are alike.
     pub(super) fn has_prompt_of(&self, other: &Self) -> bool {
         self.system.is_alike(&other.system)
