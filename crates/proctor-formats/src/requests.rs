@@ -112,6 +112,8 @@ struct Request {
     sent: Vec<ContentHash>,
     answer: Arc<Message>,
     agent: Agent,
+    /// Answers from before that its first message holds: a summary is no other wording.
+    begins_with: Vec<Arc<str>>,
 }
 
 impl Request {
@@ -119,7 +121,14 @@ impl Request {
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
         let looks: Vec<Look> = asked.iter().map(|message| Look::of(message)).collect();
-        Self { sent: looks.iter().map(|look| look.shape).collect(), looks, agent, answer, one }
+        Self {
+            sent: looks.iter().map(|look| look.shape).collect(),
+            looks,
+            agent,
+            answer,
+            one,
+            begins_with: Vec::new(),
+        }
     }
 
     /// The messages of the request.
@@ -211,7 +220,12 @@ impl Join {
             return;
         };
         let agent = self.prompts.agent(&one.session, one.name.clone());
-        let request = Request::of(one, answer, agent);
+        let mut request = Request::of(one, answer, agent);
+        if let Some(first) = request.asked().first() {
+            let held =
+                self.answers.iter().filter(|one| holds_answer(first, std::slice::from_ref(one)));
+            request.begins_with = held.cloned().collect();
+        }
         let (said, answer) = (request.said(), request.answer.clone());
         let name = request.agent.name.clone();
         let session = self.session_of(request, &said);
@@ -371,7 +385,7 @@ impl Join {
 
     /// The conversation that a request leaves before its end.
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
-        let (asked, looks) = (request.asked(), &request.looks);
+        let looks = &request.looks;
         let own = near.iter().map(|at| (*at, &self.threads[*at]));
         let own = own.filter(|(_, thread)| is_own(thread, request));
         if let Some((at, _)) = own.clone().find(|(_, thread)| thread.was_asked(request)) {
@@ -383,7 +397,7 @@ impl Join {
         }
         let early = near.iter().filter_map(|at| {
             let thread = &self.threads[*at];
-            let (common, is_proved) = thread.common(asked, looks);
+            let (common, is_proved) = thread.common(request);
             let rest = &looks[common..];
             let is_left = is_proved && common < thread.length() && rest.len() <= 1;
             let is_proved = is_proved || common > 0 && thread.place(&looks[0]).is_none();

@@ -1,5 +1,7 @@
 //! A session that grows request by request.
 
+use std::slice::from_ref;
+
 use super::agent::{Agent, Name};
 use super::fork::Fork;
 use super::said::{holds_answer, is_summary, without_notes};
@@ -106,14 +108,18 @@ impl Thread {
     /// How many messages of the context a request begins with, and whether an answer is among them. Messages that are no
     /// more than alike need a call or a long answer to prove them. A first one may be any other, as a client may tell the
     /// time there, or the state of its place: that needs a call with its id.
-    pub(super) fn common(&self, asked: &[Arc<Message>], looks: &[Look]) -> (usize, bool) {
+    pub(super) fn common(&self, request: &Request) -> (usize, bool) {
+        let (asked, looks) = (request.asked(), &request.looks);
         let (mut has_answer, mut proved, mut reworded) = (false, false, false);
         let (mut count, mut doubtful) = (0, None);
         for (seen, (message, look)) in self.context.iter().zip(asked.iter().zip(looks)) {
             if !seen.is(look) {
                 // The words of a compaction are no part of the history.
                 let alike = self.place(&seen.look).is_some() && seen.is_alike(look, message);
-                if !(alike || count == 0 && seen.is_reworded(look, message)) {
+                let new = &request.begins_with;
+                let is_first =
+                    count == 0 && new.iter().all(|one| holds_answer(&seen.message, from_ref(one)));
+                if !(alike || is_first && seen.is_reworded(look, message)) {
                     break;
                 }
                 reworded |= !alike;
@@ -134,9 +140,7 @@ impl Thread {
     /// Whether a request begins with the whole conversation.
     pub(super) fn is_begun_by(&self, request: &Request) -> bool {
         let length = self.context.len();
-        self.is_answered
-            && length <= request.looks.len()
-            && self.common(request.asked(), &request.looks).0 == length
+        self.is_answered && length <= request.looks.len() && self.common(request).0 == length
     }
 
     /// The number of messages of a request up to the end of the conversation, if it leaves out nothing of it: a product
@@ -248,7 +252,7 @@ impl Thread {
         let last = self.context.iter().zip(asked).nth(looks.len().saturating_sub(1));
         self.is_answered
             && self.context.len() == looks.len() + 1
-            && self.common(asked, looks).0 == looks.len()
+            && self.common(request).0 == looks.len()
             && last.is_none_or(|(seen, message)| {
                 without_notes(&seen.message) == without_notes(message)
             })
