@@ -116,6 +116,34 @@ proptest! {
     }
 }
 
+/// An agent puts its summary in front of the newest calls, again and again: that is no other wording of its task.
+#[test]
+fn each_summary_in_front_of_calls_that_stay_is_a_compaction() {
+    let mut log = Log::default();
+    let mut context = vec![said("user", &text("The clock is slow, and nobody knows why."))];
+    for step in 0..5 {
+        let id = format!("toolu_{step}");
+        let asks = json!([{"type": "tool_use", "id": id, "name": "read", "input": {"part": step}}]);
+        let result =
+            json!([{"type": "tool_result", "tool_use_id": id, "content": format!("part {step}")}]);
+        log.add(&context, &asks);
+        context.extend([said("assistant", &asks), said("user", &result)]);
+        if step > 0 {
+            let summary = format!(
+                "The clock is slow; of its parts the first {step} were looked at, and are whole."
+            );
+            log.add(&[&context[..], &[said("user", &text("Sum up."))]].concat(), &text(&summary));
+            context.splice(..context.len() - 2, [said("user", &text(&summary))]);
+        }
+    }
+    log.add(&context, &text("It is worn."));
+    let sessions = super::read("anthropic", log.lines.join("\n").as_bytes()).expect("a good log");
+    let found: Vec<(usize, usize)> =
+        sessions.iter().map(|one| (one.calls().len(), one.compactions().len())).collect();
+    assert_eq!(found, [(6, 4)]);
+    assert_eq!(sessions.iter().map(billed).sum::<u64>(), log.paid);
+}
+
 /// `OpenAI` compacts a conversation that is sent to another path, and bills it: the conversation goes on with what came back.
 #[test]
 fn a_compaction_that_the_provider_was_asked_for_is_recorded_with_its_bill() {
