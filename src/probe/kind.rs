@@ -38,7 +38,7 @@ mod update;
 
 /// A fact as its kind sees it.
 pub trait Specified {
-    /// What a probe of its kind asks for, and how.
+    /// The question of a probe of its kind, and how it is graded.
     fn spec(&self) -> Spec<'_>;
 }
 

@@ -42,7 +42,7 @@ pub struct Details {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InnerRequest {
-    /// What it was, in the provider's word or in an importer's: `advisor_message`, `sent again`.
+    /// Its kind, in the provider's word or in an importer's: `advisor_message`, `sent again`.
     pub kind: Arc<str>,
     /// The model that answered, where that is another than the call's.
     #[serde(default, skip_serializing_if = "Option::is_none")]

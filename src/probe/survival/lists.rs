@@ -11,7 +11,7 @@ use crate::script::is_unspaced;
 /// A text is of a script without lists if more than one of so many letters is.
 const LEAST_FOREIGN: usize = 5;
 
-/// What the words of a list say, by the name of the list. Those up to [`Self::Allow`] say it about the force of a rule; all
+/// The meaning of the words of a list, by the name of the list. Those up to [`Self::Allow`] say it about the force of a rule; all
 /// before [`Self::Stop`] are looked for in a sentence, the others are asked for word by word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]

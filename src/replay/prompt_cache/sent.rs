@@ -79,7 +79,7 @@ pub(super) struct Sent {
     later: HashMap<BlockId, Vec<(u32, BlockId)>, FixedState>,
     /// By the hash of the prefix that ends with their first block. None begins with all of another.
     left: HashMap<Chain, Vec<Branch>, FixedState>,
-    /// What is said of the order of blocks comes after so many edits.
+    /// Edits so far: the number that [`Self::later`] notes.
     pub(super) edits: u32,
     /// How many prompts were sent.
     pub(super) prompts: u32,
