@@ -7,7 +7,7 @@ use super::observe;
 use super::observe::prompt_cache::CachePlan;
 use super::observe::recovery::RecoveryPlan;
 use crate::bill::Bill;
-use crate::context::{Context, Entry, Origin, measure};
+use crate::context::{Context, Entry, Origin, measure, measure_block};
 use crate::model::fault::Faults;
 use crate::model::price::{CacheScheme, Limit, RequestSize};
 use crate::patterns::PatternsError;
@@ -211,8 +211,7 @@ impl PreparedSession {
     pub fn answered(&self, call: usize, message: usize) -> Tokens {
         let details = &self.session.message(message).details;
         // What a bill adds to its words says nothing of them: it may be of what came before.
-        let said = self.sizes[message].get().tokens - details.hidden;
-        let said = said - self.given(message);
+        let said = self.sizes[message].get().tokens - details.hidden - self.given(message);
         let words = self.bill.scale(call).factor.bill(said);
         match details.usage.map(|usage| usage.output) {
             Some(billed) if words <= billed.times(2) => billed,
@@ -223,13 +222,11 @@ impl PreparedSession {
     /// Tokens of a message that no model wrote: results of a provider's own tools, images, and what cannot be read.
     fn given(&self, message: usize) -> Tokens {
         let message = self.session.message(message);
-        let given = message.content().iter().zip(message.blocks()).filter(|(content, _)| {
-            matches!(
-                content,
-                ContentBlock::ToolResult(_) | ContentBlock::Image(_) | ContentBlock::Opaque(_)
-            )
+        let given = message.content().iter().enumerate().filter(|(_, content)| {
+            use ContentBlock::{Image, Opaque, ToolResult};
+            matches!(content, ToolResult(_) | Image(_) | Opaque(_))
         });
-        given.map(|(_, block)| self.counts.block(&block).tokens).sum()
+        given.map(|(block, _)| measure_block(message, block, &self.counts).tokens).sum()
     }
 
     /// Sizes of the prompts of the full history, as billed.
