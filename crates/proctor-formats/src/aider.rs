@@ -77,8 +77,7 @@ impl AiderChat {
             return;
         }
         self.asks(self.asked.len().saturating_sub(1));
-        let blocks = vec![ContentBlock::Text(answer.into())];
-        self.assembler.assistant(None, Answer::of(blocks, None));
+        self.assembler.assistant(None, Answer::of(vec![ContentBlock::Text(answer.into())], None));
     }
 
     /// Adds what the user said. Of the commands, those from `answered` on were sent to the model.

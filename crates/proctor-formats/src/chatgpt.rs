@@ -142,8 +142,7 @@ impl Reading {
                         let object = text.starts_with('{').then(|| JsonText::parse(&text).ok());
                         let input = object.flatten().unwrap_or_else(|| JsonText::string(&text));
                         let others = said.into_iter().filter(|said| said.as_text().is_none());
-                        let used = ContentBlock::tool_use(id.clone(), tool, input);
-                        others.chain([used]).collect()
+                        others.chain([ContentBlock::tool_use(id.clone(), tool, input)]).collect()
                     }
                     _ => said,
                 };

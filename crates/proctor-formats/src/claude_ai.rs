@@ -71,8 +71,7 @@ impl ClaudeAiReading {
         let text = message.take_words("text").filter(|_| parts.is_empty());
         match sender.as_deref() {
             Some("assistant") => {
-                let name = message.take_text("uuid").unwrap_or_default();
-                self.turn(&name, parts, text, time);
+                self.turn(&message.take_text("uuid").unwrap_or_default(), parts, text, time);
             }
             Some("human") => {
                 let mut said = self.attachments(&mut message);

@@ -117,8 +117,7 @@ fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
             hidden.write(at, &mut object, assembler);
             continue;
         }
-        let usage = usages.get(&at).copied();
-        message(raw, object, &hidden::name(at), usage, &mut calls, assembler);
+        message(raw, object, &hidden::name(at), usages.get(&at).copied(), &mut calls, assembler);
     }
     hidden.take_effect(messages.len(), assembler);
 }
@@ -176,13 +175,11 @@ fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
 
 /// The blocks of a message's `content`: a text, or a list.
 fn blocks_of(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Blocks {
-    let (speaker, source) = (role.into(), &mut assembler.source);
-    let Some(items) = content.and_then(items) else {
-        return content::blocks(content, speaker, source);
-    };
-    let each = items.into_iter();
-    let parts = each.map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)));
-    let mut blocks: Blocks = parts.collect();
+    let speaker: Speaker = role.into();
+    let source = &mut assembler.source;
+    let mut blocks = content::blocks_by(content, speaker, source, |raw, source| {
+        own(raw).unwrap_or_else(|| content::part(raw, speaker, source))
+    });
     blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));
     blocks
 }

@@ -249,8 +249,7 @@ impl Rollout {
 
     fn unknown(&mut self, kind: &str, raw: &RawValue, time: When) {
         let kept = unknown_record("record", kind, raw, &mut self.assembler.source);
-        let item = kept.map(|kept| Step::Item(Item::Product(vec![kept]), time));
-        self.steps.extend(item);
+        self.steps.extend(kept.map(|kept| Step::Item(Item::Product(vec![kept]), time)));
     }
 
     /// Who runs where. A fork holds its parent's after its own: the first one counts.

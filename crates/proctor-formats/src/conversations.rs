@@ -163,8 +163,7 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> ConversationLog<'_, R> {
             let follows = around
                 .text("previous_response_id")
                 .or_else(|| kept.as_ref().and_then(|id: &Arc<str>| self.answers.get(id).cloned()));
-            let answer_id = answer.text("id").or_else(|| around.text("id"));
-            self.answers.extend(kept.zip(answer_id));
+            self.answers.extend(kept.zip(answer.text("id").or_else(|| around.text("id"))));
             let name = Name::of(around);
             if name.is_some() {
                 conversation.around.take("metadata");

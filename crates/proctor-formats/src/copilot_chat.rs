@@ -178,8 +178,7 @@ impl<'a> CopilotChatReading<'a> {
         if let Some(summary) = summary {
             self.compacts();
             let kept = self.assembler.flush();
-            let calls = u8::from(!is_last);
-            self.due = Some(Due { summary, kept, calls });
+            self.due = Some(Due { summary, kept, calls: u8::from(!is_last) });
         }
     }
 

@@ -44,8 +44,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             assembler.unknown("row that is not JSON");
             continue;
         };
-        let number = created.and_then(|text| RawValue::from_string(text.to_string()).ok());
-        let time = number.and_then(|raw| time_of(&raw));
+        let time = created.and_then(|text| time_of(&RawValue::from_string(text.to_string()).ok()?));
         let of_model = role.as_deref() == Some("assistant");
         let summary = marked.as_deref() == Some("1") || id.is_some() && id == named;
         let mut is_hidden = false;

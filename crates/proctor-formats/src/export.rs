@@ -47,8 +47,7 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
     }
     let mut messages = Vec::new();
     if let (Provider::OpenAi, Some(system)) = (provider, system) {
-        let system = vec![("role", string("system")), ("content", string(system))];
-        messages.push(object(system));
+        messages.push(object(vec![("role", string("system")), ("content", string(system))]));
     }
     let mut last = None;
     for message in session.messages() {

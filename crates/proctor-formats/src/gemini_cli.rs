@@ -381,8 +381,7 @@ impl<'a> GeminiChat<'a> {
             let id =
                 call.id.clone().unwrap_or_else(|| format!("unnamed-call-{}", self.results).into());
             let name = call.name.clone().unwrap_or_else(|| "unnamed".into());
-            let input = input_or_empty(call.args);
-            said.push(ContentBlock::tool_use(id.clone(), name, input));
+            said.push(ContentBlock::tool_use(id.clone(), name, input_or_empty(call.args)));
             if let Some(content) = call.content(&mut self.assembler) {
                 let failed = matches!(call.status.as_deref(), Some("error" | "cancelled"));
                 self.answered.insert(id.clone());

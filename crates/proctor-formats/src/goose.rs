@@ -185,8 +185,7 @@ fn is_for_the_user(part: &mut Object<'_>) -> bool {
 }
 
 fn thinking(part: &mut Object<'_>, key: &str) -> Option<ContentBlock> {
-    let text = part.take_text(key)?;
-    Some(ContentBlock::thinking(text, part.take_text("signature")))
+    Some(ContentBlock::thinking(part.take_text(key)?, part.take_text("signature")))
 }
 
 fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {

@@ -88,8 +88,7 @@ fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
         let id = call.take_text("id")?;
         let mut function = call.take_object("function").unwrap_or(call);
         let name = function.take_text("name")?;
-        let input = arguments(&mut function, assembler);
-        Some(ContentBlock::tool_use(id, name, input))
+        Some(ContentBlock::tool_use(id, name, arguments(&mut function, assembler)))
     }));
     if !said.is_empty() || !record.is_empty() {
         let model = record.take_text("model_id");

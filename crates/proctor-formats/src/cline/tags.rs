@@ -45,8 +45,7 @@ impl Calls {
         };
         self.made += 1;
         let id: Arc<str> = format!("call-{}", self.made).into();
-        let input = JsonText::of(&Value::Object(input));
-        let tool_use = ContentBlock::tool_use(id, tool.into(), input);
+        let tool_use = ContentBlock::tool_use(id, tool.into(), JsonText::of(&Value::Object(input)));
         cut(blocks, at, rest, tool_use);
     }
 

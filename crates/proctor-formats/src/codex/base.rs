@@ -23,8 +23,7 @@ impl Rollouts {
         self.0.insert(from.to_owned());
         let mut folders = from.ancestors().skip(1).take(DEPTH + 1);
         let folder = folders.find(|folder| !folder.file_name().is_some_and(is_date))?;
-        let end = format!("-{}", base.thread_id);
-        let path = rollout(&Folder::open(folder).ok()?, &end, DEPTH)?;
+        let path = rollout(&Folder::open(folder).ok()?, &format!("-{}", base.thread_id), DEPTH)?;
         if !self.0.insert(path.clone()) {
             return None;
         }
