@@ -23,19 +23,19 @@ const MODEL: [&str; 2] = ["> Model: ", "> Main model: "];
 pub(super) const IMPORTER: Importer = Importer::shaped("aider", Detect::Begins(&[BEGINS]), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut chats = vec![Chat::default()];
+    let mut chats = vec![AiderChat::default()];
     for line in file.plain(source).lines() {
         if line.starts_with(BEGINS) {
-            chats.push(Chat::default());
+            chats.push(AiderChat::default());
         } else if let Some(chat) = chats.last_mut() {
             chat.line(line);
         }
     }
-    sessions_of(chats.into_iter().map(Chat::end), source, file)
+    sessions_of(chats.into_iter().map(AiderChat::end), source, file)
 }
 
 #[derive(Default)]
-struct Chat {
+struct AiderChat {
     assembler: Assembler,
     /// Whether the user said something: before that, all lines are the product's.
     is_begun: bool,
@@ -45,7 +45,7 @@ struct Chat {
     answer: String,
 }
 
-impl Chat {
+impl AiderChat {
     fn line(&mut self, line: &str) {
         let asked = line.strip_prefix("####");
         if let Some(said) = asked.filter(|said| said.is_empty() || said.starts_with(' ')) {
@@ -71,14 +71,13 @@ impl Chat {
     }
 
     fn ends_answer(&mut self) {
-        let answer = std::mem::take(&mut self.answer);
-        let answer = answer.trim();
+        let written = std::mem::take(&mut self.answer);
+        let answer = written.trim();
         if answer.is_empty() {
             return;
         }
         self.asks(self.asked.len().saturating_sub(1));
-        let blocks = vec![ContentBlock::Text(answer.into())];
-        self.assembler.assistant(None, Answer::of(blocks, None));
+        self.assembler.assistant(None, Answer::of(vec![ContentBlock::Text(answer.into())], None));
     }
 
     /// Adds what the user said. Of the commands, those from `answered` on were sent to the model.

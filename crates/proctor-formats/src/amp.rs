@@ -58,16 +58,15 @@ fn message(
     match role.as_deref() {
         Some("assistant") => {
             let blocks = said.take_blocks("content", Speaker::Assistant, assembler);
-            let billed = said.take("usage");
+            let own = said.take("usage");
             let message: Option<u64> = said.take_as("messageId");
             let listed = message.and_then(|message| ledger.remove(&message));
-            let mut about = billed.and_then(Object::read).or(listed).unwrap_or_default();
-            let billed = billed.or_else(|| about.take("tokens"));
+            let mut about = own.and_then(Object::read).or(listed).unwrap_or_default();
+            let billed = own.or_else(|| about.take("tokens"));
             let window = about.take_as("maxInputTokens").map(Tokens);
             assembler.header.context_window = window.or(assembler.header.context_window);
             let time = about.take_time("timestamp", assembler);
-            let counted_usage = assembler.usage(billed, CachedTokens::Apart);
-            let usage = counted_usage.and_then(unless_zero);
+            let usage = assembler.usage(billed, CachedTokens::Apart).and_then(unless_zero);
             let part = Answer::of(blocks, time).by(None, about.take_text("model"), usage);
             assembler.assistant(None, part);
         }
@@ -82,7 +81,9 @@ fn message(
             }
             let source = &mut assembler.source;
             let mut blocks = content::blocks_by(content, Speaker::User, source, part);
-            blocks.retain(|it| !matches!(it, ContentBlock::Opaque(it) if &*it.kind == "summary"));
+            blocks.retain(
+                |block| !matches!(block, ContentBlock::Opaque(part) if &*part.kind == "summary"),
+            );
             let time = said.inner("meta").take_time("sentAt", assembler);
             assembler.hear_user(blocks, time, role == "info");
         }
@@ -106,10 +107,10 @@ fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
     let Some((id, mut run)) = result else {
         return content::part(raw, Speaker::User, source);
     };
-    let is_done = run.take_text("status").as_deref() == Some("done");
+    let failed = run.take_text("status").as_deref() != Some("done");
     let error = run.get("error").and_then(Object::read);
     let message = error.and_then(|mut error| error.take("message"));
     let told = run.take("result").or(message).or_else(|| run.first(&["error", "reason"]));
     let blocks = told.map(|raw| content::of_result(raw, source));
-    ContentBlock::tool_result(id, blocks.unwrap_or_default(), !is_done)
+    ContentBlock::tool_result(id, blocks.unwrap_or_default(), failed)
 }

@@ -78,7 +78,7 @@ fn assistant(
 ) {
     let mut blocks = object.take_blocks("content", Speaker::Assistant, assembler);
     let own = object.take("usage").or(billed);
-    let is_compacted = summed_up(&mut blocks, own, assembler);
+    let compacted = summed_up(&mut blocks, own, assembler);
     let usage = assembler.usage(own, CachedTokens::Apart);
     applied(&mut object, kept, usage.as_ref(), assembler);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
@@ -90,7 +90,7 @@ fn assistant(
     object.first(&["type"]);
     object.count_left("message key", assembler);
     // A response that paused there says nothing else.
-    if !(is_compacted && record.blocks.is_empty()) {
+    if !(compacted && record.blocks.is_empty()) {
         assembler.answers(record);
     }
 }
@@ -134,7 +134,7 @@ pub(super) fn summed_up(blocks: &mut Blocks, usage: Option<&RawValue>, to: &mut 
 fn left(block: &Value) -> Option<CompactedTo> {
     let texts: Vec<&str> = match &block["content"] {
         Value::String(text) => vec![text],
-        Value::Array(parts) => parts.iter().filter_map(|it| it["text"].as_str()).collect(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         _ => Vec::new(),
     };
     let text = texts.join("\n");
@@ -174,12 +174,10 @@ fn clear(kind: &str, count: u64, before: Option<Tokens>, kept: &Tools, assembler
     let at = assembler.flush();
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     let mut edits = Edits::new();
-    let answered = assembler.answered();
-    let oldest = answered.filter(|(name, _)| !kept.contains(*name));
+    let oldest = assembler.answered().filter(|(name, _)| !kept.contains(*name));
     let mut cleared = 0;
     for (_, (message, block)) in oldest.take(count) {
-        let editeds = edits.entry(message);
-        editeds.or_default().insert(block, CLEARED.into());
+        edits.entry(message).or_default().insert(block, CLEARED.into());
         cleared += 1;
     }
     let after = match kept_context::context(assembler.compactions(), at) {

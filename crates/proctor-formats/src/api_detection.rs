@@ -64,13 +64,12 @@ fn messages(record: &Value) -> Option<Vec<Value>> {
         });
         return Some(lists.collect::<Option<Vec<_>>>()?.concat());
     }
-    let has = |key: &str| record.get(key).is_some();
     match record.get("messages") {
         Some(messages) => messages.as_array().cloned(),
-        None if has("role") => Some(vec![record.clone()]),
-        None if has("input") || has("output") => None,
+        None if is_shaped(record, "role") => Some(vec![record.clone()]),
+        None if is_shaped(record, "input,output") => None,
         // The head was cut before the messages.
-        None => (has("model") || has("max_tokens") || has("tools")).then(Vec::new),
+        None => is_shaped(record, "model,max_tokens,tools").then(Vec::new),
     }
 }
 
@@ -78,7 +77,7 @@ fn is_message(message: &Value) -> bool {
     let Some(object) = message.as_object() else {
         return false;
     };
-    let has_role = match object.get("role") {
+    let known_role = match object.get("role") {
         Some(Value::String(role)) => {
             is_one_of("user assistant session_meta", role) || is_one_of(TYPES[1], role)
         }
@@ -87,11 +86,11 @@ fn is_message(message: &Value) -> bool {
         None => object.keys().all(|key| key == "content"),
     };
     // A message says something, unless the head was cut behind its first key.
-    let says = ["content", "tool_calls", "function_call"];
-    let says = object.len() <= 1 || says.iter().any(|key| object.contains_key(*key));
+    let mut words = ["content", "tool_calls", "function_call"].iter();
+    let says = object.len() <= 1 || words.any(|key| object.contains_key(*key));
     let mut calls = object.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
     // Other products have the calls flat.
-    has_role
+    known_role
         && says
         && !calls.any(|call: &Value| call.get("name").is_some() || call.get("args").is_some())
         && match object.get("content") {

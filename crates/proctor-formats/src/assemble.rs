@@ -140,9 +140,9 @@ impl Assembler {
         draft.usage = match (draft.usage, part.usage) {
             (Some(earlier), Some(later)) if part.iterations.is_none() => {
                 let largest = earlier.max(later);
-                let is_bill = part.is_last && later.prompt() > Tokens::ZERO;
+                let final_bill = part.is_last && later.prompt() > Tokens::ZERO;
                 let output = largest.output;
-                Some(if is_bill { Usage { output, ..later } } else { largest })
+                Some(if final_bill { Usage { output, ..later } } else { largest })
             }
             (earlier, later) => later.or(earlier),
         };
@@ -150,8 +150,7 @@ impl Assembler {
         draft.reasoning = draft.reasoning.max(part.reasoning);
         draft.tags.extend(part.tags);
         self.placed.extend(record.map(|record| (record.clone(), at)));
-        let what = "a tool use was recorded twice; the second is left out";
-        self.warn_all(0..repeated, what);
+        self.warn_all(0..repeated, "a tool use was recorded twice; the second is left out");
     }
 
     /// Adds the answer to a request. One without words was billed all the same.
@@ -175,13 +174,13 @@ impl Assembler {
             return self.skip("user record without content");
         }
         let tags = Vec::from_iter(tags);
-        let is_typed = tags.contains(&Tag::TypedUser);
+        let typed = tags.contains(&Tag::TypedUser);
         for block in blocks {
             if matches!(block, ContentBlock::ToolResult(_)) {
                 self.results.push(block);
                 continue;
             }
-            if !is_typed && !tags.is_empty() {
+            if !typed && !tags.is_empty() {
                 self.pending.injected.insert(self.pending.blocks.len());
             }
             self.pending.blocks.push(block);
@@ -306,8 +305,7 @@ impl Assembler {
             return Ok(None);
         }
         self.pair();
-        let drafts = self.drafts.iter();
-        let iterations = drafts.filter_map(|draft| draft.iterations.as_ref());
+        let iterations = self.drafts.iter().filter_map(|draft| draft.iterations.as_ref());
         for (what, tokens) in iterations.flat_map(|found| &found.warnings) {
             *self.source.warnings.entry(what.clone()).or_default() += tokens;
         }
@@ -317,10 +315,10 @@ impl Assembler {
         let model = self.header.model.or(model.map(|(model, _)| model));
         let always = self.is_side.then_some(Tag::Sidechain);
         let messages = self.drafts.into_iter().map(|draft| {
-            let is_typed = draft.tags.contains(&Tag::TypedUser);
+            let typed = draft.tags.contains(&Tag::TypedUser);
             let mut message = Message::new(draft.role(), draft.blocks)
                 .with_tags(draft.tags.into_iter().chain(always));
-            let injected = draft.injected.into_iter().filter(|_| is_typed);
+            let injected = draft.injected.into_iter().filter(|_| typed);
             let own_model = draft.model.filter(|own| Some(own) != model.as_ref());
             message.details = MessageDetails::from(Details {
                 timestamp: draft.timestamp,
@@ -373,7 +371,7 @@ impl Assembler {
                     continue;
                 };
                 let id = &result.tool_use_id;
-                let is_alone = draft.blocks.len() == repeated.len() + 1;
+                let alone = draft.blocks.len() == repeated.len() + 1;
                 match answered.get(id) {
                     _ if !asked.contains(id) => {
                         source.warn(ORPHANS);
@@ -382,7 +380,7 @@ impl Assembler {
                     None => {
                         answered.insert(id.clone(), block.clone());
                     }
-                    Some(earlier) if earlier == block && !is_alone => {
+                    Some(earlier) if earlier == block && !alone => {
                         source.warn("a tool result was recorded twice; the second is left out");
                         repeated.push(place);
                     }

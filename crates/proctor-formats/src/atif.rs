@@ -80,8 +80,7 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
             continue;
         };
         calls.insert(id.clone());
-        let input = input_or_empty(call.take("arguments"));
-        blocks.push(ContentBlock::tool_use(id, name, input));
+        blocks.push(ContentBlock::tool_use(id, name, input_or_empty(call.take("arguments"))));
     }
     let billed = step.take_usage("metrics", CachedTokens::Within, assembler);
     let name = Some(format!("step {at}").into());

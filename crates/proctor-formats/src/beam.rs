@@ -37,16 +37,15 @@ fn with_questions(file: SourceFile) -> Result<SourceFile> {
     let path = file.path.clone();
     let left = MAX_FILE.saturating_sub(file.length);
     let mut found = QUESTIONS.iter().map(|name| path.with_file_name(name));
-    let questions = found.find(|path| path.is_file()).map(|path| SourceFile::open(&path, left));
-    let questions = questions.transpose()?.map(|file| file.text().text);
-    let (chat, questions) = (file.text().text, questions.as_deref().unwrap_or("null"));
+    let opened = found.find(|path| path.is_file()).map(|path| SourceFile::open(&path, left));
+    let text = opened.transpose()?.map(|file| file.text().text);
+    let (chat, questions) = (file.text().text, text.as_deref().unwrap_or("null"));
     let joined = format!(r#"{{"chat":{chat},"probing_questions":{questions}}}"#);
     SourceFile::read(&path, &mut joined.as_bytes(), MAX_FILE)
 }
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    let what = "a row is an object with `chat`";
-    recordings(with_questions(file)?, what, conversation)
+    recordings(with_questions(file)?, "a row is an object with `chat`", conversation)
 }
 
 /// The turns so far, by their ids, and the date of the last one.
@@ -106,20 +105,18 @@ fn question(ability: &str, one: &Value, turns: &Turns, chat: &mut Chat) {
     let mut evidence = Vec::new();
     let sources = &one["source_chat_ids"];
     // What was true before does not answer the question.
-    let sources = sources.get("updated_info").unwrap_or(sources);
-    flatten(sources, &mut evidence);
-    let is_refused = ability == "abstention";
+    flatten(sources.get("updated_info").unwrap_or(sources), &mut evidence);
     let answers = ["answer", "ideal_answer", "ideal_summary", "ideal_response"];
     let answer = answers.iter().find_map(|key| plain(&one[*key]));
-    let is_ambiguous = evidence.iter().any(|id| turns.ambiguous.contains(&**id));
+    let ambiguous = evidence.iter().any(|id| turns.ambiguous.contains(&**id));
     let question = Question {
         id: format!("{ability}-{}", chat.next()),
         answer: answer.filter(|_| !is_one_of(RUBRICS, ability)),
         evidence,
         ..Question::default()
     };
-    let words = plain(&one["question"]).filter(|_| !is_ambiguous);
-    chat.ask(words, is_refused, question);
+    let words = plain(&one["question"]).filter(|_| !ambiguous);
+    chat.ask(words, ability == "abstention", question);
 }
 
 /// The ids in lists, and in lists by what they are evidence of.

@@ -82,9 +82,9 @@ pub(super) fn plain(value: &Value) -> Option<String> {
 impl Chat {
     /// Begins a sitting. The user names its date, for questions are about it.
     pub(super) fn sitting(&mut self, date: &str, format: &str) {
-        let time = jiff::civil::DateTime::strptime(format, date).ok();
-        let time = time.and_then(|time| time.to_zoned(jiff::tz::TimeZone::UTC).ok());
-        self.time = time.map(|time| Timestamp(time.timestamp().as_millisecond()));
+        let local = jiff::civil::DateTime::strptime(format, date).ok();
+        let zoned = local.and_then(|local| local.to_zoned(jiff::tz::TimeZone::UTC).ok());
+        self.time = zoned.map(|zoned| Timestamp(zoned.timestamp().as_millisecond()));
         if self.time.is_none() {
             self.assembler.warn("a timestamp cannot be read");
         }
@@ -130,13 +130,13 @@ impl Chat {
             let messages =
                 question.evidence.iter().filter_map(|name| self.assembler.message_of(name));
             let mut messages: Vec<usize> = messages.collect();
-            let is_found = messages.len() == question.evidence.len() && !messages.is_empty();
+            let found = messages.len() == question.evidence.len() && !messages.is_empty();
             // Texts of several people in a row make one message.
             messages.sort_unstable();
             messages.dedup();
             if question.answer.is_none() {
                 asked.push((question, Vec::new()));
-            } else if is_found {
+            } else if found {
                 asked.push((question, messages));
             }
         }
@@ -165,8 +165,7 @@ fn planted(session: &Session, question: Question, evidence: Vec<usize>) -> Optio
                 [message] => recall(session, &question.words, answer, *message),
                 _ => None,
             };
-            let answer = answer.to_owned();
-            recalled.unwrap_or(Fact::Open { answer })
+            recalled.unwrap_or_else(|| Fact::Open { answer: answer.to_owned() })
         }
     };
     Some(PlantedFact {
@@ -192,19 +191,19 @@ const SHORTEST: usize = 4;
 
 /// The answer in the words of the message, with the question's words near it.
 fn recall(session: &Session, question: &str, answer: &str, message: usize) -> Option<Fact> {
-    let answer = answer.trim_end_matches('.');
-    if answer.len() < SHORTEST || contains(question, answer).is_some() {
+    let searched = answer.trim_end_matches('.');
+    if searched.len() < SHORTEST || contains(question, searched).is_some() {
         return None;
     }
     session.message(message).model_text().iter().find_map(|text| {
-        let at = contains(text, answer)?;
-        let value = text.get(at..at + answer.len())?;
+        let at = contains(text, searched)?;
+        let value = text.get(at..at + searched.len())?;
         let start = text.floor_char_boundary(at.saturating_sub(AROUND));
-        let end = text.ceil_char_boundary((at + answer.len() + AROUND).min(text.len()));
-        let near = [&text[start..at], &text[at + answer.len()..end]].concat();
-        let is_near = |word: &&str| word.len() >= 4 && contains(&near, word).is_some();
+        let end = text.ceil_char_boundary((at + searched.len() + AROUND).min(text.len()));
+        let near = [&text[start..at], &text[at + searched.len()..end]].concat();
         let words = question.split(|c: char| !c.is_alphanumeric());
-        let key: Vec<&str> = words.filter(is_near).collect();
+        let key: Vec<&str> =
+            words.filter(|word| word.len() >= 4 && contains(&near, word).is_some()).collect();
         (!key.is_empty()).then(|| Fact::Recall { key: key.join(" "), value: value.to_owned() })
     })
 }
@@ -212,9 +211,9 @@ fn recall(session: &Session, question: &str, answer: &str, message: usize) -> Op
 /// Where a text holds these words whole, in any case.
 fn contains(text: &str, words: &str) -> Option<usize> {
     let (lower, words) = (text.to_ascii_lowercase(), words.to_ascii_lowercase());
-    let is_word = |c: char| c.is_alphanumeric();
     lower.match_indices(&words).map(|(at, _)| at).find(|at| {
         let end = at + words.len();
-        !lower[..*at].ends_with(is_word) && !lower[end..].starts_with(is_word)
+        !lower[..*at].ends_with(char::is_alphanumeric)
+            && !lower[end..].starts_with(char::is_alphanumeric)
     })
 }

@@ -12,19 +12,16 @@ use proctor_sessions::wire::stream::Assembly;
 
 type Entries = BTreeMap<String, Box<RawValue>>;
 
-/// Counts what had to be mended.
-type Warn<'w> = &'w mut dyn FnMut(&str);
-
 /// One of these is in every log.
 const MARKS: [&str; 3] = ["\"request", "\"response", "\"custom_id\""];
 
 /// The value unwrapped, if it is a log, or a list of logs. The messages are under `key`: where the
-/// log has that itself, the request beside it stays. `warn` is called for broken responses.
-pub(super) fn unwrapped(text: &str, key: &str, api: Api, warn: Warn<'_>) -> Option<String> {
+/// log has that itself, the request beside it stays. Broken responses are counted in `source`.
+pub(super) fn unwrapped(text: &str, key: &str, api: Api, source: &mut Source) -> Option<String> {
     if !MARKS.iter().any(|mark| text.contains(mark)) {
         return None;
     }
-    let mut log = Log { key, api, is_head: false, warn };
+    let mut log = Log { key, api, is_head: false, source };
     if !text.starts_with('[') {
         return log.unwrapped(text);
     }
@@ -45,7 +42,7 @@ pub(super) fn seen(record: &Value) -> Value {
         key: "messages",
         api: api.map_or(Api::Messages, |(_, api)| api),
         is_head: true,
-        warn: &mut |_| {},
+        source: &mut Source::default(),
     };
     let unwrapped =
         MARKS.iter().any(|mark| text.contains(mark)).then(|| log.unwrapped(&text)).flatten();
@@ -58,7 +55,7 @@ struct Log<'l> {
     api: Api,
     /// Whether strings may be cut.
     is_head: bool,
-    warn: Warn<'l>,
+    source: &'l mut Source,
 }
 
 impl Log<'_> {
@@ -71,17 +68,14 @@ impl Log<'_> {
         if log.contains_key("custom_id") {
             requests.extend(["body", "params"]);
         }
-        let mut take = |keys: &[&str]| {
-            keys.iter().find_map(|key| log.remove(*key)).filter(|raw| raw.get() != "null")
-        };
-        let response = take(&["response", "response_body"]);
-        let request = take(&requests);
+        let response = take_first(&mut log, &["response", "response_body"]);
+        let request = take_first(&mut log, &requests);
         if request.is_none() && response.is_none() {
             return None;
         }
         if let Some(request) = request {
-            let body = body(&request);
-            let body = self.in_string(body).unwrap_or_else(|| body.to_owned());
+            let raw = body(&request);
+            let body = self.in_string(raw).unwrap_or_else(|| raw.to_owned());
             match serde_json::from_str::<Entries>(body.get()) {
                 Ok(body) if !log.contains_key(self.key) => {
                     log.extend(body);
@@ -97,10 +91,9 @@ impl Log<'_> {
             }
         }
         if let Some(response) = response {
-            let body = body(&response);
-            let is_whole = body.get().starts_with('{');
-            let answer = self.answer(body).or_else(|| is_whole.then(|| body.to_owned()));
-            log.insert("response".to_owned(), answer.unwrap_or(response));
+            let raw = body(&response);
+            let whole = raw.get().starts_with('{').then(|| raw.to_owned());
+            log.insert("response".to_owned(), self.answer(raw).or(whole).unwrap_or(response));
         }
         serde_json::to_string(&log).ok()
     }
@@ -133,9 +126,8 @@ impl Log<'_> {
             let mut is_done = false;
             for event in &events {
                 // Each is an event, or the line in which one came.
-                let line: Option<String> = serde_json::from_str(event.get()).ok();
-                let line =
-                    line.unwrap_or_else(|| format!("data: {}", event.get().replace('\n', " ")));
+                let line: String = serde_json::from_str(event.get())
+                    .unwrap_or_else(|_| format!("data: {}", event.get().replace('\n', " ")));
                 is_done |= line.contains("[DONE]") || line.contains("finish_reason\":\"");
                 assembly.push(line.as_bytes());
                 assembly.push(b"\n");
@@ -147,10 +139,15 @@ impl Log<'_> {
         }
         let (whole, problem) = assembly.so_far();
         if problem.is_some() {
-            (self.warn)("a streamed answer broke off; what came of it is kept");
+            self.source.warn("a streamed answer broke off; what came of it is kept");
         }
         whole.or_else(|| serde_json::value::to_raw_value(&serde_json::json!({})).ok())
     }
+}
+
+/// Takes the value of the first of these keys that a log has; none if that is `null`.
+fn take_first(log: &mut Entries, keys: &[&str]) -> Option<Box<RawValue>> {
+    keys.iter().find_map(|key| log.remove(*key)).filter(|raw| raw.get() != "null")
 }
 
 /// The value under `body`, or else the whole.

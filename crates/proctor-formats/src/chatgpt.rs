@@ -103,7 +103,7 @@ impl Reading {
         let (role, name) = (author.take_text("role"), author.take_text("name"));
         let mut metadata = message.inner("metadata");
         let recipient = message.take_text("recipient");
-        let recipient = recipient.filter(|recipient| !matches!(&**recipient, "all" | "user" | ""));
+        let tool = recipient.filter(|name| !matches!(&**name, "all" | "user" | ""));
         let mut content = message.inner("content");
         let kind = content.take_text("content_type").unwrap_or_default();
         if &*kind == "reasoning_recap" {
@@ -112,14 +112,13 @@ impl Reading {
         let said = self.content(&kind, content);
         match role.as_deref() {
             Some("tool") => {
-                let name = name.unwrap_or_default();
-                let rank = |call: &&mut ToolCall| {
-                    let is_its = call.tool.starts_with(&*name) || name.starts_with(&*call.tool);
-                    (call.told.is_some(), !is_its)
-                };
-                let calls = self.calls.iter_mut();
+                let tool = name.unwrap_or_default();
                 // The first call without an answer, or the last one with one.
-                match calls.min_by_key(rank) {
+                let call = self.calls.iter_mut().min_by_key(|call| {
+                    let own = call.tool.starts_with(&*tool) || tool.starts_with(&*call.tool);
+                    (call.told.is_some(), !own)
+                });
+                match call {
                     Some(call) => call.told.get_or_insert_default().extend(said),
                     None => self.assembler.hear(None, said, time, [Tag::Meta]),
                 }
@@ -132,7 +131,7 @@ impl Reading {
                     self.unnamed += 1;
                     format!("message-{}", self.unnamed).into()
                 });
-                let blocks = match recipient {
+                let blocks = match tool {
                     Some(tool) if &*kind != "thoughts" => {
                         self.calls.push(ToolCall {
                             id: id.clone(),
@@ -140,12 +139,10 @@ impl Reading {
                             told: None,
                         });
                         let text = joined_texts(&said);
-                        let input = Some(&*text).filter(|text| text.starts_with('{'));
-                        let input = input.and_then(|input| JsonText::parse(input).ok());
-                        let input = input.unwrap_or_else(|| JsonText::string(&text));
+                        let object = text.starts_with('{').then(|| JsonText::parse(&text).ok());
+                        let input = object.flatten().unwrap_or_else(|| JsonText::string(&text));
                         let others = said.into_iter().filter(|said| said.as_text().is_none());
-                        let used = ContentBlock::tool_use(id.clone(), tool, input);
-                        others.chain([used]).collect()
+                        others.chain([ContentBlock::tool_use(id.clone(), tool, input)]).collect()
                     }
                     _ => said,
                 };
@@ -159,10 +156,10 @@ impl Reading {
             }
             Some(role @ ("user" | "system")) => {
                 self.flush();
-                let is_hidden = metadata.take_flag("is_user_system_message")
+                let hidden = metadata.take_flag("is_user_system_message")
                     || metadata.take_flag("is_visually_hidden_from_conversation");
-                let is_typed = role == "user" && !is_hidden && &*kind != "user_editable_context";
-                let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+                let typed = role == "user" && !hidden && &*kind != "user_editable_context";
+                let tag = if typed { Tag::TypedUser } else { Tag::Meta };
                 self.assembler.hear(None, said, time, [tag]);
             }
             role => self.assembler.hear_unknown_role("message", role, raw, time),
@@ -215,9 +212,9 @@ impl Reading {
         let size = ["width", "height", "size_bytes"].map(|key| part.take_as::<u64>(key));
         match (&*kind, size, part.take_text("text")) {
             ("image_asset_pointer", [Some(width), Some(height), bytes], _) => {
-                let bytes = bytes.unwrap_or_default();
-                Some(proctor_sessions::wire::images::image(&json!({
-                    "type": "image-size", "width": width, "height": height, "bytes": bytes,
+                Some(images::image(&json!({
+                    "type": "image-size", "width": width, "height": height,
+                    "bytes": bytes.unwrap_or_default(),
                 })))
             }
             (_, _, Some(text)) => Some(ContentBlock::Text(text)),

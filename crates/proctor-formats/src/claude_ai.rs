@@ -22,7 +22,7 @@ const ROOT: &str = "00000000-0000";
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::exported(file, source, |mut conversation| {
         let messages = conversation.take_list("chat_messages")?;
-        let mut reading = Reading::default();
+        let mut reading = ClaudeAiReading::default();
         reading.assembler.header.model = conversation.take_text("model");
         let leaf = conversation.take_text("current_leaf_message_uuid");
         for raw in branch(messages, leaf, &mut reading.assembler) {
@@ -43,11 +43,11 @@ fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> 
     let named = names.filter_map(|(at, [name, _])| Some((&**name.as_ref()?, at)));
     let places: BTreeMap<&str, usize> = named.collect();
     let last = all.len().checked_sub(1);
-    let leaf = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
+    let end = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
     let mut path = BTreeSet::new();
-    let parent = |at: usize| links[at][1].as_deref();
-    climb(leaf, |at: usize| places.get(parent(at)?).copied(), &mut path);
-    if !path.iter().any(|at: &usize| parent(*at).is_some_and(|text| text.starts_with(ROOT))) {
+    let parents: Vec<Option<&str>> = links.iter().map(|[_, parent]| parent.as_deref()).collect();
+    climb(end, |at: usize| places.get(parents[at]?).copied(), &mut path);
+    if !path.iter().any(|at: &usize| parents[*at].is_some_and(|text| text.starts_with(ROOT))) {
         return all;
     }
     assembler.skip_all(path.len()..all.len(), "message of another branch");
@@ -55,31 +55,28 @@ fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> 
 }
 
 #[derive(Default)]
-struct Reading {
+struct ClaudeAiReading {
     assembler: Assembler,
     /// Calls that were made without an id, and those that are not answered.
     unnamed: usize,
     open: VecDeque<Arc<str>>,
 }
 
-impl Reading {
+impl ClaudeAiReading {
     fn message(&mut self, raw: &RawValue) {
         let mut message = Object::read(raw).unwrap_or_default();
         let time = message.take_time("created_at", &mut self.assembler);
         let sender = message.take_text("sender");
-        let text = message.take_words("text");
         let parts = message.items("content");
+        let text = message.take_words("text").filter(|_| parts.is_empty());
         match sender.as_deref() {
             Some("assistant") => {
-                let name = message.take_text("uuid").unwrap_or_default();
-                let text = text.filter(|_| parts.is_empty());
-                self.turn(&name, parts, text, time);
+                self.turn(&message.take_text("uuid").unwrap_or_default(), parts, text, time);
             }
             Some("human") => {
                 let mut said = self.attachments(&mut message);
-                let told = parts.iter();
-                said.extend(told.map(|raw| self.assembler.part(raw, Speaker::User)));
-                said.extend(text.filter(|_| parts.is_empty()).map(ContentBlock::Text));
+                said.extend(parts.iter().map(|raw| self.assembler.part(raw, Speaker::User)));
+                said.extend(text.map(ContentBlock::Text));
                 self.assembler.hear(None, said, time, [Tag::TypedUser]);
             }
             sender => self.assembler.hear_unknown_role("message", sender, raw, time),
@@ -129,8 +126,8 @@ impl Reading {
     }
 
     fn result(&mut self, mut part: Object<'_>) -> ContentBlock {
-        let id = part.take_text("tool_use_id").or(self.open.front().cloned());
-        let id = id.unwrap_or_else(|| "unnamed-result".into());
+        let named = part.take_text("tool_use_id").or(self.open.front().cloned());
+        let id = named.unwrap_or_else(|| "unnamed-result".into());
         self.open.retain(|open| *open != id);
         let told = part.take_blocks("content", Speaker::Tool, &mut self.assembler);
         ContentBlock::tool_result(id, told, part.take_flag("is_error"))

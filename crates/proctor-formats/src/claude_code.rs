@@ -127,17 +127,16 @@ fn raw_records<'t>(file: &'t SourceText, source: &mut Source) -> Result<Vec<&'t 
 
 /// Whether a record looks like one of Claude Code's.
 fn is_record(record: &Value) -> bool {
-    let has = |key: &str| record.get(key).is_some_and(|value| !value.is_null());
     // Other products' streams have neither sub-agents nor the names of answers.
-    let is_streamed = has("session_id")
+    let streamed = has_any(record, "session_id")
         && (record.get("parent_tool_use_id").is_some() || record.pointer("/message/id").is_some());
     match record.get("type").and_then(Value::as_str) {
         Some("user" | "assistant" | "system" | "attachment") => {
-            is_streamed || has("uuid") && (has("sessionId") || has("message"))
+            streamed || has_any(record, "uuid") && has_any(record, "sessionId message")
         }
         Some(kind) => {
             (kind == "content-replacement" || is_bookkeeping(kind))
-                && (is_streamed || has("sessionId") || has("messageId") || has("leafUuid"))
+                && (streamed || has_any(record, "sessionId messageId leafUuid"))
         }
         None => false,
     }
@@ -180,7 +179,7 @@ impl Recording {
         }
         self.version = record.version.take().or(self.version.take());
         let kind = record.r#type.clone().unwrap_or_else(|| "without type".into());
-        let parent = record.parent_uuid.as_ref().or(record.logical_parent_uuid.as_ref()).cloned();
+        let parent = record.parent().cloned();
         if let Some(uuid) = &record.uuid {
             if self.parents.contains_key(uuid) {
                 return self.source.warn(COPIED);
@@ -206,9 +205,9 @@ impl Recording {
         if timestamp.is_none() && record.timestamp.is_some() {
             self.source.warn("a timestamp cannot be read");
         }
-        let has_message = record.message.is_some_and(|raw| raw.get().starts_with('{'));
+        let message = record.message.filter(|raw| raw.get().starts_with('{'));
         let said = match &*kind {
-            "user" | "assistant" if !has_message => self.unknown("without a message", raw),
+            "user" | "assistant" if message.is_none() => self.unknown("without a message", raw),
             "user" => self.user(&record, chain > 0),
             "assistant" => self.assistant(&record, timestamp, repeated.is_some()),
             "attachment" => self.attachment(&record, chain),
@@ -225,8 +224,7 @@ impl Recording {
                 }
                 Some("init") => self.begins_run(record.run.take()),
                 subtype => {
-                    let subtype = subtype.unwrap_or("without subtype");
-                    self.source.skip(&format!("system/{subtype}"));
+                    self.source.skip(&format!("system/{}", subtype.unwrap_or("without subtype")));
                     None
                 }
             },
@@ -265,8 +263,7 @@ impl Recording {
         if let (Some(first), Some(begun)) = (first, begun)
             && first != begun
         {
-            let problem = format!("records of another session follow: `{begun}`");
-            self.source.warn(&problem);
+            self.source.warn(&format!("records of another session follow: `{begun}`"));
         }
     }
 
@@ -310,17 +307,16 @@ impl Recording {
             *known = known.take().or_else(|| request.cloned());
             return call.clone();
         }
-        let call = request.map(|request| Arc::from(format!("{id}/{request}")));
-        let call = call.unwrap_or_else(|| id.clone());
+        let call = request.map_or_else(|| id.clone(), |request| format!("{id}/{request}").into());
         self.calls.insert(id, (request.cloned(), call.clone()));
         call
     }
 
     /// Old results that are cleared before the next call.
     fn cleared(&mut self, record: &Record<'_>) -> ClearedContent {
-        let metadata = record.microcompact_metadata;
-        let metadata = metadata.and_then(|raw| lenient::object(raw.get(), &mut self.source));
-        let metadata: MicrocompactMetadata = metadata.unwrap_or_default();
+        let raw = record.microcompact_metadata;
+        let read = raw.and_then(|raw| lenient::object(raw.get(), &mut self.source));
+        let metadata: MicrocompactMetadata = read.unwrap_or_default();
         let results = metadata.compacted_tool_ids.into_iter();
         ClearedContent {
             trigger: "microcompact",
@@ -336,7 +332,7 @@ impl Recording {
         let mut results = Vec::with_capacity(list.len());
         for raw in list {
             match serde_json::from_str::<Replacement>(raw.get()) {
-                Ok(it) => results.push((it.tool_use_id, it.replacement)),
+                Ok(read) => results.push((read.tool_use_id, read.replacement)),
                 Err(_) => self.source.not_understood("replacement of a result"),
             }
         }
@@ -356,8 +352,8 @@ impl Recording {
         let agent = record.agent_id.as_ref().or(record.parent_tool_use_id.as_ref());
         if !record.is_side() {
             // A replacement in a side chain names its agent alone.
-            let agent = agent.filter(|_| record.replacements.is_some());
-            return agent.and_then(|agent| self.chains.get(agent)).copied().unwrap_or(0);
+            let replaced = agent.filter(|_| record.replacements.is_some());
+            return replaced.and_then(|agent| self.chains.get(agent)).copied().unwrap_or(0);
         }
         let name = agent.or(record.parent_uuid.as_ref());
         let chain = name.and_then(|name| self.chains.get(name)).copied().unwrap_or_else(|| {
@@ -382,13 +378,13 @@ impl Recording {
             self.source.skip("user without content");
             return None;
         }
-        let is_synthetic = record.is_synthetic == Some(true);
-        let is_boundary = |last: &Entry| matches!(last.said, RecordKind::Boundary(_));
-        let is_behind_boundary = self.entries.last().is_some_and(is_boundary);
-        if record.is_compact_summary == Some(true) || is_synthetic && is_behind_boundary {
+        let synthetic = record.is_synthetic == Some(true);
+        let last = self.entries.last().map(|entry| &entry.said);
+        let compacted = matches!(last, Some(RecordKind::Boundary(_)));
+        if record.is_compact_summary == Some(true) || synthetic && compacted {
             return Some(RecordKind::Summary(blocks));
         }
-        let tags = speaker_of(&blocks, is_synthetic || record.is_meta == Some(true), side);
+        let tags = speaker_of(&blocks, synthetic || record.is_meta == Some(true), side);
         Some(RecordKind::User(blocks, tags))
     }
 
@@ -398,23 +394,22 @@ impl Recording {
         if is_copy {
             blocks.clear();
         }
-        let is_error = record.is_api_error_message == Some(true);
-        let is_synthetic = message.model.as_deref() == Some("<synthetic>");
-        if is_synthetic && (is_error || record.error.is_some()) {
+        let failed = record.is_api_error_message == Some(true);
+        let synthetic = message.model.as_deref() == Some("<synthetic>");
+        if synthetic && (failed || record.error.is_some()) {
             return Some(RecordKind::ApiError);
         }
-        if is_synthetic || is_error {
-            let said = Answer::of(blocks, time);
-            return Some(RecordKind::Assistant(said.tagged([Tag::Synthetic])));
+        if synthetic || failed {
+            return Some(RecordKind::Assistant(Answer::of(blocks, time).tagged([Tag::Synthetic])));
         }
         let request = record.request_id.as_ref();
         let call = match message.id {
             Some(id) => Some(self.call(id, request)),
             None => request.cloned(),
         };
-        let usage = message.usage.filter(Value::is_object);
-        let iterations = usage.as_ref().and_then(Iterations::of);
-        let usage = usage.map(|usage| usage_in(&usage, CachedTokens::Apart, &mut self.source));
+        let billed = message.usage.filter(Value::is_object);
+        let iterations = billed.as_ref().and_then(Iterations::of);
+        let usage = billed.map(|value| usage_in(&value, CachedTokens::Apart, &mut self.source));
         let said = Answer {
             iterations,
             is_last: message.stop_reason.is_some(),
@@ -491,8 +486,8 @@ impl Recording {
             sessions.extend(of_run);
         }
         // Newer versions write sub-agents into files of their own, with the name of the main session.
-        let is_apart = sessions.iter().all(|session| session.source().main.is_some());
-        let main = own.filter(|_| is_apart).map(|name| session_name(&name));
+        let apart = sessions.iter().all(|session| session.source().main.is_some());
+        let main = own.filter(|_| apart).map(|name| session_name(&name));
         for session in &mut sessions {
             let source = &mut session.parts_mut().source;
             source.version = self.version.as_deref().map(str::to_owned);

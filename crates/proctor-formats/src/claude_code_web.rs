@@ -20,16 +20,14 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
         let mut object = Object::read(raw).unwrap_or_default();
-        let lines = object.take(LINES).filter(|value| items(value).is_some());
-        let Some(lines) = lines else {
+        let Some(lines) = object.take(LINES).filter(|value| items(value).is_some()) else {
             source.not_understood("value that is no session");
             continue;
         };
         for (key, _) in object.into_entries() {
             source.skip(&format!("key `{key}`"));
         }
-        let mut lines = lines.get().as_bytes();
-        match claude_code::IMPORTER.import(&file.path, &mut lines) {
+        match claude_code::IMPORTER.import(&file.path, &mut lines.get().as_bytes()) {
             Ok(read) => sessions.extend(read),
             Err(ImportError::NoConversation(_)) => source.skip("session without messages"),
             Err(error) => return Err(error),

@@ -40,9 +40,9 @@ pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).wit
 
 fn detect(head: &Head) -> bool {
     if head.text.starts_with('[') {
-        let has = |key: &&str| head.text.contains(key);
-        let marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"];
-        return ["\"role\"", "\"content\""].iter().all(has) && marks.iter().any(has);
+        let mut marks = ["\"ts\":", "\"isSummary\":", "<environment_details>"].iter();
+        let mut keys = ["\"role\"", "\"content\""].iter();
+        return keys.all(|key| head.text.contains(key)) && marks.any(|key| head.text.contains(key));
     }
     head.is("updated_at agent sessionId | messages/0/ts messages/0/metrics,messages/0/modelInfo | \
          messages/1/ts messages/1/metrics,messages/1/modelInfo")
@@ -71,11 +71,10 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
 
 /// The file in a folder that holds a conversation, if the folder is one task.
 fn conversation(folder: &Folder) -> Option<&str> {
-    let mut names = folder.names().iter().map(String::as_str);
     if folder.has(HISTORY) {
         return Some(HISTORY);
     }
-    let mut found = names.by_ref().filter(|name: &&str| {
+    let mut found = folder.names().iter().map(String::as_str).filter(|name: &&str| {
         let id = name.strip_suffix(MESSAGES);
         id.is_some_and(|id| folder.has(&format!("{id}.json")))
     });
@@ -114,12 +113,11 @@ fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
     for (at, raw) in messages.iter().enumerate() {
         hidden.take_effect(at, assembler);
         let mut object = Object::read(raw).unwrap_or_default();
-        if hidden.is_written(at) {
+        if hidden.marks[at].is_written() {
             hidden.write(at, &mut object, assembler);
             continue;
         }
-        let usage = usages.get(&at).copied();
-        message(raw, object, &hidden::name(at), usage, &mut calls, assembler);
+        message(raw, object, &hidden::name(at), usages.get(&at).copied(), &mut calls, assembler);
     }
     hidden.take_effect(messages.len(), assembler);
 }
@@ -142,10 +140,10 @@ fn message(
     };
     let mut blocks = blocks_of(object.take("content"), role, assembler);
     if role == Role::User {
-        let tag = speaker_of(&blocks);
+        let author = speaker_of(&blocks);
         calls.answer(&mut blocks);
-        let is_result = blocks.iter().any(ContentBlock::is_result);
-        let tag = tag.filter(|tag| !is_result || *tag != Tag::Meta);
+        let answers = blocks.iter().any(ContentBlock::is_result);
+        let tag = author.filter(|tag| !answers || *tag != Tag::Meta);
         return assembler.hear(Some(name), blocks, timestamp, tag);
     }
     calls.call(&mut blocks);
@@ -167,24 +165,21 @@ fn speaker_of(blocks: &[ContentBlock]) -> Option<Tag> {
 
 /// The input includes what was read from the cache and written to it.
 fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let value = value(raw);
-    if value.get("tokens").is_some() {
+    let metrics = value(raw);
+    if metrics.get("tokens").is_some() {
         assembler.skip("usage that does not tell what was read from the cache");
         return None;
     }
-    let usage = usage_in(&value, CachedTokens::Within, &mut assembler.source);
-    unless_zero(usage)
+    unless_zero(usage_in(&metrics, CachedTokens::Within, &mut assembler.source))
 }
 
 /// The blocks of a message's `content`: a text, or a list.
 fn blocks_of(content: Option<&RawValue>, role: Role, assembler: &mut Assembler) -> Blocks {
-    let (speaker, source) = (role.into(), &mut assembler.source);
-    let Some(items) = content.and_then(items) else {
-        return content::blocks(content, speaker, source);
-    };
-    let items = items.into_iter();
-    let parts = items.map(|raw| own(raw).unwrap_or_else(|| content::part(raw, speaker, source)));
-    let mut blocks: Blocks = parts.collect();
+    let speaker: Speaker = role.into();
+    let source = &mut assembler.source;
+    let mut blocks = content::blocks_by(content, speaker, source, |raw, source| {
+        own(raw).unwrap_or_else(|| content::part(raw, speaker, source))
+    });
     blocks.retain(|block| !matches!(block, ContentBlock::Text(text) if text.is_empty()));
     blocks
 }
@@ -203,11 +198,9 @@ fn own(raw: &RawValue) -> Option<ContentBlock> {
             let id = block.take_text("tool_use_id")?;
             let content = block.take("content")?;
             let rows = items(content)?;
-            let is_block = |raw: &&RawValue| {
-                Object::read(raw).is_some_and(|mut object| object.take_text("type").is_some())
-            };
+            let mut objects = rows.iter().filter_map(|raw| Object::read(raw));
             // Newer versions answer in rows of their own, which the model is sent as JSON.
-            if rows.is_empty() || rows.iter().any(is_block) {
+            if rows.is_empty() || objects.any(|object| object.text("type").is_some()) {
                 return None;
             }
             let content = vec![ContentBlock::Text(content.get().into())];

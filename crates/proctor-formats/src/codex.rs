@@ -39,7 +39,7 @@ mod kept_context;
 mod steps;
 
 #[derive(Deserialize)]
-struct Record<'a> {
+struct RolloutRecord<'a> {
     timestamp: Text,
     r#type: Text,
     #[serde(borrow)]
@@ -58,14 +58,11 @@ fn detect(head: &Head) -> bool {
 
 /// Whether a record is the first one of a rollout.
 fn is_rollout(record: &Value) -> bool {
-    let has = |key: &str| record.get(key).is_some_and(|value| !value.is_null());
     if let Some(kind) = record.get("type").and_then(Value::as_str) {
-        return is_one_of(WRAPPED, kind) && (has("payload") || kind == "session_meta");
+        return is_one_of(WRAPPED, kind) && (has_any(record, "payload") || kind == "session_meta");
     }
     // The first line of the first versions.
-    let keys = ["id", "timestamp", "instructions"];
-    let is_bare = keys.iter().all(|key| record.get(key).is_some());
-    is_bare && record.get("messages").is_none() && !has("type") && !has("payload")
+    is_shaped(record, "id timestamp instructions !messages") && !has_any(record, "type payload")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
@@ -75,8 +72,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut rollout = Rollout::default();
     rollout.lines(file, &mut Rollouts::default(), source)?;
     let mut sessions = rollout.finish(file)?;
-    let is_cut = source.warnings.contains_key(NO_BASE);
-    for session in sessions.iter_mut().filter(|_| is_cut) {
+    let cut = source.warnings.contains_key(NO_BASE);
+    for session in sessions.iter_mut().filter(|_| cut) {
         if let Some(first) = session.parts_mut().messages.first_mut() {
             Arc::make_mut(first).tags.set(Tag::Orphan, true);
         }
@@ -125,6 +122,31 @@ enum Step {
     /// A compaction: its trigger, if its task shows it, and what it left, or the summary that follows
     /// the texts that were typed last; and the bill of its own response.
     Compacted(Option<&'static str>, Result<CompactedTo, Arc<str>>, Option<CallBill>),
+}
+
+impl Step {
+    /// Whether it is the bill of a call that cost something.
+    fn is_bill(&self) -> bool {
+        matches!(self, Self::Bill(Some((usage, _)), _) if usage.total() > Tokens::ZERO)
+    }
+
+    /// Whether the model says something.
+    fn is_models(&self) -> bool {
+        matches!(self, Self::Item(Item::Model(_), _))
+    }
+
+    /// Whether it is a part of a response.
+    fn is_of_response(&self) -> bool {
+        matches!(self, Self::Item(Item::Model(_) | Item::Nothing, _) | Self::Reasons(_))
+    }
+
+    /// Whether a person typed it.
+    fn is_typed(&self) -> bool {
+        match self {
+            Self::Item(Item::Other(said), _) => kept_context::tag_of(said) == Some(Tag::TypedUser),
+            _ => false,
+        }
+    }
 }
 
 /// The bill of a call, and how many tokens of its output are reasoning.
@@ -190,7 +212,7 @@ impl Rollout {
         Ok(())
     }
 
-    fn read(&mut self, record: Record<'_>, raw: &RawValue) {
+    fn read(&mut self, record: RolloutRecord<'_>, raw: &RawValue) {
         let time = self.assembler.time(record.timestamp.as_deref());
         match (record.r#type.as_deref(), record.payload) {
             (Some("response_item"), Some(payload)) => self.item(payload, time),
@@ -227,27 +249,24 @@ impl Rollout {
 
     fn unknown(&mut self, kind: &str, raw: &RawValue, time: When) {
         let kept = unknown_record("record", kind, raw, &mut self.assembler.source);
-        let item = kept.map(|kept| Step::Item(Item::Product(vec![kept]), time));
-        self.steps.extend(item);
+        self.steps.extend(kept.map(|kept| Step::Item(Item::Product(vec![kept]), time)));
     }
 
     /// Who runs where. A fork holds its parent's after its own: the first one counts.
     fn meta(&mut self, payload: &RawValue) {
         self.assembler.skip("session_meta");
         let mut meta = Object::read(payload).unwrap_or_default();
-        let text = meta.inner("base_instructions").take_text("text");
-        let text = text.or_else(|| meta.take_text("instructions"));
-        let text = text.filter(|text| !text.is_empty());
+        let base = meta.inner("base_instructions").take_text("text");
+        let text = base.or_else(|| meta.take_text("instructions"));
         let version = &mut self.assembler.source.version;
-        let own = meta.take_text("cli_version");
-        *version = version.take().or(own.as_deref().map(str::to_owned));
+        *version = version.take().or(meta.take_text("cli_version").as_deref().map(str::to_owned));
         let system = &mut self.assembler.header.system;
-        *system = system.take().or(text);
+        *system = system.take().or(text.filter(|text| !text.is_empty()));
         self.base = meta.take_as("history_base");
         if !std::mem::replace(&mut self.is_named, true) {
             let mut agent = meta.inner("source").inner("subagent").inner("thread_spawn");
-            let parent = meta.first_text(&["parent_thread_id", "forked_from_id"]);
-            let parent = parent.or_else(|| agent.take_text("parent_thread_id"));
+            let named = meta.first_text(&["parent_thread_id", "forked_from_id"]);
+            let parent = named.or_else(|| agent.take_text("parent_thread_id"));
             self.assembler.source.main = parent.map(|name| session_name(&name));
         }
     }
@@ -280,9 +299,8 @@ impl Rollout {
             return;
         };
         let task = self.steps.get_mut(start..).unwrap_or_default();
-        let is_model = |step: &Step| matches!(step, Step::Item(Item::Model(_), _));
-        let is_other = |step: &Step| matches!(step, Step::Item(Item::Other(_), _));
-        let trigger = match (task.iter().any(is_model), task.iter().any(is_other), end) {
+        let heard = task.iter().any(|step| matches!(step, Step::Item(Item::Other(_), _)));
+        let trigger = match (task.iter().any(Step::is_models), heard, end) {
             (true, true, TaskEnd::Complete | TaskEnd::Open) => "auto",
             (false, false, TaskEnd::Complete) => "manual",
             _ => return,
@@ -296,17 +314,12 @@ impl Rollout {
 
     /// The user went back: the last turns that somebody typed are in the context no more.
     fn roll_back(&mut self, turns: u64) {
-        let is_typed = |step: &Step| match step {
-            Step::Item(Item::Other(said), _) => kept_context::tag_of(said) == Some(Tag::TypedUser),
-            _ => false,
-        };
         for _ in 0..turns {
-            let Some(at) = self.steps.iter().rposition(is_typed) else {
+            let Some(at) = self.steps.iter().rposition(Step::is_typed) else {
                 break;
             };
             self.steps.truncate(at);
-            let what = "abandoned branch: a turn the user went back from is left out";
-            self.assembler.warn(what);
+            self.assembler.warn("abandoned branch: a turn the user went back from is left out");
         }
         self.task = None;
         // Its bills are written anew.
@@ -335,17 +348,17 @@ impl Rollout {
     /// A bill. Newer versions write each in two shapes, one behind the other.
     fn bill(&mut self, raw: &RawValue, response: Text) {
         let source = &mut self.assembler.source;
-        let usage = usage(raw, CachedTokens::Within, source).map(|usage| {
+        let bill = usage(raw, CachedTokens::Within, source).map(|usage| {
             let [reasoning] = counters(&value(raw), ["/reasoning_output_tokens"], source);
             (usage, Tokens(reasoning))
         });
-        let is_same = usage.is_some() && usage == self.last_usage;
-        self.last_usage = usage;
-        if is_same && let Some(Step::Bill(_, known)) = self.steps.last_mut() {
+        let repeated = bill.is_some() && bill == self.last_usage;
+        self.last_usage = bill;
+        if repeated && let Some(Step::Bill(_, known)) = self.steps.last_mut() {
             *known = response.or(known.take());
             return self.assembler.skip("bill that was written twice");
         }
-        self.steps.push(Step::Bill(usage, response));
+        self.steps.push(Step::Bill(bill, response));
     }
 
     /// Removes the response that wrote a summary, and returns its bill.
@@ -353,10 +366,7 @@ impl Rollout {
         let bill = self.steps.iter().rposition(
             |step: &Step| matches!(step, Step::Bill(_, Some(known)) if **known == *response),
         )?;
-        let is_said = |step: &&Step| {
-            matches!(step, Step::Item(Item::Model(_) | Item::Nothing, _) | Step::Reasons(_))
-        };
-        let said = self.steps[..bill].iter().rev().take_while(is_said).count();
+        let said = self.steps[..bill].iter().rev().take_while(|step| step.is_of_response()).count();
         let forgotten = self.steps.drain(bill - said..=bill).next_back();
         self.assembler.skip("answer that is a summary");
         match forgotten {
@@ -391,8 +401,8 @@ impl Rollout {
                     self.model = model.or(self.model.take());
                 }
                 Step::Compacted(trigger, left, bill) => {
-                    let bill = bill.map(|(usage, _)| usage);
-                    self.assembler.summary_usage = bill.or(self.loose_bill.take());
+                    let usage = bill.map(|(usage, _)| usage);
+                    self.assembler.summary_usage = usage.or(self.loose_bill.take());
                     self.compact(trigger, left);
                 }
             }
@@ -424,7 +434,7 @@ impl Rollout {
         let reasoning = if counted > Tokens::ZERO {
             counted
         } else {
-            as_codex_counts(reasoning, self.model.as_deref())
+            as_codex_counts(reasoning, self.model.as_deref().unwrap_or_default())
         };
         self.last_prompt = Some(usage.prompt());
         if self.calls == 0 || self.is_billed {
@@ -451,8 +461,7 @@ impl Rollout {
 
     fn item(&mut self, raw: &RawValue, time: When) {
         self.steps.extend(reasons(raw));
-        let item = item(raw, &mut self.assembler);
-        self.steps.push(Step::Item(item, time));
+        self.steps.push(Step::Item(item(raw, &mut self.assembler), time));
     }
 
     /// Places what was said since the last bill: a call after a result is the next response's.
@@ -523,7 +532,7 @@ impl Rollout {
 /// 1,024 is taken for one of theirs.
 fn whole_window(written: u64) -> Tokens {
     let whole = u128::from(written).saturating_mul(100).div_ceil(95);
-    let is_round = whole.is_multiple_of(1_000) || whole.is_multiple_of(1_024);
-    let whole = u64::try_from(whole).ok().filter(|_| is_round);
+    let round = whole.is_multiple_of(1_000) || whole.is_multiple_of(1_024);
+    let whole = u64::try_from(whole).ok().filter(|_| round);
     Tokens(whole.unwrap_or(written))
 }

@@ -36,11 +36,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             last.event(&kind, event, raw);
         }
     }
-    let threads = threads.into_iter().map(|mut thread| {
-        thread.call.ends(&mut thread.assembler);
-        thread.assembler
-    });
-    sessions_of(threads, source, file)
+    sessions_of(threads.into_iter().map(Thread::end), source, file)
 }
 
 #[derive(Default)]
@@ -78,15 +74,15 @@ impl Thread {
     }
 
     fn item(&mut self, event: &str, mut item: Object<'_>, raw: &RawValue) {
-        let kind = item.first_text(&["type", "item_type"]);
-        let kind = kind.as_deref().unwrap_or("untyped");
-        let is_done = event == "item.completed";
-        let block = match kind {
+        let named = item.first_text(&["type", "item_type"]);
+        let kind = named.as_deref().unwrap_or("untyped");
+        let done = event == "item.completed";
+        let read = match kind {
             "command_execution" | "file_change" | "mcp_tool_call" | "collab_tool_call" => {
                 return self.tool(event, kind, item, raw);
             }
             // A list is there once more when the turn ends.
-            "todo_list" if is_done && self.plans > 0 => return,
+            "todo_list" if done && self.plans > 0 => return,
             "todo_list" => {
                 self.plans += 1;
                 let id: Arc<str> = format!("todo_list-{}", self.plans).into();
@@ -96,7 +92,7 @@ impl Thread {
                 return self.call.answers(id, Vec::new(), false);
             }
             // What is not done is written again when it is.
-            _ if !is_done => return self.assembler.skip("item in progress"),
+            _ if !done => return self.assembler.skip("item in progress"),
             "error" => return self.assembler.skip("item error"),
             "agent_message" | "assistant_message" | "plan" => {
                 item.take_text("text").map(ContentBlock::Text)
@@ -106,8 +102,13 @@ impl Thread {
             "web_search" => Some(content::kept(kind, raw)),
             _ => None,
         };
-        let block = block.unwrap_or_else(|| self.assembler.unread_part("item", kind, raw));
+        let block = read.unwrap_or_else(|| self.assembler.unread_part("item", kind, raw));
         self.call.says(block, &mut self.assembler);
+    }
+
+    fn end(mut self) -> Assembler {
+        self.call.ends(&mut self.assembler);
+        self.assembler
     }
 
     /// A tool use, when it begins and when it ends.
@@ -117,7 +118,6 @@ impl Thread {
             return self.call.says(kept, &mut self.assembler);
         };
         let status = item.take_text("status");
-        let failed = matches!(status.as_deref(), Some("failed" | "declined"));
         let result = match kind {
             "command_execution" => item.take("aggregated_output"),
             "mcp_tool_call" => item.inner("result").take("content"),
@@ -140,10 +140,12 @@ impl Thread {
             self.call.says(block, &mut self.assembler);
         }
         if event == "item.completed" {
-            let is_error = failed || error.is_some() || exit.is_some_and(|exit| exit != 0);
+            let failed = matches!(status.as_deref(), Some("failed" | "declined"))
+                || error.is_some()
+                || exit.is_some_and(|exit| exit != 0);
             let source = &mut self.assembler.source;
             let content = error.or(result).map(|raw| content::of_result(raw, source));
-            self.call.answers(id, content.unwrap_or_default(), is_error);
+            self.call.answers(id, content.unwrap_or_default(), failed);
         }
     }
 }

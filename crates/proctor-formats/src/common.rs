@@ -63,8 +63,7 @@ impl Answer {
     }
 
     pub(super) fn tagged(self, tags: impl IntoIterator<Item = Tag>) -> Self {
-        let tags = tags.into_iter().collect();
-        Self { tags, ..self }
+        Self { tags: tags.into_iter().collect(), ..self }
     }
 }
 
@@ -111,8 +110,7 @@ impl Assembler {
 
     /// Adds the result of a tool use.
     pub(super) fn hear_result(&mut self, id: Arc<str>, blocks: Blocks, is_error: bool, time: When) {
-        let result = ContentBlock::tool_result(id, blocks, is_error);
-        self.hear(None, vec![result], time, None);
+        self.hear(None, vec![ContentBlock::tool_result(id, blocks, is_error)], time, None);
     }
 
     /// The usage of a call, where it can be read.
@@ -181,8 +179,7 @@ impl Assembler {
         let at = self.flush();
         let after = summary.map_or(CompactedTo::Missing, |summary| {
             let mut pieces = vec![Recorded::summary(summary)];
-            let kept = kept.filter(|first| *first < at);
-            pieces.extend(kept.map(|first| Recorded::Kept(first..at)));
+            kept_context::keep(kept.unwrap_or(at)..at, &mut pieces);
             CompactedTo::Replaced(pieces)
         });
         self.compacts(trigger, before, after)
@@ -225,8 +222,8 @@ impl Assembler {
 
     /// Adds the tool that a definition describes, under its name there.
     pub(super) fn define_tool(&mut self, definition: &RawValue) {
-        let value = value(definition);
-        let name = TOOL_NAMES.split(' ').find_map(|at| value.pointer(at)?.as_str());
+        let tool = value(definition);
+        let name = TOOL_NAMES.split(' ').find_map(|at| tool.pointer(at)?.as_str());
         if name.is_none() {
             self.warn("a tool has no name");
         }
@@ -244,7 +241,7 @@ impl Assembler {
     /// The messages of a conversation that is a part of another.
     pub(super) fn messages(self) -> Vec<Arc<Message>> {
         let session = self.finish("part".to_owned(), Path::new("part")).ok().flatten();
-        session.map(|it| it.messages().to_vec()).unwrap_or_default()
+        session.map(|session| session.messages().to_vec()).unwrap_or_default()
     }
 
     /// The one session of a file.
@@ -301,11 +298,10 @@ pub(super) fn flat_call(mut call: Object<'_>, [id, name, args]: [&str; 3]) -> Op
 
 /// A time, and whether it names no zone: then it is taken for UTC.
 pub(super) fn time_or_local(text: &str) -> Option<(Timestamp, bool)> {
-    let time = |time: jiff::Timestamp| Timestamp(time.as_millisecond());
-    if let Ok(found) = text.parse() {
-        return Some((time(found), false));
+    if let Ok(found) = text.parse::<jiff::Timestamp>() {
+        return Some((Timestamp(found.as_millisecond()), false));
     }
     let local = text.parse::<jiff::civil::DateTime>().ok()?;
     let zoned = local.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some((time(zoned.timestamp()), true))
+    Some((Timestamp(zoned.timestamp().as_millisecond()), true))
 }

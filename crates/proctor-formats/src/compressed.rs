@@ -42,9 +42,8 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
 /// [`FileTooLarge`](io::ErrorKind::FileTooLarge) where the result is longer than `limit`.
 #[cfg(feature = "sqlite")]
 pub(super) fn unpacked(file: &[u8], limit: u64) -> io::Result<Vec<u8>> {
-    let decoder = FrameDecoder::new();
     let mut bytes = Vec::new();
-    let frames = Frames { file, decoder };
+    let frames = Frames { file, decoder: FrameDecoder::new() };
     frames.take(limit + 1).read_to_end(&mut bytes)?;
     let fits = bytes.len() as u64 <= limit;
     fits.then_some(bytes)
@@ -123,8 +122,7 @@ impl<R: BufRead> Read for Frames<R> {
             }
             if !decoder.is_finished() {
                 let one = BlockDecodingStrategy::UptoBlocks(1);
-                let decoded = decoder.decode_blocks(&mut *file, one);
-                decoded.map_err(io::Error::other)?;
+                decoder.decode_blocks(&mut *file, one).map_err(io::Error::other)?;
             } else if file.fill_buf()?.is_empty() {
                 return Ok(0);
             } else {

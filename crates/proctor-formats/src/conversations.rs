@@ -38,8 +38,7 @@ pub(super) struct Shape {
 impl<'a> Conversation<'a> {
     /// Messages without an object around them.
     pub(super) fn of(messages: Vec<&'a RawValue>) -> Self {
-        let around = Object::default();
-        Self { around, messages }
+        Self { around: Object::default(), messages }
     }
 }
 
@@ -60,8 +59,8 @@ impl Shape {
 
     /// Whether an object holds messages, rather than being one.
     fn is_conversation(self, object: &Object<'_>) -> bool {
-        let is_response = object.text("object").as_deref() == Some("response");
-        object.contains(self.key) || self.has_answer(object) && is_response
+        object.contains(self.key)
+            || self.has_answer(object) && object.text("object").as_deref() == Some("response")
     }
 }
 
@@ -72,16 +71,14 @@ pub(super) fn sessions(
     source: &mut Source,
     read: impl FnMut(Conversation<'_>, &mut Assembler),
 ) -> Imported {
-    let mut log = Log { shape, file, read, join: Join::default(), answers: BTreeMap::new() };
+    let mut log =
+        ConversationLog { shape, file, read, join: Join::default(), answers: BTreeMap::new() };
     let mut loose: Vec<Box<RawValue>> = Vec::new();
     let mut problem = None;
     for value in in_order(file.values(source)?) {
-        let mut warn = |what: &str| source.warn(what);
-        let api = shape.api;
         let unwrapped =
-            api.and_then(|api| bodies::unwrapped(value.text, shape.key, api, &mut warn));
-        let text = unwrapped.as_deref().unwrap_or(value.text);
-        let value = Line { text, ..value };
+            shape.api.and_then(|api| bodies::unwrapped(value.text, shape.key, api, source));
+        let value = Line { text: unwrapped.as_deref().unwrap_or(value.text), ..value };
         let mut found = Vec::new();
         match find(shape, &value, &mut found) {
             Ok(Some(message)) => loose.push(message.to_owned()),
@@ -141,7 +138,7 @@ pub(super) fn exported(file: &SourceText, source: &mut Source, read: ReadExport)
 }
 
 /// The conversations of a file so far.
-struct Log<'f, R> {
+struct ConversationLog<'f, R> {
     shape: Shape,
     file: &'f SourceText,
     read: R,
@@ -150,25 +147,23 @@ struct Log<'f, R> {
     answers: BTreeMap<Arc<str>, Arc<str>>,
 }
 
-impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
+impl<R: FnMut(Conversation<'_>, &mut Assembler)> ConversationLog<'_, R> {
     fn add(&mut self, found: Vec<Conversation<'_>>, source: &mut Source) -> Result<()> {
         for mut conversation in found {
             let mut assembler = Assembler::default();
             let around = &conversation.around;
             let response = around.get("response");
-            let is_answered = response.is_some_and(|raw| raw.get().starts_with('{'))
+            let answered = response.is_some_and(|raw| raw.get().starts_with('{'))
                 || self.shape.has_answer(around);
             let answer = response.and_then(Object::read).unwrap_or_default();
             let sealed = is_compaction(&answer);
+            let named = conversation_id(around).or_else(|| conversation_id(&answer));
             // OpenAI keeps such a conversation: a request holds only what is new.
-            let is_kept = self.shape.api == Some(Api::Responses);
-            let named = || conversation_id(around).or_else(|| conversation_id(&answer));
-            let kept = is_kept.then(named).flatten();
+            let kept = named.filter(|_| self.shape.api == Some(Api::Responses));
             let follows = around
                 .text("previous_response_id")
                 .or_else(|| kept.as_ref().and_then(|id: &Arc<str>| self.answers.get(id).cloned()));
-            let answer_id = answer.text("id").or_else(|| around.text("id"));
-            self.answers.extend(kept.zip(answer_id));
+            self.answers.extend(kept.zip(answer.text("id").or_else(|| around.text("id"))));
             let name = Name::of(around);
             if name.is_some() {
                 conversation.around.take("metadata");
@@ -180,7 +175,7 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> Log<'_, R> {
             } else if let Some(session) = assembler.finish(self.file.id.clone(), &self.file.path)? {
                 self.join.add(Logged {
                     session,
-                    is_answered,
+                    is_answered: answered,
                     follows,
                     name,
                     compaction: None,
@@ -214,9 +209,9 @@ fn conversation_id(object: &Object<'_>) -> Text {
 
 /// Names the sessions of a file: by its id, and numbered where there are several.
 pub(super) fn name(sessions: &mut [Session], id: &str) {
-    let is_only = sessions.len() == 1;
+    let only = sessions.len() == 1;
     for (at, session) in sessions.iter_mut().enumerate() {
-        session.parts_mut().id = if is_only { id.to_owned() } else { format!("{id}-{}", at + 1) };
+        session.parts_mut().id = if only { id.to_owned() } else { format!("{id}-{}", at + 1) };
     }
 }
 
@@ -235,11 +230,11 @@ fn find<'a>(
         return Ok(None);
     }
     let messages: Vec<&RawValue> = line.parse()?;
-    let is_conversation = messages.first().is_some_and(|item| {
+    let nested = messages.first().is_some_and(|item| {
         item.get().starts_with('[')
             || Object::read(item).is_some_and(|object| shape.is_conversation(&object))
     });
-    if !is_conversation {
+    if !nested {
         found.push(Conversation::of(messages));
         return Ok(None);
     }

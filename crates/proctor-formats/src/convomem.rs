@@ -21,15 +21,13 @@ const SHAPES: &str = "question message_evidences | \
 pub(super) const IMPORTER: Importer = Importer::of_file("convomem", Detect::Item(SHAPES), import);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    let what = "a file holds `evidence_items`, or test cases with `conversations`";
-    recordings(file, what, chats)
+    recordings(file, "a file holds `evidence_items`, or test cases with `conversations`", chats)
 }
 
 /// The chats of a file of evidence, of a test case, or of one question.
 fn chats(mut object: Object<'_>) -> Vec<Chat> {
     if let Some(inner) = object.take_list("evidence_items") {
-        let inner = inner.into_iter().filter_map(Object::read);
-        return inner.flat_map(chats).collect();
+        return inner.into_iter().filter_map(Object::read).flat_map(chats).collect();
     }
     let questions = object.take_list("evidenceItems");
     let Some(conversations) = object.take_list("conversations") else {
@@ -44,8 +42,8 @@ fn chats(mut object: Object<'_>) -> Vec<Chat> {
     }
     match questions {
         Some(questions) => {
-            let questions = questions.into_iter().filter_map(Object::read);
-            questions.for_each(|one| question(one, &names, &mut chat));
+            let objects = questions.into_iter().filter_map(Object::read);
+            objects.for_each(|one| question(one, &names, &mut chat));
         }
         None => question(object, &names, &mut chat),
     }
@@ -70,7 +68,7 @@ fn turn(raw: &RawValue, names: &mut BTreeMap<Arc<str>, Arc<str>>, chat: &mut Cha
 
 fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mut Chat) {
     let answer = one.take_text("answer");
-    let is_refused = answer.as_ref().is_some_and(|one| one.starts_with(REFUSAL));
+    let refused = answer.as_ref().is_some_and(|one| one.starts_with(REFUSAL));
     let words = one.take_text("question");
     let evidence = one.items("message_evidences").into_iter().map(|raw| {
         let text = Object::read(raw).and_then(|mut object| object.take_text("text"));
@@ -84,5 +82,5 @@ fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mu
         evidence: evidence.collect(),
         ..Question::default()
     };
-    chat.ask(words.as_deref().map(str::to_owned), is_refused, question);
+    chat.ask(words.as_deref().map(str::to_owned), refused, question);
 }

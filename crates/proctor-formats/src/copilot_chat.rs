@@ -43,7 +43,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             source.not_understood("value that is no chat");
             continue;
         };
-        let mut reading = Reading::default();
+        let mut reading = CopilotChatReading::default();
         reading.chat(chat.items("requests"));
         chat.count_left("key", &mut reading.assembler);
         conversations.push(reading.assembler);
@@ -52,7 +52,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 #[derive(Default)]
-struct Reading<'a> {
+struct CopilotChatReading<'a> {
     assembler: Assembler,
     /// Results that no call has asked for yet.
     results: BTreeMap<Arc<str>, &'a RawValue>,
@@ -70,7 +70,7 @@ struct Due {
     calls: u8,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> CopilotChatReading<'a> {
     fn chat(&mut self, requests: Vec<&'a RawValue>) {
         let mut read = Vec::new();
         for raw in requests {
@@ -102,9 +102,9 @@ impl<'a> Reading<'a> {
         for (request, metadata) in read {
             self.request(request, metadata);
         }
-        let left = std::mem::take(&mut self.results).into_iter();
-        let left = left.map(|(id, raw)| self.result(id, raw)).collect();
-        self.assembler.hear_results(left, None);
+        let unasked = std::mem::take(&mut self.results).into_iter();
+        let results = unasked.map(|(id, raw)| self.result(id, raw)).collect();
+        self.assembler.hear_results(results, None);
         self.compacts();
     }
 
@@ -154,20 +154,18 @@ impl<'a> Reading<'a> {
         };
         let id = round.take_text("id");
         let time = round.take_time("timestamp", &mut self.assembler);
-        let own = round.take_text("modelId");
-        let model = own.as_ref().map(plain).or(model.cloned());
+        let model = round.take_text("modelId").as_ref().map(plain).or(model.cloned());
         let mut blocks = Vec::from_iter(thinking(round.inner("thinking")));
         blocks.extend(round.take_words("response").map(ContentBlock::Text));
         let mut results = Vec::new();
         for raw in round.items("toolCalls") {
-            let call = Object::read(raw).and_then(|mut call| {
+            let read = Object::read(raw).and_then(|mut call| {
                 let (id, name) = call.take_text("id").zip(call.take_text("name"))?;
                 let input = openai_chat::parts::arguments(&mut call, &mut self.assembler);
                 Some(ContentBlock::tool_use(id, name, input))
             });
-            let call = call.unwrap_or_else(|| self.assembler.unread("tool call", raw));
-            let tool_uses = call.as_use();
-            let answer = tool_uses.and_then(|tool_use| self.results.remove_entry(&tool_use.id));
+            let call = read.unwrap_or_else(|| self.assembler.unread("tool call", raw));
+            let answer = call.as_use().and_then(|used| self.results.remove_entry(&used.id));
             results.extend(answer.map(|(id, raw)| self.result(id, raw)));
             blocks.push(call);
         }
@@ -180,8 +178,7 @@ impl<'a> Reading<'a> {
         if let Some(summary) = summary {
             self.compacts();
             let kept = self.assembler.flush();
-            let calls = u8::from(!is_last);
-            self.due = Some(Due { summary, kept, calls });
+            self.due = Some(Due { summary, kept, calls: u8::from(!is_last) });
         }
     }
 
@@ -225,8 +222,7 @@ impl<'a> Reading<'a> {
                 }
                 (Some("thinking"), Some(value)) => blocks.push(ContentBlock::thinking(value, None)),
                 (Some("toolInvocationSerialized"), _) => {
-                    let what = "a call has neither its arguments nor its result";
-                    self.assembler.warn(what);
+                    self.assembler.warn("a call has neither its arguments nor its result");
                     blocks.push(content::kept("toolInvocationSerialized", raw));
                 }
                 (kind, _) => {
@@ -261,11 +257,10 @@ impl<'a> Reading<'a> {
 /// What the model thought: a text or pieces of one, and the form that only the provider can read.
 fn thinking(mut thought: Object<'_>) -> Option<ContentBlock> {
     let sealed = thought.take_text("encrypted");
-    let text = thought.take_text("text").or_else(|| {
+    let text = thought.take_text("text").unwrap_or_else(|| {
         let pieces = thought.items("text").into_iter().filter_map(content::text);
-        Some(pieces.collect::<Vec<_>>().concat().into())
+        pieces.collect::<Vec<_>>().concat().into()
     });
-    let text = text.unwrap_or_default();
     (!text.is_empty() || sealed.is_some()).then(|| ContentBlock::thinking(text, sealed))
 }
 
@@ -276,8 +271,8 @@ fn plain(model: &Arc<str>) -> Arc<str> {
 
 /// Writes the text of a part of a prompt, which is a tree of pieces and texts.
 fn written(node: &Value, text: &mut String) {
-    let breaks = node.get("lineBreakBefore");
-    let breaks = breaks.is_some_and(|one| one.as_bool() == Some(true) || one.as_u64() == Some(1));
+    let mark = &node["lineBreakBefore"];
+    let breaks = mark.as_bool() == Some(true) || mark.as_u64() == Some(1);
     if let Some(own) = node.get("text").and_then(Value::as_str) {
         if breaks && !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');

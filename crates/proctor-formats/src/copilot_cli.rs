@@ -29,25 +29,24 @@ const CALL_NAMES: [&str; 3] = ["apiCallId", "serviceRequestId", "messageId"];
 /// The shapes of a file of events, and of one of the first versions.
 const SHAPES: &str =
     "data type^session.,user.,assistant.,tool.,hook.,system. | sessionId chatMessages";
-const FIRST_SHAPE: &str = "sessionId chatMessages";
 
 pub(super) const IMPORTER: Importer =
     Importer::shaped("copilot-cli", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    if file.head().is(FIRST_SHAPE) {
+    if file.head().is("sessionId chatMessages") {
         return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
             openai_chat::read(conversation, Dialect::Api, assembler);
             assembler.header.model = assembler.header.model.take().or(model);
         });
     }
-    let mut log = Log::default();
+    let mut log = CopilotLog::default();
     for raw in file.raw_lines(source)? {
         log.collect(raw);
     }
     add_counts(source, log.source);
-    let mut chains = vec![Reading::default()];
+    let mut chains = vec![CopilotCliReading::default()];
     let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for event in log.events {
         let chain = match &event.agent {
@@ -56,7 +55,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         };
         chains[chain].event(event, &log.usages);
     }
-    with_side_chains(chains.into_iter().map(Reading::end), source, file)
+    with_side_chains(chains.into_iter().map(CopilotCliReading::end), source, file)
 }
 
 /// One event of the log.
@@ -72,14 +71,14 @@ struct Event<'a> {
 
 /// The events that were not taken back.
 #[derive(Default)]
-struct Log<'a> {
+struct CopilotLog<'a> {
     events: Vec<Event<'a>>,
     /// The provider's bills, by its name for the call.
     usages: BTreeMap<Arc<str>, Usage>,
     source: Source,
 }
 
-impl<'a> Log<'a> {
+impl<'a> CopilotLog<'a> {
     fn collect(&mut self, raw: &'a RawValue) {
         let Some(mut event) = Object::read(raw) else {
             return self.source.not_understood("event that is no object");
@@ -93,10 +92,10 @@ impl<'a> Log<'a> {
                 return self.rewind(data.take_text("upToEventId").as_ref());
             }
             Some("assistant.usage") => {
+                let source = &mut self.source;
                 // The input includes the cached tokens.
-                let usage = |raw| usage(raw, CachedTokens::Within, &mut self.source);
-                let call = data.text("apiCallId");
-                self.usages.extend(call.zip(raw_data.and_then(usage)));
+                let billed = raw_data.and_then(|raw| usage(raw, CachedTokens::Within, source));
+                self.usages.extend(data.text("apiCallId").zip(billed));
             }
             _ => {}
         }
@@ -111,20 +110,19 @@ impl<'a> Log<'a> {
     }
 
     fn rewind(&mut self, to: Option<&Arc<str>>) {
-        let is_target = |event: &Event<'_>| to.is_some() && event.id.as_ref() == to;
-        if let Some(at) = self.events.iter().rposition(is_target) {
+        let mut events = self.events.iter();
+        if let Some(at) = events.rposition(|event| to.is_some() && event.id.as_ref() == to) {
             self.events.truncate(at);
             self.source.skip("rewind");
         } else {
-            let what = "a rewind names an event that is not in the file";
-            self.source.warn(what);
+            self.source.warn("a rewind names an event that is not in the file");
         }
     }
 }
 
 /// One conversation, growing event by event.
 #[derive(Default)]
-struct Reading {
+struct CopilotCliReading {
     assembler: Assembler,
     model: Text,
     /// The tool calls that were seen.
@@ -148,7 +146,7 @@ struct Compaction {
     kept: Option<usize>,
 }
 
-impl Reading {
+impl CopilotCliReading {
     fn event(&mut self, event: Event<'_>, usages: &BTreeMap<Arc<str>, Usage>) {
         let time = self.assembler.time(event.time.as_deref());
         let (kind, mut data) = (&*event.kind, event.data);
@@ -192,8 +190,7 @@ impl Reading {
                 self.assembler.skip("system prompt told again");
             }
             (Some(_), Some(_)) => {
-                let what = "the system prompt changed; the first is kept";
-                self.assembler.warn(what);
+                self.assembler.warn("the system prompt changed; the first is kept");
             }
             (_, None) => self.assembler.warn("a system prompt is no text"),
         }
@@ -209,17 +206,17 @@ impl Reading {
                 None => self.assembler.skip("attachment, told in the text"),
             }
         }
-        let is_continued = data.take_flag("isAutopilotContinuation");
+        let continued = data.take_flag("isAutopilotContinuation");
         // Text that the product writes in the user's place names its source.
         let source = data.take_text("source");
-        let is_typed = !is_continued && source.is_none_or(|source| &*source == "user");
-        let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+        let typed = !continued && source.is_none_or(|source| &*source == "user");
+        let tag = if typed { Tag::TypedUser } else { Tag::Meta };
         self.hear(sent, pictures, time, tag);
     }
 
     fn hear(&mut self, text: Text, pictures: Blocks, time: When, tag: Tag) {
-        let text = text.filter(|text| !text.is_empty()).map(ContentBlock::Text).into_iter();
-        let blocks = text.chain(pictures).collect();
+        let words = text.filter(|text| !text.is_empty()).map(ContentBlock::Text);
+        let blocks = words.into_iter().chain(pictures).collect();
         self.assembler.hear(None, blocks, time, [tag]);
     }
 
@@ -228,29 +225,26 @@ impl Reading {
         let signature = data.take_text("reasoningOpaque");
         let thought = data.take_text("reasoningText");
         if thought.is_some() || signature.is_some() {
-            let thought = thought.unwrap_or_default();
-            blocks.push(ContentBlock::thinking(thought, signature));
+            blocks.push(ContentBlock::thinking(thought.unwrap_or_default(), signature));
         }
         blocks.extend(data.take_words("content").map(ContentBlock::Text));
         let requests = data.items("toolRequests");
-        let is_waiting = !requests.is_empty();
+        self.is_waiting = !requests.is_empty();
         for raw in requests {
             let request = Object::read(raw);
             let tool_use = request.and_then(|request| self.tool_use(request, "name"));
-            let unknown = || counted("malformed tool request", raw, &mut self.assembler);
-            blocks.push(tool_use.unwrap_or_else(unknown));
+            blocks.push(tool_use.unwrap_or_else(|| {
+                counted("malformed tool request", raw, &mut self.assembler)
+            }));
         }
-        let reported = data.text("apiCallId");
-        let usage = reported.and_then(|call| usages.get(&call)).copied();
+        let usage = data.text("apiCallId").and_then(|call| usages.get(&call)).copied();
         if usage.is_none() && data.take("outputTokens").is_some() {
-            let what = "output tokens without those of the prompt";
-            self.assembler.skip(what);
+            self.assembler.skip("output tokens without those of the prompt");
         }
         // Published logs have their ids replaced by one and the same.
         let mut names = CALL_NAMES.iter().filter_map(|key| data.text(key));
         let call = names.find(|name| !name.contains("REDACTED"));
         self.say(Answer::of(blocks, time).by(call, data.take_text("model"), usage));
-        self.is_waiting = is_waiting;
     }
 
     /// Reads a call, whose tool is named by the key `name`.
@@ -281,18 +275,16 @@ impl Reading {
 
     /// A tool is carried out; mostly an answer asked for it.
     fn started(&mut self, mut data: Object<'_>, time: When, tag: Option<Tag>) {
-        let is_known = |id: Arc<str>| self.uses.contains(&id);
-        if data.text("toolCallId").is_some_and(is_known) && data.has("toolName") {
+        let asked = data.text("toolCallId").is_some_and(|id| self.uses.contains(&id));
+        if asked && data.has("toolName") {
             return self.assembler.skip("tool.execution_start");
         }
         let model = data.take_text("model");
         let Some(tool_use) = self.tool_use(data, "toolName") else {
             return self.assembler.unknown("tool without a name");
         };
-        let what = "a tool was carried out that no message asked for";
-        self.assembler.warn(what);
-        let record = Answer::of(vec![tool_use], time);
-        self.say(record.by(None, model, None).tagged(tag));
+        self.assembler.warn("a tool was carried out that no message asked for");
+        self.say(Answer::of(vec![tool_use], time).by(None, model, None).tagged(tag));
         self.is_waiting = true;
     }
 
@@ -300,11 +292,10 @@ impl Reading {
         let Some(id) = data.take_text("toolCallId") else {
             return self.assembler.unknown("result without a tool");
         };
-        let is_error = data.take_denial("success");
-        let text = data.inner("result").take_text("content");
-        let text = text.or_else(|| data.inner("error").take_text("message"));
+        let told = data.inner("result").take_text("content");
+        let text = told.or_else(|| data.inner("error").take_text("message"));
         let content = text.map(ContentBlock::Text).into_iter().collect();
-        self.assembler.hear_result(id, content, is_error, time);
+        self.assembler.hear_result(id, content, data.take_denial("success"), time);
     }
 
     fn compacted(&mut self, mut data: Object<'_>) {

@@ -30,11 +30,11 @@ impl Counted for Object<'_> {
     }
 
     fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> When {
-        let time = time(self.take(key)?);
-        if time.is_none() {
+        let read = time(self.take(key)?);
+        if read.is_none() {
             assembler.warn("a timestamp cannot be read");
         }
-        time
+        read
     }
 
     fn header(&mut self, assembler: &mut Assembler) {
@@ -63,9 +63,9 @@ pub(super) fn time(raw: &RawValue) -> When {
     match serde_json::from_str(raw.get()).ok()? {
         Value::String(text) => Some(time_or_local(&text)?.0),
         Value::Number(number) => {
-            let number = number.as_f64()?;
-            let scale = if number.abs() < SECONDS_BELOW { 1e3 } else { 1.0 };
-            let milliseconds = (number * scale).round();
+            let elapsed = number.as_f64()?;
+            let scale = if elapsed.abs() < SECONDS_BELOW { 1e3 } else { 1.0 };
+            let milliseconds = (elapsed * scale).round();
             #[expect(clippy::cast_possible_truncation, reason = "the range is checked")]
             (milliseconds.abs() < 1e18).then_some(Timestamp(milliseconds as i64))
         }

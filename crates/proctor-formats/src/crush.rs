@@ -38,27 +38,26 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
     );
     let mut hasher = Sha256::new();
     for [id, role, parts, model, created, marked] in database.rows(&query, &[&*one.id])? {
-        let parts = parts.unwrap_or_default();
-        hasher.update(parts.as_bytes());
-        let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(&parts) else {
+        let json = parts.unwrap_or_default();
+        hasher.update(json.as_bytes());
+        let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(&json) else {
             assembler.unknown("row that is not JSON");
             continue;
         };
-        let created = created.and_then(|created| RawValue::from_string(created.to_string()).ok());
-        let time = created.and_then(|raw| time_of(&raw));
-        let is_model = role.as_deref() == Some("assistant");
-        let is_summary = marked.as_deref() == Some("1") || id.is_some() && id == named;
+        let time = created.and_then(|text| time_of(&RawValue::from_string(text.to_string()).ok()?));
+        let of_model = role.as_deref() == Some("assistant");
+        let summary = marked.as_deref() == Some("1") || id.is_some() && id == named;
         let mut is_hidden = false;
         let mut blocks = Vec::new();
         for raw in parts {
-            blocks.extend(part(raw, is_model, &mut is_hidden, &mut assembler));
+            blocks.extend(part(raw, of_model, &mut is_hidden, &mut assembler));
         }
-        if is_summary {
+        if summary {
             let text = joined_texts(&blocks);
             assembler.summarizes(None, None, (!text.is_empty()).then(|| text.into()), None);
-        } else if is_model {
-            let model = model.filter(|model| !model.is_empty());
-            assembler.assistant(None, Answer::of(blocks, time).by(id, model, None));
+        } else if of_model {
+            let known = model.filter(|model| !model.is_empty());
+            assembler.assistant(None, Answer::of(blocks, time).by(id, known, None));
         } else {
             assembler.hear_user(blocks, time, is_hidden || role.as_deref() == Some("system"));
         }
@@ -74,8 +73,8 @@ fn part(
     assembler: &mut Assembler,
 ) -> Option<ContentBlock> {
     let mut part = Object::read(raw).unwrap_or_default();
-    let kind = part.take_text("type");
-    let kind = kind.as_deref().unwrap_or("untyped");
+    let named = part.take_text("type");
+    let kind = named.as_deref().unwrap_or("untyped");
     let mut data = part.inner("data");
     let read = match kind {
         "finish" => return None,

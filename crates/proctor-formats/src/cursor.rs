@@ -25,7 +25,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut reading = Reading::default();
+    let mut reading = CursorReading::default();
     if text::detect(&file.head()) {
         text::read(file.plain(source), &mut reading);
     } else {
@@ -37,7 +37,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 #[derive(Default)]
-struct Reading {
+struct CursorReading {
     assembler: Assembler,
     /// Tool uses that have no result yet.
     open: Vec<Arc<str>>,
@@ -45,7 +45,7 @@ struct Reading {
     calls: u64,
 }
 
-impl Reading {
+impl CursorReading {
     fn record(&mut self, raw: &RawValue) {
         let mut record = Object::read(raw).unwrap_or_default();
         let role = record.take_text("role");
@@ -54,9 +54,10 @@ impl Reading {
         match (role.as_deref(), kind.as_deref(), content) {
             (Some("assistant"), _, content @ Some(_)) => {
                 let (calls, source) = (&mut self.calls, &mut self.assembler.source);
-                let part = |raw: &RawValue, source: &mut Source| part(raw, calls, source);
-                let blocks = content::blocks_by(content, Speaker::Assistant, source, part);
-                self.says(blocks);
+                let said = content::blocks_by(content, Speaker::Assistant, source, |raw, source| {
+                    part(raw, calls, source)
+                });
+                self.says(said);
             }
             (Some(_), _, content @ Some(_)) => {
                 let blocks = self.assembler.blocks(content, Speaker::User);
@@ -64,8 +65,8 @@ impl Reading {
             }
             (_, Some(kind @ "turn_ended"), _) => self.assembler.skip(kind),
             (role, kind, _) => {
-                let kind = kind.or(role).unwrap_or("without type");
-                self.assembler.hear_unknown("record", kind, raw, None);
+                let name = kind.or(role).unwrap_or("without type");
+                self.assembler.hear_unknown("record", name, raw, None);
             }
         }
     }
@@ -104,8 +105,8 @@ impl Reading {
     /// Answers the tool uses whose results are not recorded, for there is more behind them.
     fn answers(&mut self) {
         let open = std::mem::take(&mut self.open).into_iter();
-        let emptys = open.map(|id| ContentBlock::tool_result(id, Vec::new(), false));
-        let results: Blocks = emptys.collect();
+        let results: Blocks =
+            open.map(|id| ContentBlock::tool_result(id, Vec::new(), false)).collect();
         let what = "the result of a tool use is not recorded; it is read as empty";
         self.assembler.warn_all(&results, what);
         self.assembler.hear_results(results, None);
@@ -115,8 +116,8 @@ impl Reading {
 /// A part of what the model said. A call gets the next number for its name.
 fn part(raw: &RawValue, calls: &mut u64, source: &mut Source) -> ContentBlock {
     let mut part = Object::read(raw).unwrap_or_default();
-    let is_use = part.text("type").as_deref() == Some("tool_use") && !part.has("id");
-    match part.take_text("name").filter(|_| is_use) {
+    let unnamed = part.text("type").as_deref() == Some("tool_use") && !part.has("id");
+    match part.take_text("name").filter(|_| unnamed) {
         Some(name) => ContentBlock::tool_use(next(calls), name, input(part.take("input"))),
         None => content::part(raw, Speaker::Assistant, source),
     }

@@ -132,12 +132,11 @@ impl ImportError {
 
     /// The error of a file that cannot be opened or read, for this reason.
     pub(crate) fn unopened(path: &Path, source: io::Error) -> Self {
-        let path = path.to_owned();
         match source.kind() {
-            io::ErrorKind::NotFound => Self::NotFound(path),
-            io::ErrorKind::IsADirectory => Self::Directory(path),
-            io::ErrorKind::NotSeekable => Self::NoFile(path),
-            _ => Self::Io(path, source),
+            io::ErrorKind::NotFound => Self::NotFound(path.into()),
+            io::ErrorKind::IsADirectory => Self::Directory(path.into()),
+            io::ErrorKind::NotSeekable => Self::NoFile(path.into()),
+            _ => Self::Io(path.into(), source),
         }
     }
 

@@ -47,8 +47,7 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
     }
     let mut messages = Vec::new();
     if let (Provider::OpenAi, Some(system)) = (provider, system) {
-        let system = vec![("role", string("system")), ("content", string(system))];
-        messages.push(object(system));
+        messages.push(object(vec![("role", string("system")), ("content", string(system))]));
     }
     let mut last = None;
     for message in session.messages() {
@@ -63,8 +62,7 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
         }
     }
     let _ = writeln!(json, "\"messages\":[\n{}\n]}}", messages.join(",\n"));
-    let left_out = left_out.0;
-    Exported { json, left_out }
+    Exported { json, left_out: left_out.0 }
 }
 
 #[derive(Default)]
@@ -84,18 +82,16 @@ impl Counts {
         self.add("time", message.details.timestamp.is_some());
         self.add("API call id", message.details.api_call.is_some());
         self.add("usage", message.details.usage.is_some());
-        let inner = message.details.inner_requests.len();
-        self.add("request within a call", inner);
+        self.add("request within a call", message.details.inner_requests.len());
         let content = message.content();
-        // In which order the shape has the kinds of blocks.
-        let rank = |block: &ContentBlock| match (provider, message.role(), block) {
+        // The order of the kinds of blocks in the shape.
+        let ranks = content.iter().map(|block| match (provider, message.role(), block) {
             (_, Role::User, ContentBlock::ToolResult(_))
             | (Provider::OpenAi, Role::Assistant, ContentBlock::Thinking(_)) => 0,
             (Provider::OpenAi, Role::Assistant, ContentBlock::ToolUse(_)) => 2,
             _ => 1,
-        };
-        let in_order = content.iter().map(rank).is_sorted();
-        self.add("order of the blocks of a message", !in_order);
+        });
+        self.add("order of the blocks of a message", !ranks.is_sorted());
         for block in content {
             self.block(block, provider);
         }
@@ -104,12 +100,10 @@ impl Counts {
     fn block(&mut self, block: &ContentBlock, provider: Provider) {
         match block {
             ContentBlock::ToolUse(tool_use) => {
-                let told = tool_use.class == class_of(&tool_use.name);
-                self.add("tool class", !told);
+                self.add("tool class", tool_use.class != class_of(&tool_use.name));
             }
             ContentBlock::ToolResult(result) => {
-                let failed = result.is_error && provider == Provider::OpenAi;
-                self.add("failure of a tool", failed);
+                self.add("failure of a tool", result.is_error && provider == Provider::OpenAi);
                 for part in &result.content {
                     self.block(part, provider);
                 }

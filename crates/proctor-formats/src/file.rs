@@ -55,9 +55,9 @@ pub(crate) struct SourceFile {
 impl SourceFile {
     /// Reads the file at `path`, which may hold `limit` bytes. A larger one is not read at all.
     pub(super) fn open(path: &Path, limit: u64) -> Result<Self> {
-        let io = |source| ImportError::unopened(path, source);
-        let mut file = compressed::open(path).map_err(io)?;
-        if path.metadata().map_err(io)?.len() > limit {
+        let opened = compressed::open(path).and_then(|file| Ok((file, path.metadata()?.len())));
+        let (mut file, length) = opened.map_err(|source| ImportError::unopened(path, source))?;
+        if length > limit {
             return Err(ImportError::TooLarge(path.to_owned(), limit));
         }
         Self::read(path, &mut file, limit)
@@ -312,8 +312,7 @@ impl SourceText {
         if nesting(text.as_bytes()) > limit {
             return Err(ImportError::Nesting(self.path.clone(), number, limit));
         }
-        let path = &self.path;
-        Ok(Line { path, number, text })
+        Ok(Line { path: &self.path, number, text })
     }
 }
 
@@ -337,9 +336,8 @@ impl<'t> Line<'t> {
     /// Parses a part of the line; errors name the place in the whole line.
     pub(crate) fn parse_part<T: Deserialize<'t>>(&self, part: &'t str) -> Result<T> {
         serde_json::from_str(part).map_err(|error| {
-            let starts = part.as_ptr();
-            let before = starts.addr().saturating_sub(self.text.as_ptr().addr());
-            let before = self.text.get(..before).unwrap_or_default();
+            let start = part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr());
+            let before = self.text.get(..start).unwrap_or_default();
             let breaks = before.matches('\n').count() + error.line().saturating_sub(1);
             let line = self.number + breaks as u64;
             let column = match error.line() {

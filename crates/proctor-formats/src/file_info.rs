@@ -40,8 +40,7 @@ fn format_of_head(path: &Path, head: &[u8]) -> Result<&'static str> {
     if sqlite::is_database(head) {
         return Ok("sqlite");
     }
-    let importer = importer_of_file(head).ok_or_else(|| unknown_format(path, head))?;
-    Ok(importer.format())
+    Ok(importer_of_file(head).ok_or_else(|| unknown_format(path, head))?.format())
 }
 
 /// Looks at the file at `path`, or at a folder that is a session.
@@ -76,14 +75,11 @@ pub fn file_info(path: &Path) -> Result<FileInfo, ImportError> {
 }
 
 fn size_of(folder: &Folder) -> u64 {
-    let size = |name: &String| {
-        let path = folder.child(name);
-        match folder.folder(name) {
-            Some(inner) => size_of(&inner),
-            None => path.symlink_metadata().map_or(0, |metadata| metadata.len()),
-        }
-    };
-    folder.names().iter().map(size).sum()
+    let sizes = folder.names().iter().map(|name| match folder.folder(name) {
+        Some(inner) => size_of(&inner),
+        None => folder.child(name).symlink_metadata().map_or(0, |metadata| metadata.len()),
+    });
+    sizes.sum()
 }
 
 /// The times in a part of a file that may be cut anywhere, in order.

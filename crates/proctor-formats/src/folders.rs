@@ -31,8 +31,7 @@ impl Folder {
 
     /// Whether it holds something of that name.
     pub fn has(&self, name: &str) -> bool {
-        let place = self.names.binary_search_by(|own| own.as_str().cmp(name));
-        place.is_ok()
+        self.names.binary_search_by(|own| own.as_str().cmp(name)).is_ok()
     }
 
     /// Its path.
@@ -48,8 +47,8 @@ impl Folder {
     /// A folder in it; none if there is no such folder, or only a link to one.
     pub fn folder(&self, name: &str) -> Option<Self> {
         let path = self.child(name);
-        let is_folder = self.has(name) && path.symlink_metadata().is_ok_and(|value| value.is_dir());
-        is_folder.then(|| Self::open(&path).ok())?
+        let found = self.has(name) && path.symlink_metadata().is_ok_and(|value| value.is_dir());
+        found.then(|| Self::open(&path).ok())?
     }
 }
 

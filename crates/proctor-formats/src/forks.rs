@@ -76,24 +76,24 @@ impl ForkIndex {
         let (mut is_marked, mut has_marks) = (false, false);
         for (at, message) in session.messages().iter().enumerate() {
             chain = ContentHash::of_parts([chain.bytes(), Look::of(message).bytes()]);
-            let marks = marks(message, chain);
+            let own = marks(message, chain);
             // No two beginnings of one session are alike, and a mark depends on its beginning.
             match self.begun.entry(half(&chain)) {
                 Entry::Vacant(place) => _ = place.insert(index),
                 Entry::Occupied(earlier) => {
-                    is_marked |= marks.iter().any(|mark| self.marks.contains(mark));
+                    is_marked |= own.iter().any(|mark| self.marks.contains(mark));
                     shared = Some((at + 1, *earlier.get()));
                 }
             }
-            has_marks |= !marks.is_empty();
-            self.marks.extend(marks);
+            has_marks |= !own.is_empty();
+            self.marks.extend(own);
         }
         let (messages, of) = shared.filter(|(count, _)| *count > session.loaded())?;
-        let is_all = messages == session.messages().len();
+        let all = messages == session.messages().len();
         let of = self.sessions.get(of as usize)?;
-        (is_marked || is_all && !has_marks).then(|| SharedPrefix {
+        (is_marked || all && !has_marks).then(|| SharedPrefix {
             messages,
-            is_all,
+            is_all: all,
             of: of.to_string(),
         })
     }
@@ -105,12 +105,11 @@ fn marks(message: &Message, chain: ContentHash) -> Vec<HalfHash> {
         return Vec::new();
     }
     let time = message.details.timestamp.map(|time| time.0.to_string());
-    let call = message.details.api_call.iter();
-    let call = call.map(|call| call.0.to_string());
-    let uses = message.tool_uses().map(|(_, it)| it.id.to_string());
+    let call = message.details.api_call.iter().map(|call| call.0.to_string());
+    let uses = message.tool_uses().map(|(_, tool_use)| tool_use.id.to_string());
     let ids = call.chain(uses).filter(|id| id.len() >= DRAWN_CHARS);
-    let mark = |mark: String| half(&ContentHash::of_parts([chain.bytes(), mark.as_bytes()]));
-    time.into_iter().chain(ids).map(mark).collect()
+    let marks = time.into_iter().chain(ids);
+    marks.map(|mark| half(&ContentHash::of_parts([chain.bytes(), mark.as_bytes()]))).collect()
 }
 
 impl SharedPrefix {
@@ -129,8 +128,7 @@ impl SharedPrefix {
             parts.compactions = vec![RecordedCompaction { at, after, usage: None, ..last.clone() }];
         }
         parts.compactions.extend(rest);
-        let what = format!("{self}: what it repeats counts there");
-        parts.source.warnings.insert(what, 1);
+        parts.source.warnings.insert(format!("{self}: what it repeats counts there"), 1);
         let notes = parts.resumed.and_then(|resumed| resumed.notes);
         parts.resumed = Some(ResumePoint { at, notes });
         Session::new(parts)

@@ -20,22 +20,18 @@ pub(super) const IMPORTER: Importer = Importer::new("gemini", detect, import);
 
 fn detect(head: &Head) -> bool {
     head.first().is_some_and(|first| {
-        let bodies = ["", "/request", "/request/request", "/0"];
-        let bodies = bodies.iter().filter_map(|at| first.pointer(at));
+        let places = ["", "/request", "/request/request", "/0"];
+        let bodies = places.iter().filter_map(|at| first.pointer(at));
         let mut contents =
             bodies.map(|body| body.get("contents").unwrap_or(body).get(0).unwrap_or(body));
-        contents.any(|content| content.pointer("/parts/0").is_some_and(is_part))
+        contents.any(|content| {
+            content.pointer("/parts/0").is_some_and(|part| is_shaped(part, PART))
+        })
     })
 }
 
-/// Whether it is a part of Gemini's: those of other products name their type.
-fn is_part(part: &Value) -> bool {
-    let has = |key: &str| part.get(key).is_some();
-    PARTS.split(' ').any(has) && !has("type") && !has("kind")
-}
-
-/// The keys that say what a part is.
-const PARTS: &str = "text functionCall functionResponse inlineData fileData";
+/// The shape of a part of Gemini's: those of other products name their type.
+const PART: &str = "text,functionCall,functionResponse,inlineData,fileData !type !kind";
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, read)
@@ -71,16 +67,15 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     if response.is_none() || !said.is_empty() {
         answered(&mut said, Answer::of(Vec::new(), None), assembler);
     }
-    if let Some(mut response) = response {
-        let mut response = response.take_object("response").unwrap_or(response);
+    if let Some(mut logged) = response {
+        let mut response = logged.take_object("response").unwrap_or(logged);
         let mut candidates = response.objects("candidates");
         let mut first = candidates.next().unwrap_or_default();
-        let what = "a response has a second candidate, which is left out";
-        assembler.warn_all(candidates, what);
+        assembler.warn_all(candidates, "a response has a second candidate, which is left out");
         let parts = first.inner("content").items("parts");
         said = contents::blocks(Speaker::Assistant, parts, assembler);
-        let usage = response.take("usageMetadata");
-        let usage = usage.and_then(|raw| contents::usage_metadata(raw, &mut assembler.source));
+        let billed = response.take("usageMetadata");
+        let usage = billed.and_then(|raw| contents::usage_metadata(raw, &mut assembler.source));
         let model = response.take_text("modelVersion");
         assembler.header.model = assembler.header.model.take().or_else(|| model.clone());
         let record =

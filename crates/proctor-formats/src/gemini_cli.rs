@@ -34,7 +34,7 @@ pub(super) const IMPORTER: Importer = Importer::shaped("gemini-cli", Detect::Fir
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
-    let mut chat = Chat::default();
+    let mut chat = GeminiChat::default();
 
     for value in &values {
         if checkpoint::begins(value.text) {
@@ -48,13 +48,14 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     }
     for step in std::mem::take(&mut chat.steps) {
         match step {
-            Step::Said(record) => chat.read(record),
-            Step::Compacted(records) => chat.compacted(records),
-            Step::Masked(results) => {
-                let trigger = "tool output masked";
-                chat.assembler.replaces_results(trigger, None, results);
+            GeminiStep::Said(record) => chat.read(record),
+            GeminiStep::Compacted(records) => chat.compacted(records),
+            GeminiStep::Masked(results) => {
+                chat.assembler.replaces_results("tool output masked", None, results);
             }
-            Step::Unknown(kind, raw) => chat.assembler.hear_unknown("record", &kind, raw, None),
+            GeminiStep::Unknown(kind, raw) => {
+                chat.assembler.hear_unknown("record", &kind, raw, None);
+            }
         }
     }
     if chat.is_agents {
@@ -73,7 +74,7 @@ const KNOWN: &str = "user gemini model info warning error";
 /// A header, a record, or a change of the header.
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
-struct Record<'a> {
+struct GeminiRecord<'a> {
     id: Text,
     kind: Text,
     r#type: Text,
@@ -91,9 +92,9 @@ struct Record<'a> {
 }
 
 #[derive(Default)]
-struct Chat<'a> {
+struct GeminiChat<'a> {
     assembler: Assembler,
-    steps: Vec<Step<'a>>,
+    steps: Vec<GeminiStep<'a>>,
     places: BTreeMap<Arc<str>, usize>,
     /// Whether the chat is a sub-agent's.
     is_agents: bool,
@@ -130,20 +131,22 @@ fn is_models(kind: Option<&str>) -> bool {
     matches!(kind, Some("gemini" | "model"))
 }
 
+/// The texts in the place of the results of these calls.
+type MaskedResults = Vec<(Arc<str>, Arc<str>)>;
+
 /// A step of a chat.
-enum Step<'a> {
-    Said(Record<'a>),
+enum GeminiStep<'a> {
+    Said(GeminiRecord<'a>),
     /// The context after a compaction.
-    Compacted(Vec<Record<'a>>),
-    /// The texts in the place of the results of these calls.
-    Masked(Vec<(Arc<str>, Arc<str>)>),
+    Compacted(Vec<GeminiRecord<'a>>),
+    Masked(MaskedResults),
     /// A record of a kind that is not known, as it was written.
     Unknown(Arc<str>, &'a RawValue),
 }
 
-impl<'a> Chat<'a> {
+impl<'a> GeminiChat<'a> {
     /// Takes the records in; one that was written again takes the place of the first.
-    fn collect(&mut self, mut record: Record<'a>, raw: &'a RawValue) {
+    fn collect(&mut self, mut record: GeminiRecord<'a>, raw: &'a RawValue) {
         self.is_agents |= record.kind.as_deref() == Some("subagent");
         if let Some(id) = &record.rewind_to {
             return self.rewind(id);
@@ -151,21 +154,20 @@ impl<'a> Chat<'a> {
         let set = record.set.and_then(Object::read);
         if let Some(list) = set.and_then(|mut set| set.take_list("messages")) {
             self.assembler.skip("list of messages set anew");
-            let is_masked = list.iter().any(|raw| raw.get().contains(MASK));
+            let masked = list.iter().any(|raw| raw.get().contains(MASK));
             match self.repeated(&list) {
-                Some(Repeated::Nothing) if !is_masked => return self.set_up = Some(list),
-                Some(Repeated::All) if !is_masked => return self.set_up = None,
+                Some(Repeated::Nothing) if !masked => return self.set_up = Some(list),
+                Some(Repeated::All) if !masked => return self.set_up = None,
                 _ => self.set_up = None,
             }
-            let holds_snapshot = |raw: &&RawValue| raw.get().contains(SNAPSHOT);
-            if !self.steps.is_empty() && list.iter().any(holds_snapshot) {
+            if !self.steps.is_empty() && list.iter().any(|raw| raw.get().contains(SNAPSHOT)) {
                 self.left.extend(list.iter().filter_map(|raw| id_of(raw)));
                 let records = list.into_iter().filter_map(|raw| self.record(raw)).collect();
-                return self.steps.push(Step::Compacted(records));
+                return self.steps.push(GeminiStep::Compacted(records));
             }
             // The list takes the place of all that was said; with results masked, it is all that
             // was said.
-            if !is_masked || list.len() < self.places.len() {
+            if !masked || list.len() < self.places.len() {
                 self.steps.clear();
                 self.places.clear();
             }
@@ -176,8 +178,8 @@ impl<'a> Chat<'a> {
             Some(known) if is_one_of(KNOWN, known) => {}
             None if record.content.is_none() => return self.assembler.skip("header"),
             kind => {
-                let kind = kind.unwrap_or("without type").into();
-                return self.steps.push(Step::Unknown(kind, raw));
+                let name = kind.unwrap_or("without type").into();
+                return self.steps.push(GeminiStep::Unknown(name, raw));
             }
         }
         if let Some(list) = self.set_up.take() {
@@ -193,16 +195,16 @@ impl<'a> Chat<'a> {
             if let Some(masked) = self.masked_in(place, &record) {
                 match self.steps.last_mut() {
                     _ if masked.is_empty() => {}
-                    Some(Step::Masked(results)) => results.extend(masked),
-                    _ => self.steps.push(Step::Masked(masked)),
+                    Some(GeminiStep::Masked(results)) => results.extend(masked),
+                    _ => self.steps.push(GeminiStep::Masked(masked)),
                 }
                 return;
             }
-            self.steps[place] = Step::Said(record);
+            self.steps[place] = GeminiStep::Said(record);
             return self.assembler.skip("earlier form of a record");
         }
         self.places.extend(record.id.clone().map(|id| (id, self.steps.len())));
-        self.steps.push(Step::Said(record));
+        self.steps.push(GeminiStep::Said(record));
     }
 
     fn collect_all(&mut self, list: Vec<&'a RawValue>) {
@@ -219,33 +221,34 @@ impl<'a> Chat<'a> {
             let record = Object::read(raw).unwrap_or_default();
             is_models(record.text("type").as_deref())
         });
-        let is_known = |raw: &&RawValue| {
-            id_of(raw).is_some_and(|id| self.places.contains_key(&id) || self.left.contains(&id))
-        };
         let ends_chat = models.iter().any(|raw| id_of(raw) == self.last);
-        let is_whole = ends_chat && models.iter().all(is_known);
-        let mut steps = self.steps.iter();
-        let is_compacted = steps.any(|step| matches!(step, Step::Compacted(_)));
+        let whole = ends_chat && models.iter().all(|raw| self.knows(raw));
+        let compacted = self.steps.iter().any(|step| matches!(step, GeminiStep::Compacted(_)));
         let said = self.steps.iter().filter(
-            |step| matches!(step, Step::Said(record) if is_models(record.r#type.as_deref())),
+            |step| matches!(step, GeminiStep::Said(record) if is_models(record.r#type.as_deref())),
         );
         let ids: BTreeSet<Arc<str>> = models.iter().filter_map(|raw| id_of(raw)).collect();
         // Set up again as contents, records have neither bills nor the states of their calls.
-        let is_all = models.iter().any(|raw| raw.get().contains("\"functionCall\""))
+        let as_contents = models.iter().any(|raw| raw.get().contains("\"functionCall\""))
             && ids.len() == said.count();
-        if models.is_empty() && !self.steps.is_empty() && others.iter().all(is_known) {
+        if models.is_empty() && !self.steps.is_empty() && others.iter().all(|raw| self.knows(raw)) {
             Some(Repeated::Nothing)
-        } else if (is_compacted || is_all) && !models.is_empty() && is_whole {
+        } else if (compacted || as_contents) && !models.is_empty() && whole {
             Some(Repeated::All)
         } else {
             None
         }
     }
 
+    /// Whether a record has the id of a message that was said, or that a compaction left.
+    fn knows(&self, record: &RawValue) -> bool {
+        id_of(record).is_some_and(|id| self.places.contains_key(&id) || self.left.contains(&id))
+    }
+
     /// The results that a rewritten record masks, if it does no more: the results that it cuts and
     /// that the record before it has whole.
-    fn masked_in(&mut self, place: usize, new: &Record<'_>) -> Option<Vec<(Arc<str>, Arc<str>)>> {
-        let Step::Said(old) = &self.steps[place] else {
+    fn masked_in(&mut self, place: usize, new: &GeminiRecord<'_>) -> Option<MaskedResults> {
+        let GeminiStep::Said(old) = &self.steps[place] else {
             return None;
         };
         let [old, new] = [&old.tool_calls, &new.tool_calls].map(|value| value.as_deref());
@@ -258,7 +261,7 @@ impl<'a> Chat<'a> {
             if old.get().contains(MASK) || !new.get().contains(MASK) {
                 continue;
             }
-            let call: Call<'_> = serde_json::from_str(new.get()).ok()?;
+            let call: GeminiCall<'_> = serde_json::from_str(new.get()).ok()?;
             let content = call.content(&mut Assembler::default()).unwrap_or_default();
             let text: Arc<str> = joined_texts(&content).into();
             let id = call.id.clone()?;
@@ -272,7 +275,7 @@ impl<'a> Chat<'a> {
     }
 
     /// A record in a list of them.
-    fn record(&mut self, raw: &'a RawValue) -> Option<Record<'a>> {
+    fn record(&mut self, raw: &'a RawValue) -> Option<GeminiRecord<'a>> {
         let record = lenient::object(raw.get(), &mut self.assembler.source);
         if record.is_none() {
             self.assembler.unknown("malformed record");
@@ -292,7 +295,7 @@ impl<'a> Chat<'a> {
         }
     }
 
-    fn read(&mut self, record: Record<'_>) {
+    fn read(&mut self, record: GeminiRecord<'_>) {
         let time = self.assembler.time(record.timestamp.as_deref());
         match record.r#type.as_deref() {
             Some("user") => self.user(&record, time),
@@ -303,19 +306,19 @@ impl<'a> Chat<'a> {
         }
     }
 
-    fn user(&mut self, record: &Record<'_>, timestamp: When) {
+    fn user(&mut self, record: &GeminiRecord<'_>, timestamp: When) {
         if self.repeats_results(record.content) {
             return self.assembler.skip("result that stands with its call");
         }
         let blocks = parts(record.content, &mut self.assembler);
-        let has_snapshot = blocks.iter().any(is_snapshot);
-        if has_snapshot && !self.assembler.is_empty() {
+        let snapshot = blocks.iter().any(is_snapshot);
+        if snapshot && !self.assembler.is_empty() {
             let summary = Recorded::written(Role::User, blocks, &[Tag::CompactSummary]);
             let after = CompactedTo::Replaced(vec![summary]);
             self.snapshot = Snapshot::Of(self.assembler.compacts(None, None, after));
             return;
         }
-        self.snapshot = if has_snapshot { Snapshot::First } else { Snapshot::No };
+        self.snapshot = if snapshot { Snapshot::First } else { Snapshot::No };
         let tag = speaker_of(&blocks);
         self.hear(record.id.as_ref(), blocks, timestamp, tag);
     }
@@ -337,22 +340,22 @@ impl<'a> Chat<'a> {
     }
 
     /// All messages were set anew: they are the context after a compaction.
-    fn compacted(&mut self, records: Vec<Record<'_>>) {
+    fn compacted(&mut self, records: Vec<GeminiRecord<'_>>) {
         let at = self.assembler.flush();
         let mut shown = Vec::new();
-        let mut show = |name, role, blocks, tags| shown.push(Shown::of(name, role, blocks, tags));
         for record in records {
             match record.r#type.as_deref() {
                 Some("user") => {
                     let blocks = parts(record.content, &mut self.assembler);
                     let tag = blocks.iter().any(is_snapshot).then_some(Tag::CompactSummary);
-                    show(record.id, Role::User, blocks, tag.into_iter().collect());
+                    let tags = tag.into_iter().collect();
+                    shown.push(Shown::of(record.id, Role::User, blocks, tags));
                 }
                 Some("gemini" | "model") => {
                     let (said, results) = self.said(&record);
                     let answers = record.id.as_ref().map(results_of);
-                    show(record.id, Role::Assistant, said, Vec::new());
-                    show(answers, Role::User, results, Vec::new());
+                    shown.push(Shown::of(record.id, Role::Assistant, said, Vec::new()));
+                    shown.push(Shown::of(answers, Role::User, results, Vec::new()));
                 }
                 Some(_) | None => {}
             }
@@ -363,14 +366,14 @@ impl<'a> Chat<'a> {
     }
 
     /// The model's blocks in a record, and the results of its calls.
-    fn said(&mut self, record: &Record<'_>) -> (Blocks, Blocks) {
+    fn said(&mut self, record: &GeminiRecord<'_>) -> (Blocks, Blocks) {
         let thoughts = record.thoughts.iter().flatten();
         let mut said: Blocks = thoughts.filter_map(|raw| thought(raw)).collect();
         said.extend(parts(record.content, &mut self.assembler));
         let mut results = Vec::new();
         for raw in record.tool_calls.iter().flatten() {
             let source = &mut self.assembler.source;
-            let Some(call) = lenient::object::<Call<'_>>(raw.get(), source) else {
+            let Some(call) = lenient::object::<GeminiCall<'_>>(raw.get(), source) else {
                 said.push(counted("malformed tool call", raw, &mut self.assembler));
                 continue;
             };
@@ -378,32 +381,31 @@ impl<'a> Chat<'a> {
             let id =
                 call.id.clone().unwrap_or_else(|| format!("unnamed-call-{}", self.results).into());
             let name = call.name.clone().unwrap_or_else(|| "unnamed".into());
-            let input = input_or_empty(call.args);
-            said.push(ContentBlock::tool_use(id.clone(), name, input));
+            said.push(ContentBlock::tool_use(id.clone(), name, input_or_empty(call.args)));
             if let Some(content) = call.content(&mut self.assembler) {
-                let is_error = matches!(call.status.as_deref(), Some("error" | "cancelled"));
+                let failed = matches!(call.status.as_deref(), Some("error" | "cancelled"));
                 self.answered.insert(id.clone());
-                results.push(ContentBlock::tool_result(id, content, is_error));
+                results.push(ContentBlock::tool_result(id, content, failed));
             }
         }
         (said, results)
     }
 
     /// Adds the model's blocks, and the results of its calls.
-    fn model(&mut self, record: Record<'_>, timestamp: When) {
+    fn model(&mut self, record: GeminiRecord<'_>, timestamp: When) {
         let (said, results) = self.said(&record);
         let usage = record.tokens.and_then(|raw| usage_of(raw, &mut self.assembler));
         let answers = record.id.as_ref().map(results_of);
         let snapshot = std::mem::take(&mut self.snapshot);
-        let is_ack = matches!(&said[..], [ContentBlock::Text(text)] if ACKS.contains(&text.trim()));
+        let ack = matches!(&said[..], [ContentBlock::Text(text)] if ACKS.contains(&text.trim()));
         let mut tags = Vec::new();
         // The product answers for the model, so that it speaks in its turn.
         match snapshot {
-            Snapshot::Of(compaction) if is_ack && usage.is_none() => {
+            Snapshot::Of(compaction) if ack && usage.is_none() => {
                 let written = Recorded::written(Role::Assistant, said, &[Tag::Synthetic]);
                 return self.assembler.compacted_to(compaction, written);
             }
-            Snapshot::First if is_ack && usage.is_none() => tags.push(Tag::Synthetic),
+            Snapshot::First if ack && usage.is_none() => tags.push(Tag::Synthetic),
             Snapshot::Of(_) | Snapshot::First | Snapshot::No => {}
         }
         self.records.note(record.id.as_ref(), &said);
@@ -423,7 +425,7 @@ fn results_of(id: &Arc<str>) -> Arc<str> {
 
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a")]
-struct Call<'a> {
+struct GeminiCall<'a> {
     id: Text,
     name: Text,
     args: Option<&'a RawValue>,
@@ -431,7 +433,7 @@ struct Call<'a> {
     status: Text,
 }
 
-impl Call<'_> {
+impl GeminiCall<'_> {
     /// The result as the model got it: the text of the response, or the response as JSON; and the
     /// parts that came with it, such as an image.
     fn content(&self, assembler: &mut Assembler) -> Option<Blocks> {
@@ -461,11 +463,11 @@ fn thought(raw: &RawValue) -> Option<ContentBlock> {
 /// thought are counted apart.
 fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
     let source = &mut assembler.source;
-    let mut usage = usage(raw, CachedTokens::Within, source)?;
+    let mut bill = usage(raw, CachedTokens::Within, source)?;
     let [thoughts, tool] = counters(&value(raw), ["/thoughts", "/tool"], source);
-    usage.input_uncached += Tokens(tool);
-    usage.output += Tokens(thoughts);
-    Some(usage)
+    bill.input_uncached += Tokens(tool);
+    bill.output += Tokens(thoughts);
+    Some(bill)
 }
 
 /// The beginning of the text that replaces a masked result.

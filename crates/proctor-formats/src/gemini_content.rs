@@ -43,8 +43,8 @@ fn block(speaker: Speaker, raw: &RawValue, assembler: &mut Assembler) -> Content
         let id =
             answer.take_words("id").unwrap_or_else(|| assembler.unnamed.answered(name.as_deref()));
         let told = answer.get("response").and_then(Object::read);
-        let is_error = told.is_some_and(|told| told.has("error") && !told.has("output"));
-        return ContentBlock::tool_result(id, answered(answer, assembler), is_error);
+        let failed = told.is_some_and(|told| told.has("error") && !told.has("output"));
+        return ContentBlock::tool_result(id, answered(answer, assembler), failed);
     }
     if of_model
         && object.take_flag("thought")
@@ -65,10 +65,9 @@ pub(super) fn answered(mut answer: Object<'_>, assembler: &mut Assembler) -> Blo
 
 /// The text of a response, or the response as JSON.
 pub(super) fn response(raw: &RawValue) -> ContentBlock {
-    let value = value(raw);
-    let mut keys = ["/output", "/error"].iter();
-    let own = keys.find_map(|at| value.pointer(at)?.as_str());
-    ContentBlock::Text(own.or(value.as_str()).unwrap_or(raw.get()).into())
+    let told = value(raw);
+    let own = ["/output", "/error"].iter().find_map(|at| told.pointer(at)?.as_str());
+    ContentBlock::Text(own.or(told.as_str()).unwrap_or(raw.get()).into())
 }
 
 /// A text, a part, or a list of parts; none of them a call.
@@ -105,13 +104,13 @@ pub(super) fn part(raw: &RawValue, source: &mut Source) -> ContentBlock {
 ///
 /// Source: <https://ai.google.dev/api/generate-content#UsageMetadata>
 pub(super) fn usage_metadata(raw: &RawValue, source: &mut Source) -> Option<Usage> {
-    let mut usage = usage(raw, CachedTokens::Within, source)?;
+    let mut bill = usage(raw, CachedTokens::Within, source)?;
     let at = ["/thoughtsTokenCount", "/toolUsePromptTokenCount", "/totalTokenCount"];
     let [thoughts, tool, total] = counters(&value(raw), at, source);
-    let within = usage.prompt().0.saturating_add(usage.output.0);
-    usage.input_uncached += Tokens(tool);
+    let within = bill.prompt().0.saturating_add(bill.output.0);
+    bill.input_uncached += Tokens(tool);
     if total > within.saturating_add(tool) {
-        usage.output += Tokens(thoughts);
+        bill.output += Tokens(thoughts);
     }
-    Some(usage)
+    Some(bill)
 }

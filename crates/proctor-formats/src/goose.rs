@@ -24,7 +24,7 @@ pub(super) const IMPORTER: Importer =
     Importer::shaped("goose", Detect::Any(super::FOREIGN + 1, SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut reading = Reading::default();
+    let mut reading = GooseReading::default();
 
     let values = file.values(source)?;
     let records = values.iter().map(Line::parse).collect::<Result<Vec<&RawValue>>>()?;
@@ -42,8 +42,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             reading.header(object);
             reading.assembler.skip("header");
         } else {
-            let kind = "without a message";
-            reading.assembler.hear_unknown("record", kind, raw, None);
+            reading.assembler.hear_unknown("record", "without a message", raw, None);
         }
     }
     reading.compacted();
@@ -58,7 +57,7 @@ enum Piece {
 
 /// One session, growing message by message.
 #[derive(Default)]
-struct Reading {
+struct GooseReading {
     assembler: Assembler,
     /// Everything that was said or written, and whether the agent still sees it at the end.
     pieces: Vec<(Piece, bool)>,
@@ -66,7 +65,7 @@ struct Reading {
     written: Vec<Arc<Message>>,
 }
 
-impl Reading {
+impl GooseReading {
     /// Reads the keys beside the messages.
     fn header(&mut self, mut header: Object<'_>) {
         if let Some(mut config) = header.take_object("model_config") {
@@ -80,14 +79,14 @@ impl Reading {
         let Some(role) = object.take_as("role") else {
             return keep_unread("of unknown role", raw, &mut self.assembler);
         };
-        let blocks = blocks(object.take("content"), role, &mut self.assembler);
+        let said = blocks(object.take("content"), role, &mut self.assembler);
         let timestamp = object.take_time("created", &mut self.assembler);
         let id = object.take_text("id");
         // Without metadata everybody sees a message.
         let mut metadata = object.inner("metadata");
         let [to_user, to_agent] =
             ["userVisible", "agentVisible"].map(|key| !metadata.take_denial(key));
-        if blocks.is_empty() {
+        if said.is_empty() {
             return self.assembler.skip("message for the user alone");
         }
         if !to_user {
@@ -95,18 +94,17 @@ impl Reading {
                 [] => Tag::CompactSummary,
                 _ => Tag::Meta,
             };
-            let message = Arc::new(Message::new(role, blocks).with_tags([tag]));
+            let message = Arc::new(Message::new(role, said).with_tags([tag]));
             self.written.push(message.clone());
             return self.pieces.push((Piece::Written(message), to_agent));
         }
         self.compacted();
         let name: Arc<str> = format!("message {}", self.pieces.len()).into();
         if role == Role::User {
-            let tags = speaker_of(&blocks);
-            self.assembler.hear(Some(&name), blocks, timestamp, tags);
+            let tags = speaker_of(&said);
+            self.assembler.hear(Some(&name), said, timestamp, tags);
         } else {
-            let record = Answer::of(blocks, timestamp).by(id, None, usage);
-            self.assembler.assistant(Some(&name), record);
+            self.assembler.assistant(Some(&name), Answer::of(said, timestamp).by(id, None, usage));
         }
         self.pieces.push((Piece::Said(name), to_agent));
     }
@@ -134,8 +132,7 @@ impl Reading {
                 Piece::Written(_) | Piece::Said(_) => {}
             }
         }
-        let after = CompactedTo::Replaced(after);
-        self.assembler.compacts(None, None, after);
+        self.assembler.compacts(None, None, CompactedTo::Replaced(after));
     }
 }
 
@@ -188,8 +185,7 @@ fn is_for_the_user(part: &mut Object<'_>) -> bool {
 }
 
 fn thinking(part: &mut Object<'_>, key: &str) -> Option<ContentBlock> {
-    let text = part.take_text(key)?;
-    Some(ContentBlock::thinking(text, part.take_text("signature")))
+    Some(ContentBlock::thinking(part.take_text(key)?, part.take_text("signature")))
 }
 
 fn request(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {
@@ -249,10 +245,7 @@ fn told(raw: &RawValue, assembler: &mut Assembler) -> Option<ContentBlock> {
     let read = match kind.as_deref() {
         Some("text") => part.take_text("text").map(ContentBlock::Text),
         Some("image") => images::attached(&mut part),
-        Some("resource") => {
-            let text = part.inner("resource").take_text("text");
-            text.map(ContentBlock::Text)
-        }
+        Some("resource") => part.inner("resource").take_text("text").map(ContentBlock::Text),
         _ => None,
     };
     let kind = format!("of a response {}", kind.as_deref().unwrap_or("untyped"));

@@ -15,16 +15,18 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
 
 fn detect(head: &Head) -> bool {
+    let mut records = head.values.iter();
+    head.first().is_some_and(|first| is_line(first, "system user"))
+        && records.clone().filter(|record| !is_line(record, KNOWN)).count() * 2 < records.len()
+        && records.any(|record| is_line(record, "assistant tool_result"))
+}
+
+/// Whether a record is a line of one of these types.
+fn is_line(record: &Value, types: &str) -> bool {
     // Antigravity's and Entire's lines are of the same types, and have a time each.
     const OTHERS: &str = "message,role,uuid,step_index,created_at,timestamp,ts";
-    let is = |record: &Value, words: &str| {
-        let kind = record["type"].as_str();
-        kind.is_some_and(|kind| is_one_of(words, kind)) && !is_shaped(record, OTHERS)
-    };
-    let mut records = head.values.iter();
-    head.first().is_some_and(|first| is(first, "system user"))
-        && records.clone().filter(|record| !is(record, KNOWN)).count() * 2 < records.len()
-        && records.any(|record| is(record, "assistant tool_result"))
+    let kind = record["type"].as_str();
+    kind.is_some_and(|kind| is_one_of(types, kind)) && !is_shaped(record, OTHERS)
 }
 
 /// The types of lines.
@@ -78,16 +80,15 @@ fn thought(record: &mut Object<'_>, assembler: &mut Assembler) -> Option<Content
 }
 
 fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
-    let words = record.take_blocks("content", Speaker::Assistant, assembler);
-    let is_empty = |block: &ContentBlock| block.as_text().is_some_and(|text| text.is_empty());
-    said.extend(words.into_iter().filter(|block| !is_empty(block)));
+    let mut words = record.take_blocks("content", Speaker::Assistant, assembler);
+    words.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
+    said.extend(words);
     let calls = record.items("tool_calls");
     said.extend(assembler.calls("tool_call", calls, |mut call, assembler| {
         let id = call.take_text("id")?;
         let mut function = call.take_object("function").unwrap_or(call);
         let name = function.take_text("name")?;
-        let input = arguments(&mut function, assembler);
-        Some(ContentBlock::tool_use(id, name, input))
+        Some(ContentBlock::tool_use(id, name, arguments(&mut function, assembler)))
     }));
     if !said.is_empty() || !record.is_empty() {
         let model = record.take_text("model_id");

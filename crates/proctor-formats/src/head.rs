@@ -38,8 +38,7 @@ impl Head {
         } else {
             text[..text.floor_char_boundary(HEAD)].to_owned()
         };
-        let values = values(&text);
-        Self { text, values }
+        Self { values: values(&text), text }
     }
 
     /// The first record.
@@ -57,9 +56,9 @@ impl Head {
             Some(_) => "JSON",
             None => return "JSON that is cut or damaged where it begins".to_owned(),
         };
-        let keys = self.first_item().and_then(Value::as_object);
-        let keys = keys.into_iter().flat_map(|object| object.keys());
-        let keys = keys.take(KEYS).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+        let object = self.first_item().and_then(Value::as_object);
+        let names = object.into_iter().flat_map(|object| object.keys());
+        let keys = names.take(KEYS).map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
         match &*keys {
             "" => format!("{of} that is cut, or without keys"),
             keys => format!("{of} with the keys {keys}"),
@@ -108,6 +107,11 @@ pub(super) fn is_shaped(value: &Value, shapes: &str) -> bool {
     })
 }
 
+/// Whether a record has one of these keys, which are separated by spaces; `null` counts as absent.
+pub(super) fn has_any(record: &Value, keys: &str) -> bool {
+    keys.split(' ').any(|key| !record[key].is_null())
+}
+
 /// Whether one word of a shape holds.
 fn holds(value: &Value, word: &str) -> bool {
     let (places, test) = word.split_at(word.find(['=', '^', ':']).unwrap_or(word.len()));
@@ -118,8 +122,7 @@ fn holds(value: &Value, word: &str) -> bool {
         match test.split_at_checked(1) {
             Some(("=", words)) => words.split(',').any(|word| text == Some(word)),
             Some(("^", starts)) => {
-                let mut starts = starts.split(',');
-                text.is_some_and(|text| starts.any(|start| text.starts_with(start)))
+                text.is_some_and(|text| starts.split(',').any(|start| text.starts_with(start)))
             }
             Some((_, "s")) => text.is_some(),
             Some((_, "w")) => text.is_some_and(|text| !text.is_empty()),
@@ -158,8 +161,8 @@ fn shortened(text: &str) -> String {
                 }
                 depth = depth.saturating_sub(1);
             }
-            Mark::Text(end) if depth <= DEEPEST => {
-                let end = end.map_or(text.len(), |end| end - 1);
+            Mark::Text(behind) if depth <= DEEPEST => {
+                let end = behind.map_or(text.len(), |behind| behind - 1);
                 if end - at > LONG {
                     let cut = uncut(&text[..end], at + 1, at + 1 + LONG);
                     out.push_str(&text[from..cut]);
@@ -240,7 +243,6 @@ fn close(text: &str) -> Option<String> {
         closed.push('"');
         whole.1 = open;
     }
-    let brackets = whole.1.iter().rev();
-    closed.extend(brackets.map(|bracket| if *bracket == b'{' { '}' } else { ']' }));
+    closed.extend(whole.1.iter().rev().map(|bracket| if *bracket == b'{' { '}' } else { ']' }));
     Some(closed)
 }

@@ -12,7 +12,7 @@ pub(super) use super::conversations::{
 pub(super) use super::counted::Counted as _;
 pub(super) use super::error::{Imported, Result};
 pub(super) use super::file::{Line, MAX_FILE, SourceFile, SourceText, session_id, session_name};
-pub(super) use super::head::{Head, is_shaped};
+pub(super) use super::head::{Head, has_any, is_shaped};
 pub(super) use super::lenient;
 pub(super) use super::openai_chat::parts::{UNNAMED, Unnamed, arguments, arguments_in};
 pub(super) use super::openai_chat::{self, Dialect};

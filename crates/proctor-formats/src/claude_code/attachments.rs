@@ -34,11 +34,10 @@ pub(super) fn rendered(kind: &str, sent: &Value) -> Option<AttachmentUse> {
     if matches!(kind, "queued_command" | "file") {
         return None;
     }
-    let sent = sent.as_array()?.iter();
-    let texts = sent.map(|one| one["content"].as_str().filter(|text| !text.is_empty()));
-    let all_blocks = texts.map(|text| text.map(|text| ContentBlock::Text(text.into())));
-    let blocks: Option<Blocks> = all_blocks.collect();
-    Some(seen(blocks.filter(|block| !block.is_empty())?, Tag::Meta))
+    let messages = sent.as_array()?.iter();
+    let texts = messages.map(|one| one["content"].as_str().filter(|text| !text.is_empty()));
+    let blocks: Option<Blocks> = texts.map(|text| Some(ContentBlock::Text(text?.into()))).collect();
+    Some(seen(blocks.filter(|blocks| !blocks.is_empty())?, Tag::Meta))
 }
 
 /// Reads the part of an attachment of type `kind` that the model saw.
@@ -73,10 +72,10 @@ fn seen(blocks: Blocks, tag: Tag) -> AttachmentUse {
 
 /// The strings at the pointers, or none where the last of them is empty.
 fn text(attachment: &Value, pointers: &[&str]) -> Option<ContentBlock> {
-    let at = |pointer: &&str| attachment.pointer(pointer).map(plain).unwrap_or_default();
-    let parts: Vec<String> = pointers.iter().map(at).collect();
-    let has_text = parts.last().is_some_and(|body| !body.is_empty());
-    has_text.then(|| ContentBlock::Text(parts.join("\n").trim_start_matches('\n').into()))
+    let values = pointers.iter().map(|pointer| attachment.pointer(pointer));
+    let parts: Vec<String> = values.map(|value| value.map(plain).unwrap_or_default()).collect();
+    parts.last().filter(|body| !body.is_empty())?;
+    Some(ContentBlock::Text(parts.join("\n").trim_start_matches('\n').into()))
 }
 
 fn plain(value: &Value) -> String {
@@ -96,9 +95,8 @@ fn picture(attachment: &Value) -> Option<ContentBlock> {
 
 /// A prompt that waited in the queue: typed by a person, unless another origin is recorded.
 fn queued(attachment: &Value) -> AttachmentUse {
-    let at = |pointer: &str| attachment.pointer(pointer).and_then(Value::as_str);
-    let typed = at("/commandMode").is_none_or(|mode| mode == "prompt")
-        && at("/origin/kind").is_none_or(|origin| origin == "human")
+    let typed = attachment["commandMode"].as_str().is_none_or(|mode| mode == "prompt")
+        && attachment["origin"]["kind"].as_str().is_none_or(|origin| origin == "human")
         && attachment["isMeta"] != true;
     let blocks = match attachment.get("prompt") {
         Some(Value::String(text)) if !text.is_empty() => {

@@ -1,7 +1,7 @@
 //! Where the user went back and asked anew, the recording forks.
 
 use super::chain::{Entry, RecordKind};
-use super::records::Parents;
+use super::records::{Parents, parent_of};
 use crate::prelude::*;
 
 /// The place of a prompt; of several prompts at one place, one replaced the others.
@@ -38,16 +38,15 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
     if prompts.is_empty() {
         return;
     }
-    let parent = |uuid| parents.get(uuid).and_then(Option::as_ref);
     let messages = entries.iter().filter(|entry: &&Entry| {
         matches!(entry.said, RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::ApiError)
     });
     let last = messages.clone().rfind(|entry| entry.chain == 0);
     let mut path = BTreeSet::new();
-    climb(last.and_then(|last| last.uuid.as_ref()), parent, &mut path);
+    climb(last.and_then(|last| last.uuid.as_ref()), |uuid| parent_of(uuid, parents), &mut path);
     let mut followed = BTreeSet::new();
     for entry in messages {
-        climb(entry.parent.as_ref(), parent, &mut followed);
+        climb(entry.parent.as_ref(), |uuid| parent_of(uuid, parents), &mut followed);
     }
     let mut abandoned: Vec<&Arc<str>> = Vec::new();
     for (above, siblings) in &prompts {
@@ -72,10 +71,10 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
         }
     }
     entries.retain(|entry| {
-        let is_gone = entry.uuid.as_ref().is_some_and(|uuid| gone.contains(uuid));
-        if is_gone {
+        let stays = entry.uuid.as_ref().is_none_or(|uuid| !gone.contains(uuid));
+        if !stays {
             source.warn("abandoned branch: a record the user went back from is left out");
         }
-        !is_gone
+        stays
     });
 }

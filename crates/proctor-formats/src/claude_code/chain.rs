@@ -93,16 +93,14 @@ impl Chain {
             RecordKind::ApiError => self.assembler.skip("api error"),
             RecordKind::User(blocks, tag) => {
                 // A command's echo may come between boundary and summary.
-                let is_read = |open: &OpenCompaction| open.phase != Phase::Boundary;
-                if self.open.as_ref().is_some_and(is_read) {
+                if self.open.as_ref().is_some_and(|open| open.phase != Phase::Boundary) {
                     self.close();
                 }
                 self.assembler.hear(uuid, blocks, entry.timestamp, tag);
             }
             RecordKind::Attachment(blocks, tag) => match &self.open {
                 Some(open) if open.phase == Phase::Summary => {
-                    let written = written(blocks, tag, entry.timestamp);
-                    self.assembler.compacted_to(open.index, written);
+                    self.assembler.compacted_to(open.index, written(blocks, tag, entry.timestamp));
                 }
                 _ => self.assembler.hear(uuid, blocks, entry.timestamp, [tag]),
             },
@@ -125,9 +123,8 @@ impl Chain {
 
     fn boundary(&mut self, uuid: Option<&str>, metadata: CompactMetadata, known: &Parents) {
         let before = metadata.pre_tokens.and_then(|one| one.as_u64()).map(Tokens);
-        let missing = CompactedTo::Missing;
         self.assembler.summary_usage = metadata.usage;
-        let index = self.assembler.compacts(metadata.trigger, before, missing);
+        let index = self.assembler.compacts(metadata.trigger, before, CompactedTo::Missing);
         let preserved =
             metadata.preserved_messages.or(metadata.preserved_segment).unwrap_or_default();
         self.open = Some(OpenCompaction {
@@ -182,8 +179,7 @@ impl Chain {
             Phase::Summary | Phase::Start => open.kept.clear(),
         }
         if open.phase == Phase::Start {
-            let tags = [Tag::CompactSummary];
-            return self.assembler.hear(uuid, blocks, timestamp, tags);
+            return self.assembler.hear(uuid, blocks, timestamp, [Tag::CompactSummary]);
         }
         let mut pieces = std::mem::take(&mut open.kept);
         let at = if open.kept_first { pieces.len() } else { 0 };
@@ -199,8 +195,7 @@ impl Chain {
             let (before, count) = (cleared.pre_tokens, cleared.results.len());
             let assembler = &mut self.assembler;
             let missing = assembler.replaces_results(cleared.trigger, before, cleared.results);
-            let unfound = "a compaction clears a result that is not in the file";
-            assembler.warn_all(0..missing, unfound);
+            assembler.warn_all(0..missing, "a compaction clears a result that is not in the file");
             let whole = "a compaction clears an attachment, which is kept";
             assembler.warn_all(&cleared.attachments, whole);
             if missing == count {

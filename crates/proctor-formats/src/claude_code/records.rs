@@ -14,6 +14,11 @@ pub(super) fn is_bookkeeping(kind: &str) -> bool {
 /// Records with a name, each with its parent.
 pub(super) type Parents = BTreeMap<Arc<str>, Text>;
 
+/// The record above the one of this name.
+pub(super) fn parent_of<'p>(uuid: &str, parents: &'p Parents) -> Option<&'p Arc<str>> {
+    parents.get(uuid)?.as_ref()
+}
+
 /// One line. Keys that are not here do not belong to the conversation.
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
@@ -24,7 +29,7 @@ pub(super) struct Record<'a> {
     pub(super) version: Text,
     pub(super) uuid: Text,
     pub(super) parent_uuid: Text,
-    pub(super) logical_parent_uuid: Text,
+    logical_parent_uuid: Text,
     pub(super) agent_id: Text,
     pub(super) request_id: Text,
     pub(super) is_sidechain: Option<bool>,
@@ -59,6 +64,11 @@ impl Record<'_> {
     /// Whether a sub-agent's conversation holds the record.
     pub(super) fn is_side(&self) -> bool {
         self.is_sidechain == Some(true) || self.parent_tool_use_id.is_some()
+    }
+
+    /// The name of the record above it.
+    pub(super) fn parent(&self) -> Option<&Arc<str>> {
+        self.parent_uuid.as_ref().or(self.logical_parent_uuid.as_ref())
     }
 }
 

@@ -6,7 +6,7 @@
 //! billed more than before. A run of another session in a stream is confirmed by its bill in the same way.
 
 use super::chain::{Entry, RecordKind};
-use super::records::{Parents, Record};
+use super::records::{Parents, Record, parent_of};
 use crate::prelude::*;
 
 /// How the prompt begins that the product writes when a plan is accepted.
@@ -20,15 +20,13 @@ const STEPS: usize = 64;
 
 /// Whether a record may begin a new context.
 pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
-    let has_parent = record.parent_uuid.is_some() || record.logical_parent_uuid.is_some();
-    if has_parent || record.uuid.is_none() || record.is_side() {
+    if record.parent().is_some() || record.uuid.is_none() || record.is_side() {
         return false;
     }
     match kind {
         "user" => true,
         "progress" => {
-            let hook = record.data.and_then(Object::read);
-            let hook = hook.and_then(|data| data.text("hookName"));
+            let hook = record.data.and_then(|raw| Object::read(raw)?.text("hookName"));
             hook.is_none_or(|name| OTHER_HOOKS.iter().all(|end| !name.ends_with(end)))
         }
         _ => false,
@@ -44,8 +42,9 @@ pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool 
                 && texts(blocks).any(|text| text.trim_start().starts_with(PLAN))
         }
         RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::Attachment(..) => {
-            let above = |uuid: &&Arc<str>| parents.get(*uuid).and_then(Option::as_ref);
-            std::iter::successors(entry.parent.as_ref(), above).take(STEPS).any(|uuid| uuid == root)
+            let first = entry.parent.as_ref();
+            let above = std::iter::successors(first, |uuid| parent_of(uuid, parents));
+            above.take(STEPS).any(|uuid| uuid == root)
         }
         RecordKind::ApiError
         | RecordKind::Summary(_)
@@ -70,9 +69,9 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
         }
         match &entry.said {
             RecordKind::NewRoot(_) | RecordKind::NewRun => {
-                let is_same = entry.session.is_none()
+                let same = entry.session.is_none()
                     || session.is_none_or(|session| Some(session) == entry.session.as_ref());
-                if is_answered && is_same {
+                if is_answered && same {
                     confirmed.insert(at, billed);
                     waiting = Some(at);
                 }
@@ -94,14 +93,14 @@ pub(super) fn confirm(entries: &mut Vec<Entry>) {
     }
     let mut at = 0;
     entries.retain_mut(|entry| {
-        let confirmed = confirmed.get(&at);
+        let bill = confirmed.get(&at);
         at += 1;
         match &mut entry.said {
             RecordKind::NewRoot(pre_tokens) => {
-                *pre_tokens = confirmed.copied().flatten();
-                confirmed.is_some()
+                *pre_tokens = bill.copied().flatten();
+                bill.is_some()
             }
-            RecordKind::NewRun => confirmed.is_some(),
+            RecordKind::NewRun => bill.is_some(),
             _ => true,
         }
     });

@@ -53,9 +53,9 @@ impl Recording {
                 RecordKind::Boundary(metadata) => boundary = Some(metadata),
                 RecordKind::Summary(_) | RecordKind::Assistant(_) => {
                     let last = self.summaries.range(..=entry.timestamp).next_back();
-                    let last = last.filter(|(time, _)| **time > answered);
                     if let Some(metadata) = boundary.take() {
-                        metadata.usage = last.map(|(_, usage)| *usage);
+                        let own = last.filter(|(time, _)| **time > answered);
+                        metadata.usage = own.map(|(_, usage)| *usage);
                     }
                     answered = entry.timestamp;
                 }

@@ -57,31 +57,26 @@ pub(super) fn name(at: usize) -> Arc<str> {
 impl HiddenMessages {
     /// Looks through all messages of a task.
     pub(super) fn of(messages: &[&RawValue], shown: &Shown) -> Self {
-        let marks = messages.iter().map(|raw| serde_json::from_str(raw.get()));
-        let marks: Vec<Marks> = marks.map(Result::unwrap_or_default).collect();
+        let read = messages.iter().map(|raw| serde_json::from_str(raw.get()));
+        let marks: Vec<Marks> = read.map(Result::unwrap_or_default).collect();
         let mut due: BTreeMap<usize, Vec<PendingCompaction>> = BTreeMap::new();
         for at in (0..marks.len()).filter(|at| marks[*at].is_written()) {
             let name = marks[at].name();
             let compacted = name.and_then(|name| shown.compactions.get(name)).copied();
             let exact = compacted.and_then(|compacted| said_before(&marks, at, compacted.time));
-            let after = exact.unwrap_or_else(|| at + 1 + later(&marks, at));
-            let after = due.entry(after.min(marks.len())).or_default();
+            let place = exact.unwrap_or_else(|| at + 1 + later(&marks, at));
+            let after = due.entry(place.min(marks.len())).or_default();
             after.push(PendingCompaction::Written(at, compacted));
         }
-        for it in &shown.left_out {
-            let after = it.index.map(|index| index + 1).or_else(|| said_before(&marks, 0, it.time));
-            let after = after.unwrap_or(marks.len()).min(marks.len());
-            let after = due.entry(after).or_default();
+        for range in &shown.left_out {
+            let behind = range.index.map(|index| index + 1);
+            let place = behind.or_else(|| said_before(&marks, 0, range.time));
+            let after = due.entry(place.unwrap_or(marks.len()).min(marks.len())).or_default();
             // The last range that was shown at a place counts.
             after.retain(|due| matches!(due, PendingCompaction::Written(..)));
-            after.push(PendingCompaction::OmittedRange(it.first..=it.last));
+            after.push(PendingCompaction::OmittedRange(range.first..=range.last));
         }
         Self { marks, due, ..Self::default() }
-    }
-
-    /// Whether the product wrote the message in place of others.
-    pub(super) fn is_written(&self, at: usize) -> bool {
-        self.marks[at].is_written()
     }
 
     /// Keeps a summary or marker until it takes effect.
@@ -92,8 +87,7 @@ impl HiddenMessages {
             Some(true) => Tag::CompactSummary,
             _ => Tag::CompactBoundary,
         };
-        let message = Message::new(role, blocks).with_tags([tag]);
-        self.written.insert(at, Arc::new(message));
+        self.written.insert(at, Arc::new(Message::new(role, blocks).with_tags([tag])));
     }
 
     /// Adds the compactions that happened after that many messages.
@@ -103,11 +97,11 @@ impl HiddenMessages {
                 PendingCompaction::Written(at, shown) => {
                     let marks = &self.marks[at];
                     self.done.extend(marks.name().cloned());
-                    let is_summary = marks.is_summary == Some(true);
-                    if !is_summary && shown.is_none() {
+                    let summary = marks.is_summary == Some(true);
+                    if !summary && shown.is_none() {
                         assembler.warn("when a truncation happened is told by how much it hid");
                     }
-                    (if is_summary { "condense" } else { "truncation" }, shown)
+                    (if summary { "condense" } else { "truncation" }, shown)
                 }
                 PendingCompaction::OmittedRange(range) => {
                     self.gone = Some(range);
@@ -124,20 +118,19 @@ impl HiddenMessages {
     /// session.
     fn context(&self, after: usize, end: usize, assembler: &Assembler) -> Vec<Recorded> {
         let mut pieces: Vec<Recorded> = Vec::new();
-        let is_done = |parent: &Text| parent.as_ref().is_some_and(|item| self.done.contains(item));
         for (at, marks) in self.marks.iter().enumerate().take(after) {
             let left_out = self.gone.as_ref().is_some_and(|gone| gone.contains(&at));
-            if left_out || is_done(&marks.condense_parent) || is_done(&marks.truncation_parent) {
+            if left_out || marks.parents().any(|parent| self.done.contains(parent)) {
                 continue;
             }
             if marks.is_written() {
-                let is_here = marks.name().is_none_or(|name| self.done.contains(name));
-                let message = self.written.get(&at).filter(|_| is_here);
-                pieces.extend(message.cloned().map(Recorded::Written));
+                if marks.name().is_none_or(|name| self.done.contains(name)) {
+                    pieces.extend(self.written.get(&at).cloned().map(Recorded::Written));
+                }
                 continue;
             }
             // Messages in a row may be one of the session's.
-            let message = assembler.message_of(&name(at)).filter(|value| *value < end);
+            let message = assembler.message_of(&name(at)).filter(|message| *message < end);
             if let Some(message) = message {
                 Recorded::keep_once(message, &mut pieces);
             }
@@ -147,7 +140,8 @@ impl HiddenMessages {
 }
 
 impl Marks {
-    fn is_written(&self) -> bool {
+    /// Whether the product wrote the message in place of others.
+    pub(super) fn is_written(&self) -> bool {
         self.is_summary == Some(true) || self.is_truncation_marker == Some(true)
     }
 
@@ -155,16 +149,16 @@ impl Marks {
         self.condense_id.as_ref().or(self.truncation_id.as_ref())
     }
 
-    fn is_hidden_by(&self, name: Option<&Arc<str>>) -> bool {
-        let parents = [&self.condense_parent, &self.truncation_parent];
-        name.is_some() && parents.iter().any(|parent| parent.as_ref() == name)
+    /// The names of the summary and the marker that hide it.
+    fn parents(&self) -> impl Iterator<Item = &Arc<str>> {
+        [&self.condense_parent, &self.truncation_parent].into_iter().flatten()
     }
 }
 
 /// How many messages there were at that time, the summary or marker itself among them.
 fn said_before(marks: &[Marks], at: usize, time: Timestamp) -> Option<usize> {
-    let is_said = |value: &Marks| value.ts.is_some_and(|ts| ts <= time.0 as f64);
-    Some(marks.iter().rposition(is_said)?.max(at) + 1)
+    let last = marks.iter().rposition(|mark| mark.ts.is_some_and(|ts| ts <= time.0 as f64))?;
+    Some(last.max(at) + 1)
 }
 
 /// How many messages after it there were when a summary or marker was written.
@@ -172,12 +166,12 @@ fn later(marks: &[Marks], at: usize) -> usize {
     let own = &marks[at];
     if own.is_summary == Some(true) {
         let first = marks.get(at + 1).and_then(|next| next.ts);
-        let times = own.ts.zip(first);
-        let is_before = times.is_some_and(|(own, first)| (first - own - 1.0).abs() < 0.5);
-        return if is_before { KEPT } else { 0 };
+        let before = own.ts.zip(first).is_some_and(|(own, first)| (first - own - 1.0).abs() < 0.5);
+        return if before { KEPT } else { 0 };
     }
     let name = own.name();
-    let hidden = marks.iter().filter(|mark| mark.is_hidden_by(name)).count();
+    let hidden =
+        marks.iter().filter(|mark| mark.parents().any(|parent| Some(parent) == name)).count();
     // A truncation hides half of the messages: as many recorded ones follow the marker.
     let mut left = hidden;
     let mut later = 0;

@@ -53,6 +53,11 @@ impl Counters {
     fn cached(&self) -> u64 {
         self.cache_reads.saturating_add(self.cache_writes)
     }
+
+    fn usage(&self, includes_cached: bool) -> Usage {
+        let cached = if includes_cached { self.cached() } else { 0 };
+        billed(self.tokens_in - cached, self.cache_writes, self.cache_reads, self.tokens_out)
+    }
 }
 
 impl Shown {
@@ -111,33 +116,26 @@ impl Shown {
     /// A call is shown when it begins, and its message is written when it is done. Messages without
     /// a time are matched by their order, if there is one for each call.
     pub(super) fn usages(&self, marks: &[Marks], assembler: &mut Assembler) -> Usages {
-        let what = "a record of what the user was shown cannot be read";
-        assembler.warn_all(0..self.unread, what);
-        let said = marks.iter().enumerate().filter(|(_, it): &(usize, &Marks)| {
-            it.role.as_deref() == Some("assistant") && it.is_summary != Some(true)
+        assembler.warn_all(0..self.unread, "a record of what the user was shown cannot be read");
+        let said = marks.iter().enumerate().filter(|(_, mark): &(usize, &Marks)| {
+            mark.role.as_deref() == Some("assistant") && mark.is_summary != Some(true)
         });
-        let said: Vec<(usize, Option<f64>)> = said.map(|(at, it)| (at, it.ts)).collect();
+        let said: Vec<(usize, Option<f64>)> = said.map(|(at, mark)| (at, mark.ts)).collect();
         // Some providers' input includes the cached tokens, and then always does.
         let mut each = self.calls.iter();
         let includes_cached = each.all(|(_, counters)| counters.tokens_in >= counters.cached());
-        let usage = |one: &Counters| {
-            let cached = if includes_cached { one.cached() } else { 0 };
-            let uncached = one.tokens_in - cached;
-            billed(uncached, one.cache_writes, one.cache_reads, one.tokens_out)
-        };
-        let calls = || self.calls.iter().map(|(_, counters)| usage(counters));
         if said.len() == self.calls.len() {
-            return said.iter().map(|(at, _)| *at).zip(calls()).collect();
+            let bills = self.calls.iter().map(|(_, counters)| counters.usage(includes_cached));
+            return said.iter().map(|(at, _)| *at).zip(bills).collect();
         }
         let mut usages = BTreeMap::new();
-        let mut said = said.into_iter().peekable();
+        let mut open = said.into_iter().peekable();
         for (number, (began, counters)) in self.calls.iter().enumerate() {
             let next = self.calls.get(number + 1).map(|(time, _)| time.0 as f64);
-            while said.next_if(|(_, ts)| ts.is_some_and(|ts| ts < began.0 as f64)).is_some() {}
-            let is_its = |ts: f64| next.is_none_or(|next| ts < next);
-            match said.next_if(|(_, ts)| ts.is_some_and(is_its)) {
+            while open.next_if(|(_, ts)| ts.is_some_and(|ts| ts < began.0 as f64)).is_some() {}
+            match open.next_if(|(_, ts)| ts.is_some_and(|ts| next.is_none_or(|next| ts < next))) {
                 Some((at, _)) => {
-                    usages.insert(at, usage(counters));
+                    usages.insert(at, counters.usage(includes_cached));
                 }
                 None => assembler.warn("a call that the user was shown has no message"),
             }

@@ -45,8 +45,7 @@ impl Calls {
         };
         self.made += 1;
         let id: Arc<str> = format!("call-{}", self.made).into();
-        let input = JsonText::of(&Value::Object(input));
-        let tool_use = ContentBlock::tool_use(id, tool.into(), input);
+        let tool_use = ContentBlock::tool_use(id, tool.into(), JsonText::of(&Value::Object(input)));
         cut(blocks, at, rest, tool_use);
     }
 
@@ -76,8 +75,7 @@ impl Calls {
         let mut not_used = NOT_USED.iter().filter_map(|mark| text.strip_prefix(mark));
         let named = text.strip_prefix('[').filter(|rest| rest.contains("Result:"));
         let tool = named.or_else(|| not_used.next())?.split([' ', ']']).next();
-        let mut open = self.open.iter();
-        let at = open.position(|(_, name)| Some(&**name) == tool)?;
+        let at = self.open.iter().position(|(_, name)| Some(&**name) == tool)?;
         Some(self.open.remove(at).0)
     }
 }
@@ -90,9 +88,9 @@ fn is_environment(block: &ContentBlock) -> bool {
 /// The result of a call; its first text says what it answers.
 fn result((id, content): (Arc<str>, Blocks)) -> ContentBlock {
     let first = content.first().and_then(ContentBlock::as_text);
-    let is_error = !first.is_some_and(|text| text.starts_with('['))
+    let failed = !first.is_some_and(|text| text.starts_with('['))
         || texts(&content).any(|text| text.contains(FAILED));
-    ContentBlock::tool_result(id, content, is_error)
+    ContentBlock::tool_result(id, content, failed)
 }
 
 /// The first call in a text: its tool, its input, and the text without it.

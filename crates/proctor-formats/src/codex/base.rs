@@ -21,12 +21,9 @@ impl Rollouts {
     /// The text that a base names, if all of it is in a rollout beside this one that was not read yet.
     pub(super) fn text(&mut self, from: &Path, base: &HistoryBase) -> Option<SourceText> {
         self.0.insert(from.to_owned());
-        let is_date =
-            |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
         let mut folders = from.ancestors().skip(1).take(DEPTH + 1);
         let folder = folders.find(|folder| !folder.file_name().is_some_and(is_date))?;
-        let end = format!("-{}", base.thread_id);
-        let path = rollout(&Folder::open(folder).ok()?, &end, DEPTH)?;
+        let path = rollout(&Folder::open(folder).ok()?, &format!("-{}", base.thread_id), DEPTH)?;
         if !self.0.insert(path.clone()) {
             return None;
         }
@@ -37,6 +34,11 @@ impl Rollouts {
         file.bytes.truncate(base.end_byte_offset);
         Some(file.text())
     }
+}
+
+/// Whether a folder is named after a year, a month or a day.
+fn is_date(name: &std::ffi::OsStr) -> bool {
+    name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
 }
 
 /// The rollout in a folder whose name ends so. The end comes from a file: it is compared, and makes no path.

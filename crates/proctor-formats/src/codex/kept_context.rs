@@ -68,8 +68,5 @@ pub(super) fn replacement(
 
 /// Who wrote a message of the user's role.
 pub(super) fn tag_of(blocks: &[ContentBlock]) -> Option<Tag> {
-    speaker(blocks, |text| {
-        let text = text.trim_start();
-        INJECTED.lines().any(|start| text.starts_with(start))
-    })
+    speaker(blocks, |text| INJECTED.lines().any(|start| text.trim_start().starts_with(start)))
 }

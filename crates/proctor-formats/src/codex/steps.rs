@@ -24,18 +24,14 @@ const REASONING_PERCENT: [(&str, u64); 8] = [
 
 /// Whether this file has each bill before the items of its response.
 pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
-    let is_bill = |step: &Step| matches!(step, Step::Bill(Some((usage, _)), _) if usage.total() > Tokens::ZERO);
-    let is_model = |step: &Step| matches!(step, Step::Item(Item::Model(_), _));
-    let first = steps.iter().find(|step| is_bill(step) || is_model(step));
+    let first = steps.iter().find(|step| step.is_bill() || step.is_models());
     let numbers = version.unwrap_or_default().strip_prefix("0.");
-    let minor = numbers.and_then(|rest| rest.split('.').next());
-    let minor = minor.and_then(|minor| minor.parse::<u64>().ok());
-    first.is_some_and(is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)
+    let minor = numbers.and_then(|rest| rest.split('.').next()?.parse::<u64>().ok());
+    first.is_some_and(Step::is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)
 }
 
 /// Estimates Codex's own token count of reasoning from the billed tokens, for files without its content.
-pub(super) fn as_codex_counts(billed: Tokens, model: Option<&str>) -> Tokens {
-    let model = model.unwrap_or_default();
+pub(super) fn as_codex_counts(billed: Tokens, model: &str) -> Tokens {
     let known = REASONING_PERCENT.iter().find(|(name, _)| model.starts_with(name));
     known.map_or(billed, |(_, percent)| Tokens(billed.0.saturating_mul(*percent) / 100))
 }
@@ -69,8 +65,7 @@ pub(super) fn tell_triggers(steps: &mut [Step]) {
         let Some((Step::Compacted(trigger @ None, ..), after)) = after.split_first_mut() else {
             continue;
         };
-        let before = before.iter().rev().find_map(said);
-        *trigger = match (before, after.iter().find_map(said)) {
+        *trigger = match (before.iter().rev().find_map(said), after.iter().find_map(said)) {
             (Some(before), _) if is_answer(before) => Some("auto"),
             (Some(Item::Model(_)), Some(Item::Other(next)))
                 if kept_context::tag_of(next) == Some(Tag::TypedUser) =>
@@ -87,12 +82,8 @@ pub(super) fn bills_after_items(steps: Vec<Step>) -> Vec<Step> {
     let mut placed = Vec::with_capacity(steps.len());
     let mut bill = None;
     for step in steps {
-        let is_its_own = match &step {
-            Step::Item(Item::Model(_) | Item::Nothing, _) | Step::Reasons(_) => true,
-            Step::Item(item, _) => is_answer(item),
-            Step::Bill(..) | Step::Turn(_) | Step::Compacted(..) => false,
-        };
-        if !is_its_own {
+        let answers = matches!(&step, Step::Item(item, _) if is_answer(item));
+        if !answers && !step.is_of_response() {
             placed.extend(bill.take());
         }
         match step {

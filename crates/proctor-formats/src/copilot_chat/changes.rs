@@ -26,10 +26,10 @@ pub(super) fn chats(file: &SourceText, source: &mut Source) -> Result<Vec<Value>
         }
         let value = entry.get_mut("v").map(Value::take);
         let path = entry.get("k").and_then(Value::as_array);
-        let kind = entry.get("kind").and_then(Value::as_u64);
+        let written = entry.get("kind").and_then(Value::as_u64);
         // A new chat is the only change without a place.
-        let fits = |kind: &u64| *kind <= 3 && (*kind == 0) == path.is_none();
-        let kind = kind.filter(fits).unwrap_or(match (path, &value) {
+        let known = written.filter(|kind| *kind <= 3 && (*kind == 0) == path.is_none());
+        let kind = known.unwrap_or(match (path, &value) {
             (None, _) => 0,
             (_, Some(Value::Array(_))) => 2,
             (_, None) => 3,
@@ -46,10 +46,10 @@ pub(super) fn chats(file: &SourceText, source: &mut Source) -> Result<Vec<Value>
             continue;
         }
         let chat = logged.get_or_insert_with(|| Value::Object(Map::new()));
-        let first = entry.get("i").and_then(Value::as_u64);
-        let first = first.and_then(|first| usize::try_from(first).ok());
-        let path = path.filter(|path| path.len() <= LONGEST);
-        if path.and_then(|path| change(chat, path, kind, value, first)).is_none() {
+        let index = entry.get("i").and_then(Value::as_u64);
+        let first = index.and_then(|index| usize::try_from(index).ok());
+        let place = path.filter(|path| path.len() <= LONGEST);
+        if place.and_then(|path| change(chat, path, kind, value, first)).is_none() {
             source.warn("a change of the chat has no place and is left out");
         }
     }

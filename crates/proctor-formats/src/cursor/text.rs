@@ -5,7 +5,7 @@
 //! - `[Tool call] NAME` is followed by the arguments, one a line and not escaped: they are kept as a
 //!   text. `[Tool result] NAME` is followed by the result, or by nothing.
 
-use super::{Reading, next};
+use super::{CursorReading, next};
 use crate::prelude::*;
 
 const CALL: &str = "[Tool call] ";
@@ -26,18 +26,16 @@ enum Section<'t> {
     Result(&'t str),
 }
 
-pub(super) fn read(text: &str, reading: &mut Reading) {
+pub(super) fn read(text: &str, reading: &mut CursorReading) {
     let mut sections: Vec<(Section<'_>, String)> = Vec::new();
     for line in text.lines() {
-        let is_model = !matches!(sections.last(), None | Some((Section::User, _)));
-        let mark = |mark: &str| line.strip_prefix(mark).filter(|_| is_model);
-        let section = match line {
-            "user:" => Some(Section::User),
-            "assistant:" => Some(Section::Model),
-            _ => mark(THOUGHT).map(Section::Thought),
+        let section = match (line, sections.last()) {
+            ("user:", _) => Some(Section::User),
+            ("assistant:", _) => Some(Section::Model),
+            (_, None | Some((Section::User, _))) => None,
+            _ => marked(line),
         };
-        let section = section.or_else(|| mark(CALL).map(Section::Call));
-        match section.or_else(|| mark(RESULT).map(Section::Result)) {
+        match section {
             Some(section) => sections.push((section, String::new())),
             None => match sections.last_mut() {
                 Some((_, below)) => {
@@ -68,20 +66,26 @@ pub(super) fn read(text: &str, reading: &mut Reading) {
             }
             Section::Call(name) => {
                 let (id, name): (_, Arc<str>) = (next(&mut reading.calls), name.trim().into());
-                let open = call.open.entry(name.clone()).or_default();
-                open.push_back(id.clone());
+                call.open.entry(name.clone()).or_default().push_back(id.clone());
                 let arguments = JsonText::string(below.trim_end());
                 call.said.push(ContentBlock::tool_use(id, name, arguments));
             }
             Section::Result(name) => {
-                let id = call.open.get_mut(name.trim()).and_then(VecDeque::pop_front);
-                let id = id.unwrap_or_else(|| next(&mut reading.calls));
+                let asked = call.open.get_mut(name.trim()).and_then(VecDeque::pop_front);
+                let id = asked.unwrap_or_else(|| next(&mut reading.calls));
                 let result = text.map(|text| ContentBlock::tool_result(id, vec![text], false));
                 call.results.extend(result);
             }
         }
     }
     call.ends(reading);
+}
+
+/// The section that a mark begins in what the model said.
+fn marked(line: &str) -> Option<Section<'_>> {
+    let thought = line.strip_prefix(THOUGHT).map(Section::Thought);
+    let call = thought.or_else(|| line.strip_prefix(CALL).map(Section::Call));
+    call.or_else(|| line.strip_prefix(RESULT).map(Section::Result))
 }
 
 /// What the model said in one section, and the results below it.
@@ -94,7 +98,7 @@ struct Call {
 }
 
 impl Call {
-    fn ends(&mut self, reading: &mut Reading) {
+    fn ends(&mut self, reading: &mut CursorReading) {
         let call = std::mem::take(self);
         if !call.said.is_empty() {
             reading.says(call.said);

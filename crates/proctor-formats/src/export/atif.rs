@@ -27,7 +27,7 @@ pub fn atif(session: &Session) -> Exported {
                 let mut said = step("agent", &text, message.details.timestamp);
                 add_answer(&mut said, message, &mut left_out);
                 let uses = message.tool_uses();
-                calls.extend(uses.map(|(_, it)| (it.id.clone(), steps.len())));
+                calls.extend(uses.map(|(_, tool_use)| (tool_use.id.clone(), steps.len())));
                 steps.push(said);
             }
             Role::User => {
@@ -44,10 +44,10 @@ pub fn atif(session: &Session) -> Exported {
                 if !text.is_empty() {
                     let product = [Tag::Meta, Tag::CompactSummary, Tag::Synthetic];
                     // Words of the system's at the beginning are the system prompt.
-                    let is_products = product.iter().any(|tag| message.has_tag(*tag))
+                    let injected = product.iter().any(|tag| message.has_tag(*tag))
                         && !message.has_tag(Tag::TypedUser)
                         && !steps.is_empty();
-                    let who = if is_products { "system" } else { "user" };
+                    let who = if injected { "system" } else { "user" };
                     steps.push(step(who, &text, message.details.timestamp));
                 }
             }
@@ -73,8 +73,7 @@ pub fn atif(session: &Session) -> Exported {
 
 fn step(who: &str, text: &str, time: When) -> Value {
     let mut step = json!({"source": who, "message": text});
-    let time = time.and_then(|time| jiff::Timestamp::from_millisecond(time.0).ok());
-    if let Some(time) = time {
+    if let Some(time) = time.and_then(|time| jiff::Timestamp::from_millisecond(time.0).ok()) {
         step["timestamp"] = json!(time.to_string());
     }
     step
@@ -83,7 +82,7 @@ fn step(who: &str, text: &str, time: When) -> Value {
 /// Adds what the model thought, the tools it asked for, and what the call cost.
 fn add_answer(step: &mut Value, message: &Message, left_out: &mut Counts) {
     let thinking = message.content().iter().filter_map(|block| match block {
-        ContentBlock::Thinking(it) => Some(it),
+        ContentBlock::Thinking(thinking) => Some(thinking),
         _ => None,
     });
     let thinking: Vec<_> = thinking.collect();

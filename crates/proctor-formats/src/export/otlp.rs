@@ -26,7 +26,7 @@ pub struct TraceTooLarge {
 pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
     let mut left_out = Counts::default();
     let messages = session.messages();
-    let told: Vec<String> = messages.iter().map(|it| chat(it, &mut left_out)).collect();
+    let told: Vec<String> = messages.iter().map(|message| chat(message, &mut left_out)).collect();
     let calls = session.calls();
     let after = calls.last().map_or(0, |last| last + 1);
     left_out.add("message after the last call", messages.len() - after);
@@ -56,10 +56,9 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
         let before = messages[..at].iter().rev().find_map(|value| value.details.timestamp);
         let began = before.or(answer.details.timestamp);
         start = began.map_or(start, |began| began.0.max(start));
-        let end = answer.details.timestamp.map_or(start, |it| it.0.max(start));
+        let end = answer.details.timestamp.map_or(start, |time| time.0.max(start));
         let mut attributes = call(session, answer, &mut left_out);
-        let asked = format!("[{}]", context.join(","));
-        attributes.push(text("gen_ai.input.messages", &asked));
+        attributes.push(text("gen_ai.input.messages", &format!("[{}]", context.join(","))));
         let finished = if answer.tool_uses().next().is_some() { "tool_call" } else { "stop" };
         let answered = told[at].strip_suffix('}').unwrap_or(&told[at]);
         let answered = format!("[{answered},\"finish_reason\":\"{finished}\"}}]");
@@ -84,7 +83,6 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
 
 /// The messages that a compaction left.
 fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> Vec<String> {
-    let sent = |message: &Arc<Message>| chat(message, &mut Counts::default());
     let mut left: Vec<String> = Vec::new();
     let mut edited: Option<(usize, Arc<Message>)> = None;
     for piece in pieces {
@@ -92,19 +90,23 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
         if let Some((message, _)) = &edited
             && !matches!(piece, Recorded::Edited { message: at, .. } if at == message)
         {
-            left.extend(edited.take().map(|(_, it)| sent(&it)));
+            left.extend(edited.take().map(|(_, message)| sent(&message)));
         }
         match piece {
             Recorded::Kept(range) => left.extend_from_slice(&told[range.clone()]),
             Recorded::Written(message) => left.push(sent(message)),
             Recorded::Edited { message, block, text } => {
-                let own = edited.take().map_or_else(|| messages[*message].clone(), |(_, it)| it);
+                let own = edited.take().map_or_else(|| messages[*message].clone(), |(_, own)| own);
                 edited = Some((*message, Arc::new(own.with_block_text(*block, text))));
             }
         }
     }
-    left.extend(edited.map(|(_, it)| sent(&it)));
+    left.extend(edited.map(|(_, message)| sent(&message)));
     left
+}
+
+fn sent(message: &Arc<Message>) -> String {
+    chat(message, &mut Counts::default())
 }
 
 /// The attributes of a call beside its messages.
@@ -146,8 +148,8 @@ fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value
 
 /// The definition of a tool as the conventions have it.
 fn function(tool: &ToolSchema) -> Value {
-    let definition = definition(tool, Provider::OpenAi);
-    let mut value: Value = serde_json::from_str(&definition).unwrap_or_default();
+    let json = definition(tool, Provider::OpenAi);
+    let mut value: Value = serde_json::from_str(&json).unwrap_or_default();
     match value.get_mut("function").map(Value::take) {
         Some(Value::Object(mut function)) => {
             function.insert("type".to_owned(), json!("function"));
@@ -177,7 +179,7 @@ fn nanoseconds(milliseconds: i64) -> String {
 
 /// A message: the results of tools in one of their own, and the rest.
 fn chat(message: &Arc<Message>, left_out: &mut Counts) -> String {
-    let is_summary = message.has_tag(Tag::CompactSummary);
+    let summary = message.has_tag(Tag::CompactSummary);
     let message = for_provider(message, Provider::Anthropic);
     let (mut results, mut parts) = (Vec::new(), Vec::new());
     for block in message.content() {
@@ -191,16 +193,16 @@ fn chat(message: &Arc<Message>, left_out: &mut Counts) -> String {
                 let id = &*result.tool_use_id;
                 results.push(json!({"type": "tool_call_response", "id": id, "response": response}));
             }
-            ContentBlock::Text(text) if is_summary => {
+            ContentBlock::Text(text) if summary => {
                 parts.push(json!({"type": "compaction", "content": &**text}));
             }
             block => parts.push(part(block)),
         }
     }
-    let messages = [("tool", results), (message.role().name(), parts)];
-    let messages = messages.into_iter().filter(|(_, parts)| !parts.is_empty());
-    let messages = messages.map(|(role, parts)| json!({"role": role, "parts": parts}).to_string());
-    messages.collect::<Vec<_>>().join(",")
+    let both = [("tool", results), (message.role().name(), parts)];
+    let filled = both.into_iter().filter(|(_, parts)| !parts.is_empty());
+    let texts = filled.map(|(role, parts)| json!({"role": role, "parts": parts}).to_string());
+    texts.collect::<Vec<_>>().join(",")
 }
 
 fn part(block: &ContentBlock) -> Value {

@@ -33,7 +33,7 @@ impl LeftOut {
     /// The first of them as an error, if nothing else could be read, or no more lines than are no JSON: that
     /// file is something else. Lines that are nested too deep are JSON, however many there are.
     pub(super) fn unless_most(self, read: usize) -> Result<()> {
-        let is_most = self.no_json >= read.max(1) || read == 0;
-        self.first.filter(|_| is_most).map_or(Ok(()), Err)
+        let most = self.no_json >= read.max(1) || read == 0;
+        self.first.filter(|_| most).map_or(Ok(()), Err)
     }
 }

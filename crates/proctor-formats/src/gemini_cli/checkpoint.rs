@@ -9,9 +9,10 @@ use crate::prelude::*;
 
 /// Whether a value of a chat is a checkpoint: a list, or an object with a history.
 pub(super) fn begins(text: &str) -> bool {
-    let text = text.trim_start();
-    let is_object = || Object::read(serde_json::from_str(text).ok()?).map(|one| one.has("history"));
-    text.starts_with('[') || text.starts_with("{\"history\"") || is_object() == Some(true)
+    let start = text.trim_start();
+    start.starts_with('[')
+        || start.starts_with("{\"history\"")
+        || serde_json::from_str::<Object<'_>>(start).is_ok_and(|object| object.has("history"))
 }
 
 /// Reads the contents of a checkpoint.

@@ -4,7 +4,7 @@ use crate::prelude::*;
 use serde::Serialize;
 
 use super::super::sqlite::reading::{Database, Listed};
-use super::Reading;
+use super::GooseReading;
 
 /// A message with the keys that it has in a log.
 #[derive(Serialize)]
@@ -32,30 +32,29 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
 
 /// One session, message by message.
 pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
-    let mut reading = Reading { assembler: database.assembler(one), ..Reading::default() };
+    let mut reading =
+        GooseReading { assembler: database.assembler(one), ..GooseReading::default() };
     let [id, metadata] = database.columns("messages", ["message_id", "metadata_json"])?;
     let query = format!(
         "SELECT {id}, role, created_timestamp, content_json, {metadata} FROM messages \
          WHERE session_id = ?1 ORDER BY id"
     );
-    let json = |text: Text| serde_json::from_str(&text?).ok();
     let mut hasher = Sha256::new();
-    let rows = database.rows(&query, &[&*one.id])?.into_iter();
-    let rows = rows.map(|[id, role, created, content, metadata]| {
+    let mut rows: Vec<Row> = Vec::new();
+    for [id, role, created, content, metadata] in database.rows(&query, &[&*one.id])? {
         hasher.update(content.as_deref().unwrap_or_default());
-        Row { id, role, created: number(created), content: json(content), metadata: json(metadata) }
-    });
-    let rows: Vec<Row> = rows.collect();
-    let bills = bills(database, &one.id, &rows, &mut reading.assembler)?;
+        let [content, metadata] = [content, metadata].map(|text| serde_json::from_str(&text?).ok());
+        rows.push(Row { id, role, created: number(created), content, metadata });
+    }
+    let billed = bills(database, &one.id, &rows, &mut reading.assembler)?;
     for (at, row) in rows.iter().enumerate() {
         match serde_json::value::to_raw_value(row) {
-            Ok(raw) if row.content.is_some() => reading.message(&raw, bills.get(&at).copied()),
+            Ok(raw) if row.content.is_some() => reading.message(&raw, billed.get(&at).copied()),
             _ => reading.assembler.unknown("row that is not JSON"),
         }
     }
     reading.compacted();
-    let id = session_id(&one.id, hasher);
-    reading.assembler.finish(id, database.path())
+    reading.assembler.finish(session_id(&one.id, hasher), database.path())
 }
 
 /// The bills of calls, by the place of their message.
@@ -78,8 +77,8 @@ fn bills(
         "SELECT created_timestamp, input_tokens, output_tokens, {read}, {written}, {compaction} \
          FROM usage_ledger WHERE session_id = ?1 ORDER BY created_timestamp, rowid"
     );
-    let is_answer = |(_, row): &(usize, &Row)| row.role.as_deref() == Some("assistant");
-    let mut answers = rows.iter().enumerate().filter(is_answer).peekable();
+    let places = rows.iter().enumerate();
+    let mut answers = places.filter(|(_, row)| row.role.as_deref() == Some("assistant")).peekable();
     for row in database.rows(&query, &[session])? {
         let [done, input, output, read, written, compaction] = row.map(number);
         if compaction > Some(0) {
@@ -94,10 +93,9 @@ fn bills(
             assembler.skip("usage of a call that is not recorded");
             continue;
         };
-        let usage =
+        let counters =
             json!({ "input": input, "output": output, "cacheRead": read, "cacheWrite": written });
-        let usage = usage_in(&usage, CachedTokens::Within, &mut assembler.source);
-        bills.insert(at, usage);
+        bills.insert(at, usage_in(&counters, CachedTokens::Within, &mut assembler.source));
     }
     Ok(bills)
 }
