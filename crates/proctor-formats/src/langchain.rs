@@ -38,7 +38,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 
 /// Reads the messages of a conversation.
 pub(super) fn read(messages: Vec<&RawValue>) -> Assembler {
-    let mut reading = Reading::default();
+    let mut reading = LangchainReading::default();
     for raw in messages {
         reading.message(raw);
     }
@@ -47,17 +47,12 @@ pub(super) fn read(messages: Vec<&RawValue>) -> Assembler {
 
 /// Whether a value is a message of the library's.
 pub(super) fn is_message(value: &Value) -> bool {
-    let text = |at: &str| value.pointer(at).and_then(Value::as_str);
-    let has = |at: &str| value.pointer(at).is_some();
-    let kind = text("/type").unwrap_or_default();
-    has("/lc") && has("/id")
-        || is_one_of(KINDS, kind)
-            && value.get("role").is_none()
-            && (has("/data") || has("/content"))
+    is_shaped(value, MESSAGE)
 }
 
-/// Types of messages.
-const KINDS: &str = "human ai AIMessageChunk tool system function chat";
+/// The shapes of a message.
+const MESSAGE: &str = "lc id | \
+    type=human,ai,AIMessageChunk,tool,system,function,chat data,content !role";
 
 /// The lists of messages in a file.
 fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
@@ -97,34 +92,34 @@ fn in_state<'a>(state: &Object<'a>) -> Option<Vec<&'a RawValue>> {
 }
 
 #[derive(Default)]
-struct Reading {
+struct LangchainReading {
     assembler: Assembler,
 }
 
-impl Reading {
+impl LangchainReading {
     fn message(&mut self, raw: &RawValue) {
         let Some(mut object) = Object::read(raw) else {
             return keep_unread("malformed", raw, &mut self.assembler);
         };
         let (kind, mut fields) = if object.has("kwargs") {
             let mut path = object.items("id").into_iter().filter_map(content::text);
-            let class = path.next_back().unwrap_or_default();
-            let class = class.strip_suffix("Chunk").unwrap_or(&class);
+            let name = path.next_back().unwrap_or_default();
+            let class = name.strip_suffix("Chunk").unwrap_or(&name);
             let kind = class.strip_suffix("Message").unwrap_or(class);
             (kind.to_ascii_lowercase(), object.inner("kwargs"))
         } else {
-            let kind = object.take_text("type").unwrap_or_default();
-            let kind = kind.strip_suffix("MessageChunk").unwrap_or(&kind).to_ascii_lowercase();
+            let name = object.take_text("type").unwrap_or_default();
+            let kind = name.strip_suffix("MessageChunk").unwrap_or(&name).to_ascii_lowercase();
             (kind, object.take_object("data").unwrap_or(object))
         };
-        let is_first = self.assembler.is_empty();
+        let first = self.assembler.is_empty();
         let role = (kind == "chat").then(|| fields.take_text("role")).flatten();
         // A message of any role says which.
         let kind = match (kind.as_str(), role.as_deref()) {
             ("chat", Some("user" | "human")) => "human",
             ("chat", Some("assistant" | "ai" | "model")) => "ai",
             ("chat", Some("tool" | "function")) => "tool",
-            ("chat", Some("system" | "developer")) if is_first => "system",
+            ("chat", Some("system" | "developer")) if first => "system",
             (kind, _) => kind,
         };
         match kind {
@@ -133,7 +128,7 @@ impl Reading {
             "tool" | "function" => self.tool(fields),
             "system" => {
                 let blocks = self.content(&mut fields, Speaker::User);
-                if is_first {
+                if first {
                     return self.assembler.add_system(&blocks);
                 }
                 self.assembler.warn(LATE_SYSTEM);
@@ -150,10 +145,10 @@ impl Reading {
 
     fn human(&mut self, mut fields: Object<'_>) {
         let mut additional = fields.inner("additional_kwargs");
-        let is_summary = additional.take_text("lc_source").as_deref() == Some("summarization");
+        let summarized = additional.take_text("lc_source").as_deref() == Some("summarization");
         let blocks = self.content(&mut fields, Speaker::User);
-        let tag = if is_summary { Tag::CompactSummary } else { Tag::TypedUser };
-        if !is_summary || self.assembler.is_empty() {
+        let tag = if summarized { Tag::CompactSummary } else { Tag::TypedUser };
+        if !summarized || self.assembler.is_empty() {
             return self.assembler.hear(None, blocks, None, [tag]);
         }
         let after = CompactedTo::Replaced(vec![Recorded::written(Role::User, blocks, &[tag])]);
@@ -213,11 +208,11 @@ impl Reading {
 
     fn tool(&mut self, mut fields: Object<'_>) {
         let content = self.content(&mut fields, Speaker::Tool);
-        let is_error = fields.take_text("status").as_deref() == Some("error");
+        let failed = fields.take_text("status").as_deref() == Some("error");
         let name = fields.take_text("name");
-        let id = fields.take_text("tool_call_id");
-        let id = id.unwrap_or_else(|| self.assembler.unnamed.answered(name.as_deref()));
-        self.assembler.hear_result(id, content, is_error, None);
+        let own = fields.take_text("tool_call_id");
+        let id = own.unwrap_or_else(|| self.assembler.unnamed.answered(name.as_deref()));
+        self.assembler.hear_result(id, content, failed, None);
     }
 }
 
