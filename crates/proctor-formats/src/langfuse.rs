@@ -14,7 +14,7 @@
 //!   generations hold, and are skipped; so are scores. Media are kept as the references that they are.
 
 use super::prelude::*;
-use super::traces::{self, Call, Exchange};
+use super::traces::{self, TraceCall, Exchange};
 
 pub(super) const IMPORTER: Importer = Importer::new("langfuse", detect, import);
 
@@ -64,7 +64,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                 source.skip("observation recorded twice");
             } else if is_generation(&object) {
                 let start = time(&mut object, ["startTime", "start_time"]);
-                calls.push(Call::of(session, start, object));
+                calls.push(TraceCall::of(session, start, object));
             } else {
                 let kind = object.take_text("type").unwrap_or_else(|| "unknown type".into());
                 source.skip(&format!("observation {kind}"));

@@ -12,7 +12,7 @@
 
 use super::counted::time;
 use super::prelude::*;
-use super::traces::{self, Call, Exchange};
+use super::traces::{self, TraceCall, Exchange};
 
 /// The shapes of a file.
 const SHAPES: &str = "run_type:s inputs,outputs,trace_id,dotted_order | \
@@ -45,7 +45,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                     let mut metadata = run.clone().inner("extra").inner("metadata");
                     let names = ["thread_id", "session_id", "conversation_id"];
                     let start = run.take("start_time").and_then(time);
-                    calls.push(Call::of(metadata.first_text(&names), start, run));
+                    calls.push(TraceCall::of(metadata.first_text(&names), start, run));
                 }
                 Some(kind) => source.skip(&format!("run of {kind}")),
                 None => {}
