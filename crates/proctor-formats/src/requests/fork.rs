@@ -86,9 +86,9 @@ impl Join {
     pub(super) fn settle(&mut self, at: usize) -> usize {
         // One may leave another: then that one is gone on from, too.
         let fork = self.threads[at].fork.as_ref();
-        let of = fork.and_then(|fork| self.index(fork.of));
+        let left = fork.and_then(|fork| self.index(fork.of));
         let name = self.threads[at].name;
-        let of = of.filter(|of| self.threads[*of].fork.is_some());
+        let of = left.filter(|of| self.threads[*of].fork.is_some());
         let at = of.map_or(at, |of| {
             self.settle(of);
             self.index(name).unwrap_or(at)
@@ -112,8 +112,8 @@ impl Join {
             Kind::Early(_) => !thread.is_open(),
             Kind::Aside | Kind::Withdrawn => false,
         };
-        let is_next = self.threads[at].requests == 1 && thread.requests == fork.requests;
-        (rests && is_next && thread.agent.is_like(&fork.request.agent)).then_some(base)
+        let next = self.threads[at].requests == 1 && thread.requests == fork.requests;
+        (rests && next && thread.agent.is_like(&fork.request.agent)).then_some(base)
     }
 
     /// Adds a fork to a session, whose index it returns.
@@ -193,17 +193,17 @@ impl Join {
         let mut bills = Vec::new();
         let mut forks = Vec::new();
         self.threads.retain_mut(|thread| {
-            let is_aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
-            let is_brief = thread.is_brief();
-            let is_one = agents.iter().any(|(other, agent)| {
-                *other == thread.name || is_aside && is_brief && thread.agent.is_like(agent)
+            let aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
+            let brief = aside && thread.is_brief();
+            let summary = agents.iter().any(|(other, agent)| {
+                *other == thread.name || brief && thread.agent.is_like(agent)
             });
-            if is_one {
+            if summary {
                 asked += thread.requests;
                 bills.extend(thread.bills(FOR_SUMMARY));
                 forks.extend(thread.fork.take().filter(|fork| fork.of == name));
             }
-            !is_one
+            !summary
         });
         let of = self.index(name).unwrap_or(of);
         self.skip(of, FOR_SUMMARY, asked);

@@ -51,14 +51,19 @@ pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
     answers.iter().any(|answer| said.contains(&**answer))
 }
 
+/// Whether a message is a summary, or holds an answer of the model.
+pub(super) fn sums_up(message: &Message, answers: &[Arc<str>]) -> bool {
+    is_summary(message) || holds_answer(message, answers)
+}
+
 /// The texts of an answer that a product may send back as a summary: all of it, or what it says between tags.
 pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
     if answer.tool_uses().next().is_some() {
         return Vec::new();
     }
-    let text = text(answer);
-    let mut texts = vec![text.as_str()];
-    let mut rest = text.as_str();
+    let whole = text(answer);
+    let mut texts = vec![whole.as_str()];
+    let mut rest = whole.as_str();
     while let Some((_, opened)) = rest.split_once('<') {
         let element = opened.split_once('>').and_then(|(tag, inside)| {
             let (inner, behind) = inside.split_once(&format!("</{tag}>"))?;
