@@ -134,7 +134,7 @@ impl ChatReading<'_> {
         }
         match role.as_deref() {
             Some("system" | "developer") if self.assembler.is_empty() => {
-                let blocks = self.content(&mut object, Speaker::User);
+                let blocks = object.take_blocks("content", Speaker::User, self.assembler);
                 self.assembler.add_system(&blocks);
                 object.count_left("message key", self.assembler);
             }
@@ -186,12 +186,8 @@ impl ChatReading<'_> {
         self.assembler.hear(None, blocks, extra.time, tags);
     }
 
-    fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Blocks {
-        object.take_blocks("content", speaker, self.assembler)
-    }
-
     fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
-        let blocks = self.content(&mut object, Speaker::User);
+        let blocks = object.take_blocks("content", Speaker::User, self.assembler);
         let demo = object.take_flag("is_demo");
         if let Some(id) = (!demo && tags.is_empty()).then(|| self.actions.answered()).flatten() {
             // It is what came of an action.
@@ -250,7 +246,7 @@ impl ChatReading<'_> {
             self.assembler.warn(what);
             self.assembler.unnamed.answered(name.as_deref())
         });
-        let content = self.content(&mut object, Speaker::Tool);
+        let content = object.take_blocks("content", Speaker::Tool, self.assembler);
         let result = ContentBlock::tool_result(id, content, object.take_flag("is_error"));
         let extra = self.extra(&mut object);
         self.hear(object, extra.time, vec![result], Vec::new());
@@ -294,7 +290,7 @@ impl ChatReading<'_> {
         let extra = self.extra(&mut object);
 
         let mut blocks = reasoning(&mut object, self.assembler);
-        blocks.extend(self.content(&mut object, Speaker::Assistant));
+        blocks.extend(object.take_blocks("content", Speaker::Assistant, self.assembler));
         blocks.extend(refusal(&mut object));
         let uses = tool_uses(&mut object, self.assembler);
         let made = uses.iter().filter_map(ContentBlock::as_use);

@@ -97,7 +97,7 @@ impl QwenChat {
     }
 
     fn user(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When, typed: bool) {
-        let mut said = self.said(Speaker::User, &mut message);
+        let mut said = blocks(Speaker::User, message.items("parts"), &mut self.assembler);
         let status = record.inner("toolCallResult").take_text("status");
         let failed = matches!(status.as_deref(), Some("error" | "cancelled"));
         for block in &mut said {
@@ -112,12 +112,8 @@ impl QwenChat {
         self.assembler.hear(None, said, time, tag);
     }
 
-    fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Blocks {
-        blocks(speaker, message.items("parts"), &mut self.assembler)
-    }
-
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When) {
-        let said = self.said(Speaker::Assistant, &mut message);
+        let said = blocks(Speaker::Assistant, message.items("parts"), &mut self.assembler);
         self.compact(Some(&said));
         let source = &mut self.assembler.source;
         let billed = record.take("usageMetadata");

@@ -157,11 +157,6 @@ impl Request {
         let texts = last.map(|last| summaries_in(last)).unwrap_or_default();
         self.asked().iter().any(|message| holds_answer(message, &texts))
     }
-
-    /// Whether it holds a summary.
-    fn is_summed_up(&self, answers: &[Arc<str>]) -> bool {
-        self.asked().iter().any(|message| sums_up(message, answers))
-    }
 }
 
 /// How a request for a summary is counted, once the summary was seen in a context.
@@ -276,7 +271,7 @@ impl Join {
 
     /// Adds a request to the session it continues, or begins one with it. Returns the name of that session.
     fn session_of(&mut self, request: Request, said: &[ContentHash]) -> usize {
-        let summed_up = request.is_summed_up(&self.answers);
+        let summed_up = request.asked().iter().any(|message| sums_up(message, &self.answers));
         if request.one.follows.is_none() && !self.known.shares(said) && !summed_up {
             return self.begin(request.one);
         }

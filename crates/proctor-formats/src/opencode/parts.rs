@@ -74,8 +74,7 @@ impl CallStep {
 
 /// Whether the part says that the model was asked.
 pub(super) fn is_start(raw: &RawValue) -> bool {
-    let kind = Object::read(raw).and_then(|mut part| part.take_text("type"));
-    kind.as_deref() == Some("step-start")
+    Object::read(raw).is_some_and(|part| part.text("type").as_deref() == Some("step-start"))
 }
 
 /// Reads one part.

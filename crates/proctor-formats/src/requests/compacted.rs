@@ -20,8 +20,8 @@ impl SessionThread {
         self.drop_request_for_summary(&parts.messages, looks);
         let at = self.session.parts().messages.len();
         let places: Vec<Option<(usize, bool)>> = looks.iter().map(|one| self.place(one)).collect();
-        let found = places.iter().enumerate();
-        let last_found = found.filter_map(|(index, it)| Some((index, it.as_ref()?.0))).next_back();
+        let mut found = places.iter().enumerate().rev();
+        let last_found = found.find_map(|(index, place)| Some((index, place.as_ref()?.0)));
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
         let last = parts.messages.split_last();
         let last_new = last.is_some_and(|(last, front)| {

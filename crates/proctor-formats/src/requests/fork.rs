@@ -21,18 +21,13 @@ pub(super) struct Fork {
     at: usize,
     /// The request that left it.
     request: Request,
-    kind: Kind,
+    pub(super) kind: Kind,
 }
 
 impl Fork {
     /// Whether another answer to the same request is in the session that it left.
     pub(super) fn is_other_answer(&self) -> bool {
         matches!(self.kind, Kind::Again | Kind::Withdrawn)
-    }
-
-    /// Whether its answer was left out for another one.
-    pub(super) fn is_withdrawn(&self) -> bool {
-        self.kind == Kind::Withdrawn
     }
 }
 
@@ -206,7 +201,8 @@ impl Join {
             !summary
         });
         let of = self.index(name).unwrap_or(of);
-        self.skip(of, FOR_SUMMARY, asked);
+        let source = &mut self.threads[of].session.parts_mut().source;
+        (0..asked).for_each(|_| source.skip(FOR_SUMMARY));
         self.threads[of].summary_bills.append(&mut bills);
         if let Some(fork) = forks.pop().filter(|_| self.threads[of].is_open()) {
             self.threads[of].take_results(fork.request);
@@ -251,12 +247,6 @@ impl Join {
             }
             at = self.threads.len();
         }
-    }
-
-    /// Counts requests that are left out of a session.
-    fn skip(&mut self, of: usize, what: &str, requests: usize) {
-        let source = &mut self.threads[of].session.parts_mut().source;
-        (0..requests).for_each(|_| source.skip(what));
     }
 
     /// Where sessions of these names are, or all, in their order. Some may be no more.

@@ -37,11 +37,6 @@ pub(super) fn tag_as_summary(message: &mut Arc<Message>) {
     tags.set(Tag::CompactSummary, true);
 }
 
-/// Whether the log says that a message is a summary.
-pub(super) fn is_summary(message: &Message) -> bool {
-    message.has_tag(Tag::CompactSummary)
-}
-
 /// Whether a message of the user's holds an answer of the model.
 pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
     if message.role() != Role::User || answers.is_empty() {
@@ -51,9 +46,9 @@ pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
     answers.iter().any(|answer| said.contains(&**answer))
 }
 
-/// Whether a message is a summary, or holds an answer of the model.
+/// Whether the log says that a message is a summary, or it holds an answer of the model.
 pub(super) fn sums_up(message: &Message, answers: &[Arc<str>]) -> bool {
-    is_summary(message) || holds_answer(message, answers)
+    message.has_tag(Tag::CompactSummary) || holds_answer(message, answers)
 }
 
 /// The texts of an answer that a product may send back as a summary: all of it, or what it says between tags.

@@ -3,7 +3,7 @@
 use std::slice::from_ref;
 
 use super::agent::{AgentIdentity, Name};
-use super::fork::Fork;
+use super::fork::{Fork, Kind};
 use super::said::{holds_answer, sums_up, without_notes};
 use super::seen::{Seen, is_models};
 use super::{Logged, Request, ToldCompaction};
@@ -184,7 +184,7 @@ impl SessionThread {
 
     /// Whether its answer was left out for another one.
     pub(super) fn is_withdrawn(&self) -> bool {
-        self.fork.as_ref().is_some_and(Fork::is_withdrawn)
+        self.fork.as_ref().is_some_and(|fork| fork.kind == Kind::Withdrawn)
     }
 
     /// Whether the last answer says nothing.

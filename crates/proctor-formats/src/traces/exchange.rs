@@ -121,7 +121,9 @@ impl Exchange {
             "response": {"id": self.id, "model": self.answered_by, list: answers, "usage": usage},
         });
         let text = request.to_string();
-        let conversation = conversation_of(&text);
+        let mut around: Object<'_> = serde_json::from_str(&text).unwrap_or_default();
+        let messages = around.items("messages");
+        let conversation = Conversation { around, messages };
         if is_items {
             openai_responses::ResponsesReading::after(0, assembler).conversation(conversation);
         } else {
@@ -156,13 +158,6 @@ impl Exchange {
         let mut header: Object<'_> = serde_json::from_str(&header).unwrap_or_default();
         header.header(assembler);
     }
-}
-
-/// The request in a text, with its messages apart.
-fn conversation_of(text: &str) -> Conversation<'_> {
-    let mut around: Object<'_> = serde_json::from_str(text).unwrap_or_default();
-    let messages = around.items("messages");
-    Conversation { around, messages }
 }
 
 /// The object or list that a text holds as JSON; any other value as it is.
