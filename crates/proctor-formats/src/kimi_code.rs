@@ -302,18 +302,17 @@ impl JournalAgent {
                 record.inner("summary").take_blocks("content", Speaker::User, &mut self.assembler);
             (!said.is_empty()).then(|| joined_texts(&said).into())
         });
-        let kept: Option<usize> = record.take_as("keptUserMessageCount");
-        let value = record.take_as("keptHeadUserMessageCount");
-        let first: usize = value.unwrap_or_default();
-        if kept.is_none() {
+        let count: Option<usize> = record.take_as("keptUserMessageCount");
+        let first: usize = record.take_as("keptHeadUserMessageCount").unwrap_or_default();
+        if count.is_none() {
             let what = "a compaction left the newest messages, which are not told apart";
             self.assembler.warn(what);
         }
-        let (typed, kept) = (std::mem::take(&mut self.typed), kept.unwrap_or_default());
+        let typed = std::mem::take(&mut self.typed);
         // Of many the first and the last stay.
-        let last = typed.len().saturating_sub(kept.saturating_sub(first));
-        let left = typed.into_iter().enumerate().filter(|(at, _)| *at < first || *at >= last);
-        self.typed = left.map(|(_, said)| said).collect();
+        let last = typed.len().saturating_sub(count.unwrap_or_default().saturating_sub(first));
+        let kept = typed.into_iter().enumerate().filter(|(at, _)| *at < first || *at >= last);
+        self.typed = kept.map(|(_, said)| said).collect();
         let said = self.typed.iter().filter(|typed| !typed.is_empty()).cloned();
         let pieces = said.map(|said| Recorded::written(Role::User, said, &[Tag::TypedUser]));
         let after = summary.map_or(CompactedTo::Missing, |summary| {

@@ -47,10 +47,10 @@ impl<'a> Sample<'a> {
             pool: object.inner("events_data").items("messages"),
             ..Self::default()
         };
-        let list = object.take_list("events").unwrap_or_else(|| transcript.items("events"));
-        let events = list.into_iter().filter_map(Object::read).collect();
-        let whole = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
-        whole.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
+        let raws = object.take_list("events").unwrap_or_else(|| transcript.items("events"));
+        let events = raws.into_iter().filter_map(Object::read).collect();
+        let read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
+        read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
         let others = 0..sample.calls.len() + sample.nameless.len();
         sample.assembler.skip_all(others, "call of another agent or a grader");

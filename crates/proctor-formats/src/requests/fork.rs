@@ -190,15 +190,15 @@ impl Join {
         self.threads.retain_mut(|thread| {
             let aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
             let brief = aside && thread.is_brief();
-            let summary = agents.iter().any(|(other, agent)| {
+            let for_summary = agents.iter().any(|(other, agent)| {
                 *other == thread.name || brief && thread.agent.is_like(agent)
             });
-            if summary {
+            if for_summary {
                 asked += thread.requests;
                 bills.extend(thread.bills(FOR_SUMMARY));
                 forks.extend(thread.fork.take().filter(|fork| fork.of == name));
             }
-            !summary
+            !for_summary
         });
         let of = self.index(name).unwrap_or(of);
         let source = &mut self.threads[of].session.parts_mut().source;

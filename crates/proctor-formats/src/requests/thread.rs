@@ -498,11 +498,11 @@ impl SessionThread {
             found += usize::from(said) + usize::from(said || alike);
         }
         // Messages that the provider compacted were the agent's own.
-        let own =
+        let own_start =
             begun > 0 && certain && (self.agent.is_session_of(agent) || request.is_sealed());
         let mut rest = request.asked()[begun..].iter();
         let summed_up = rest.any(|message| sums_up(message, answers));
-        let kept = found > 0 || own || summed_up && !self.is_named_otherwise(request);
+        let kept = found > 0 || own_start || summed_up && !self.is_named_otherwise(request);
         kept.then_some(begun + found)
     }
 

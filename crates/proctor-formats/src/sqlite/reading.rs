@@ -96,7 +96,7 @@ impl Database {
         let logged = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
         let log = logged.then(|| Path::new(&log_path));
         let whole = log.and_then(|log| with_log(path, log));
-        let lost = logged && whole.is_none();
+        let unmerged = logged && whole.is_none();
         let connection = if let Some(bytes) = whole {
             let mut connection = Connection::open_in_memory().map_err(failed)?;
             let read = connection.deserialize_read_exact("main", &bytes[..], bytes.len(), true);
@@ -118,7 +118,7 @@ impl Database {
             path: path.to_owned(),
             connection,
             tables: BTreeSet::new(),
-            has_log: lost,
+            has_log: unmerged,
             left: Cell::new(MAX_FILE),
         };
         // Views and virtual tables could run anything.
