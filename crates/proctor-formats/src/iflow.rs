@@ -18,7 +18,7 @@ pub(super) const IMPORTER: Importer =
     Importer::shaped("iflow", Detect::Any(super::FOREIGN + 1, SHAPE), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut reading = Reading::default();
+    let mut reading = IflowReading::default();
     for (record, raw) in file.records(source)? {
         reading.record(record, raw);
     }
@@ -26,14 +26,14 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 #[derive(Default)]
-struct Reading {
+struct IflowReading {
     assembler: Assembler,
     calls: u64,
     is_open: bool,
     uses: BTreeSet<Arc<str>>,
 }
 
-impl Reading {
+impl IflowReading {
     fn record(&mut self, mut record: Object<'_>, raw: &RawValue) {
         let time = record.take_time("timestamp", &mut self.assembler);
         let kind = record.take_type();
@@ -52,13 +52,14 @@ impl Reading {
         self.is_open = true;
         let mut blocks = message.take_blocks("content", Speaker::Assistant, &mut self.assembler);
         let before = blocks.len();
-        let mut is_new = |id: &Arc<str>| self.uses.insert(id.clone());
-        blocks.retain(|block| block.as_use().is_none_or(|tool_use| is_new(&tool_use.id)));
+        blocks.retain(|block| {
+            block.as_use().is_none_or(|tool_use| self.uses.insert(tool_use.id.clone()))
+        });
         self.assembler.skip_all(blocks.len()..before, "tool use written again");
-        let usage = message.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
+        let billed = message.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
         // Most models are not billed, and written with zeros.
         let (call, model) = (format!("call-{}", self.calls), message.take_text("model"));
-        let usage = usage.and_then(unless_zero);
+        let usage = billed.and_then(unless_zero);
         let record = Answer::of(blocks, time).by(Some(call.into()), model, usage);
         self.assembler.assistant(None, record);
     }
@@ -87,8 +88,8 @@ impl Reading {
             Some(told) => response(told),
             None => self.assembler.unread("tool_result", raw),
         };
-        let is_error = block.take_flag("is_error")
+        let failed = block.take_flag("is_error")
             || told.and_then(Object::read).is_some_and(|told: Object<'_>| told.has("error"));
-        ContentBlock::tool_result(id, vec![content], is_error)
+        ContentBlock::tool_result(id, vec![content], failed)
     }
 }

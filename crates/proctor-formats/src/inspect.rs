@@ -35,7 +35,7 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let (id, path) = (file.id.clone(), file.path.clone());
-    let (mut log, mut source) = (Log::default(), Source::default());
+    let (mut log, mut source) = (EvalLog::default(), Source::default());
     if is_archive(&file.bytes) {
         archive::read(&file, &mut source, |text, source| log.read(text, source))?;
     } else {
@@ -52,12 +52,12 @@ pub(super) fn is_archive(head: &[u8]) -> bool {
 
 /// A log, growing sample by sample.
 #[derive(Default)]
-struct Log {
+struct EvalLog {
     sessions: Vec<Session>,
     model: Text,
 }
 
-impl Log {
+impl EvalLog {
     /// Reads a log in JSON, or one file of an archive. The facts of the log as a whole are counted in the source.
     fn read(&mut self, text: &SourceText, source: &mut Source) -> Result<()> {
         text.values(source)?.iter().try_for_each(|value| self.value(value, source))

@@ -24,11 +24,13 @@ pub(super) fn context(compactions: &[RecordedCompaction], at: usize) -> Option<V
 pub(super) fn edited(pieces: &[Recorded], edits: &Edits) -> Vec<Recorded> {
     let mut result = Vec::with_capacity(pieces.len());
     // The blocks of one message that were replaced before are together.
-    let of = |piece: &Recorded| match piece {
-        Recorded::Edited { message, .. } => Some(*message),
-        _ => None,
-    };
-    for run in pieces.chunk_by(|one, next| of(one).is_some() && of(one) == of(next)) {
+    let runs = pieces.chunk_by(|piece, next| match (piece, next) {
+        (Recorded::Edited { message, .. }, Recorded::Edited { message: other, .. }) => {
+            message == other
+        }
+        _ => false,
+    });
+    for run in runs {
         match &run[0] {
             Recorded::Edited { message, .. } => {
                 let mut blocks = BTreeMap::new();
@@ -119,20 +121,13 @@ impl Records {
         for message in self.0.keys().filter_map(|name| assembler.message_of(name)) {
             *sizes.entry(message).or_default() += 1;
         }
-        let place = |one: &Shown| {
-            let name = one.name.as_ref()?;
-            let same = self.0.get(name) == Some(&one.blocks);
-            let message = assembler.message_of(name)?;
-            (same && message < at).then_some(message)
-        };
+        let runs = all.chunk_by(|record, next| {
+            let [one, other] = [record, next].map(|record| self.unchanged(record, at, assembler));
+            one == other && record.role == next.role
+        });
         let mut pieces: Vec<Recorded> = Vec::new();
-        let mut rest = all;
-        while let Some(first) = rest.first() {
-            let message = place(first);
-            let same = |one: &&Shown| place(one) == message && one.role == first.role;
-            let (run, others) = rest.split_at(rest.iter().take_while(same).count());
-            rest = others;
-            match message {
+        for run in runs {
+            match self.unchanged(&run[0], at, assembler) {
                 Some(message) if sizes.get(&message) == Some(&run.len()) => {
                     Recorded::keep(message, &mut pieces);
                 }
@@ -140,6 +135,13 @@ impl Records {
             }
         }
         pieces
+    }
+
+    /// The message before `at` that has this record unchanged.
+    fn unchanged(&self, record: &Shown, at: usize, assembler: &Assembler) -> Option<usize> {
+        let name = record.name.as_ref()?;
+        let same = self.0.get(name) == Some(&record.blocks);
+        assembler.message_of(name).filter(|message| same && *message < at)
     }
 }
 

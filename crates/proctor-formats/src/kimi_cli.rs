@@ -60,10 +60,10 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         first.get_or_insert_with(|| line.parse().ok());
         Ok(())
     });
-    let system = first.flatten().and_then(|mut record| {
-        let is_system = record.text("role").as_deref() == Some("_system_prompt");
-        is_system.then(|| record.take_text("content"))?
-    });
+    let system = first
+        .flatten()
+        .filter(|record| record.text("role").as_deref() == Some("_system_prompt"))
+        .and_then(|mut record| record.take_text("content"));
     let mut log = files.read(&folder.child(LOG))?;
     log.id = files.session_id(folder);
     let sessions = wire::sessions(&log, system, source)?;

@@ -47,11 +47,10 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut agent = Agent::default();
-    let records = records(file, source)?;
-    let is_side =
-        |(record, _): &(Object<'_>, _)| record.text("agentId").is_some_and(|value| &*value != MAIN);
-    agent.assembler.is_side = !records.is_empty() && records.iter().all(is_side);
+    let mut agent = JournalAgent::default();
+    let records = kept_records(file, source)?;
+    agent.assembler.is_side = !records.is_empty()
+        && records.iter().all(|(record, _)| record.text("agentId").is_some_and(|id| &*id != MAIN));
     agent.read(records);
     agent.assembler.session(file.id.clone(), &file.path)
 }
@@ -68,8 +67,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         texts.push(files.read(&journal.child(JOURNAL))?);
     }
     for (at, text) in texts.iter().enumerate() {
-        let mut agent = Agent::default();
-        match records(text, source) {
+        let mut agent = JournalAgent::default();
+        match kept_records(text, source) {
             Ok(records) => agent.read(records),
             // A journal that was just begun.
             Err(ImportError::Empty(_)) if at > 0 => continue,
@@ -85,27 +84,26 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
 }
 
 /// A record as it is read, and as it is written.
-type Record<'a> = (Object<'a>, &'a RawValue);
+type JournalRecord<'a> = (Object<'a>, &'a RawValue);
 
 /// The records of a journal, without those that were taken back.
-fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'a>>> {
-    let mut kept: Vec<Record<'a>> = Vec::new();
+fn kept_records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<JournalRecord<'a>>> {
+    let mut kept: Vec<JournalRecord<'a>> = Vec::new();
     for (mut record, raw) in file.records(source)? {
         if record.text("type").as_deref() != Some("context.undo") {
             kept.push((record, raw));
             continue;
         }
         let turns: usize = record.take_as("count").unwrap_or_default();
-        let mut places = kept.iter().enumerate().rev().take_while(|(_, (it, _))| {
-            let kind = it.text("type");
+        let places = kept.iter().enumerate().rev().take_while(|(_, (record, _))| {
+            let kind = record.text("type");
             kind.is_none_or(|kind| !is_one_of("context.apply_compaction context.clear", &kind))
         });
-        let is_turn = |(_, (record, _)): &(usize, &Record<'_>)| {
+        let mut begins = places.filter(|(_, (record, _))| {
             let message = record.get("message").and_then(Object::read);
             message.is_some_and(|one| one.text("role").as_deref() == Some("user") && is_typed(&one))
-        };
-        let number = turns.checked_sub(1);
-        let first = number.and_then(|before| places.by_ref().filter(is_turn).nth(before));
+        });
+        let first = turns.checked_sub(1).and_then(|before| begins.nth(before));
         let Some((first, _)) = first else {
             source.warn("a turn was taken back that is not in the file");
             continue;
@@ -120,14 +118,13 @@ fn records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<Record<'
 /// Whether a person wrote the message of the user's.
 fn is_typed(message: &Object<'_>) -> bool {
     let origin = message.get("origin").and_then(Object::read).unwrap_or_default();
-    let is_command = origin.text("trigger").as_deref() == Some("user-slash");
-    let kind = origin.text("kind");
-    is_command || matches!(kind.as_deref(), None | Some("user"))
+    origin.text("trigger").as_deref() == Some("user-slash")
+        || matches!(origin.text("kind").as_deref(), None | Some("user"))
 }
 
 /// One agent, growing record by record.
 #[derive(Default)]
-struct Agent {
+struct JournalAgent {
     assembler: Assembler,
     /// The user's messages that are still in the context.
     typed: Vec<Blocks>,
@@ -139,8 +136,8 @@ struct Agent {
     trigger: Text,
 }
 
-impl Agent {
-    fn read(&mut self, records: Vec<Record<'_>>) {
+impl JournalAgent {
+    fn read(&mut self, records: Vec<JournalRecord<'_>>) {
         for (record, raw) in records {
             self.record(record, raw);
         }
@@ -201,13 +198,12 @@ impl Agent {
 
     /// A message of the context that no step wrote.
     fn message(&mut self, mut message: Object<'_>, raw: &RawValue, time: When) {
-        let (role, is_typed) = (message.take_text("role"), is_typed(&message));
-        match role.as_deref() {
-            Some("user" | "system") => {
+        match message.take_text("role").as_deref() {
+            Some(role @ ("user" | "system")) => {
                 let said = message.take_blocks("content", Speaker::User, &mut self.assembler);
-                let is_typed = is_typed && role.as_deref() == Some("user");
-                self.typed.extend(is_typed.then(|| said.clone()));
-                let tag = if is_typed { Tag::TypedUser } else { Tag::Meta };
+                let typed = role == "user" && is_typed(&message);
+                self.typed.extend(typed.then(|| said.clone()));
+                let tag = if typed { Tag::TypedUser } else { Tag::Meta };
                 self.assembler.hear(None, said, time, [tag]);
             }
             Some("assistant") => {
@@ -256,8 +252,7 @@ impl Agent {
 
     /// Adds a block to its step.
     fn say(&mut self, mut event: Object<'_>, block: ContentBlock, time: When) {
-        let is_blank = |it: &ContentBlock| it.as_text().is_some_and(|text| text.trim().is_empty());
-        if is_blank(&block) {
+        if block.as_text().is_some_and(|text| text.trim().is_empty()) {
             return self.assembler.skip("empty text");
         }
         let step = event.take_text("stepUuid").or_else(|| self.step.clone());
@@ -287,8 +282,11 @@ impl Agent {
             return self.assembler.unread("tool call", raw);
         };
         let text: Text = given.and_then(|given| serde_json::from_str(given.get()).ok());
-        let given = text.map_or_else(|| input(given), |it| arguments_in(&it, &mut self.assembler));
-        ContentBlock::tool_use(id, name, given)
+        let input = match text {
+            Some(text) => arguments_in(&text, &mut self.assembler),
+            None => input(given),
+        };
+        ContentBlock::tool_use(id, name, input)
     }
 
     /// The result of a tool as the model reads it.
@@ -304,19 +302,17 @@ impl Agent {
                 record.inner("summary").take_blocks("content", Speaker::User, &mut self.assembler);
             (!said.is_empty()).then(|| joined_texts(&said).into())
         });
-        let kept: Option<usize> = record.take_as("keptUserMessageCount");
-        let value = record.take_as("keptHeadUserMessageCount");
-        let first: usize = value.unwrap_or_default();
-        if kept.is_none() {
+        let count: Option<usize> = record.take_as("keptUserMessageCount");
+        let first: usize = record.take_as("keptHeadUserMessageCount").unwrap_or_default();
+        if count.is_none() {
             let what = "a compaction left the newest messages, which are not told apart";
             self.assembler.warn(what);
         }
-        let (typed, kept) = (std::mem::take(&mut self.typed), kept.unwrap_or_default());
+        let typed = std::mem::take(&mut self.typed);
         // Of many the first and the last stay.
-        let last = typed.len().saturating_sub(kept.saturating_sub(first));
-        let stays = |at: &usize| *at < first || *at >= last;
-        let typed = typed.into_iter().enumerate().filter(|(at, _)| stays(at));
-        self.typed = typed.map(|(_, said)| said).collect();
+        let last = typed.len().saturating_sub(count.unwrap_or_default().saturating_sub(first));
+        let kept = typed.into_iter().enumerate().filter(|(at, _)| *at < first || *at >= last);
+        self.typed = kept.map(|(_, said)| said).collect();
         let said = self.typed.iter().filter(|typed| !typed.is_empty()).cloned();
         let pieces = said.map(|said| Recorded::written(Role::User, said, &[Tag::TypedUser]));
         let after = summary.map_or(CompactedTo::Missing, |summary| {

@@ -38,26 +38,21 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 
 /// Reads the messages of a conversation.
 pub(super) fn read(messages: Vec<&RawValue>) -> Assembler {
-    let mut reading = Reading::default();
+    let mut assembler = Assembler::default();
     for raw in messages {
-        reading.message(raw);
+        message(raw, &mut assembler);
     }
-    reading.assembler
+    assembler
 }
 
 /// Whether a value is a message of the library's.
 pub(super) fn is_message(value: &Value) -> bool {
-    let text = |at: &str| value.pointer(at).and_then(Value::as_str);
-    let has = |at: &str| value.pointer(at).is_some();
-    let kind = text("/type").unwrap_or_default();
-    has("/lc") && has("/id")
-        || is_one_of(KINDS, kind)
-            && value.get("role").is_none()
-            && (has("/data") || has("/content"))
+    is_shaped(value, MESSAGE)
 }
 
-/// Types of messages.
-const KINDS: &str = "human ai AIMessageChunk tool system function chat";
+/// The shapes of a message.
+const MESSAGE: &str = "lc id | \
+    type=human,ai,AIMessageChunk,tool,system,function,chat data,content !role";
 
 /// The lists of messages in a file.
 fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
@@ -96,129 +91,121 @@ fn in_state<'a>(state: &Object<'a>) -> Option<Vec<&'a RawValue>> {
     })
 }
 
-#[derive(Default)]
-struct Reading {
-    assembler: Assembler,
+fn message(raw: &RawValue, assembler: &mut Assembler) {
+    let Some(mut object) = Object::read(raw) else {
+        return keep_unread("malformed", raw, assembler);
+    };
+    let (kind, mut fields) = if object.has("kwargs") {
+        let mut path = object.items("id").into_iter().filter_map(content::text);
+        let name = path.next_back().unwrap_or_default();
+        let class = name.strip_suffix("Chunk").unwrap_or(&name);
+        let kind = class.strip_suffix("Message").unwrap_or(class);
+        (kind.to_ascii_lowercase(), object.inner("kwargs"))
+    } else {
+        let name = object.take_text("type").unwrap_or_default();
+        let kind = name.strip_suffix("MessageChunk").unwrap_or(&name).to_ascii_lowercase();
+        (kind, object.take_object("data").unwrap_or(object))
+    };
+    let first = assembler.is_empty();
+    let role = (kind == "chat").then(|| fields.take_text("role")).flatten();
+    // A message of any role says which.
+    let kind = match (kind.as_str(), role.as_deref()) {
+        ("chat", Some("user" | "human")) => "human",
+        ("chat", Some("assistant" | "ai" | "model")) => "ai",
+        ("chat", Some("tool" | "function")) => "tool",
+        ("chat", Some("system" | "developer")) if first => "system",
+        (kind, _) => kind,
+    };
+    match kind {
+        "human" => human(fields, assembler),
+        "ai" => ai(fields, assembler),
+        "tool" | "function" => tool(fields, assembler),
+        "system" => {
+            let blocks = fields.take_blocks("content", Speaker::User, assembler);
+            if first {
+                return assembler.add_system(&blocks);
+            }
+            assembler.warn(LATE_SYSTEM);
+            assembler.hear(None, blocks, None, [Tag::Meta]);
+        }
+        "remove" => assembler.skip("removal of a message"),
+        kind => keep_unread(kind, raw, assembler),
+    }
 }
 
-impl Reading {
-    fn message(&mut self, raw: &RawValue) {
-        let Some(mut object) = Object::read(raw) else {
-            return keep_unread("malformed", raw, &mut self.assembler);
-        };
-        let (kind, mut fields) = if object.has("kwargs") {
-            let mut path = object.items("id").into_iter().filter_map(content::text);
-            let class = path.next_back().unwrap_or_default();
-            let class = class.strip_suffix("Chunk").unwrap_or(&class);
-            let kind = class.strip_suffix("Message").unwrap_or(class);
-            (kind.to_ascii_lowercase(), object.inner("kwargs"))
+fn human(mut fields: Object<'_>, assembler: &mut Assembler) {
+    let mut additional = fields.inner("additional_kwargs");
+    let summarized = additional.take_text("lc_source").as_deref() == Some("summarization");
+    let blocks = fields.take_blocks("content", Speaker::User, assembler);
+    let tag = if summarized { Tag::CompactSummary } else { Tag::TypedUser };
+    if !summarized || assembler.is_empty() {
+        return assembler.hear(None, blocks, None, [tag]);
+    }
+    let after = CompactedTo::Replaced(vec![Recorded::written(Role::User, blocks, &[tag])]);
+    assembler.compacts(None, None, after);
+}
+
+fn ai(mut fields: Object<'_>, assembler: &mut Assembler) {
+    let calls = fields.items("tool_calls");
+    let mut uses =
+        assembler.calls("tool_call", calls, |call, _| flat_call(call, ["id", "name", "args"]));
+    let ids: BTreeSet<Arc<str>> =
+        uses.iter().filter_map(ContentBlock::as_use).map(|call| call.id.clone()).collect();
+    let mut additional = fields.inner("additional_kwargs");
+    // Before the library had its own, it kept the provider's calls.
+    if uses.is_empty() {
+        uses = parts::tool_uses(&mut additional, assembler);
+    }
+    let mut blocks = parts::reasoning(&mut additional, assembler);
+    for repeated in ["tool_calls", "function_call"] {
+        additional.take(repeated);
+    }
+    additional.count_left("additional key", assembler);
+    for block in fields.take_blocks("content", Speaker::Assistant, assembler) {
+        if block.as_use().is_some_and(|value| ids.contains(&value.id)) {
+            assembler.skip("call repeated in the content");
         } else {
-            let kind = object.take_text("type").unwrap_or_default();
-            let kind = kind.strip_suffix("MessageChunk").unwrap_or(&kind).to_ascii_lowercase();
-            (kind, object.take_object("data").unwrap_or(object))
-        };
-        let is_first = self.assembler.is_empty();
-        let role = (kind == "chat").then(|| fields.take_text("role")).flatten();
-        // A message of any role says which.
-        let kind = match (kind.as_str(), role.as_deref()) {
-            ("chat", Some("user" | "human")) => "human",
-            ("chat", Some("assistant" | "ai" | "model")) => "ai",
-            ("chat", Some("tool" | "function")) => "tool",
-            ("chat", Some("system" | "developer")) if is_first => "system",
-            (kind, _) => kind,
-        };
-        match kind {
-            "human" => self.human(fields),
-            "ai" => self.ai(fields),
-            "tool" | "function" => self.tool(fields),
-            "system" => {
-                let blocks = self.content(&mut fields, Speaker::User);
-                if is_first {
-                    return self.assembler.add_system(&blocks);
-                }
-                self.assembler.warn(LATE_SYSTEM);
-                self.assembler.hear(None, blocks, None, [Tag::Meta]);
-            }
-            "remove" => self.assembler.skip("removal of a message"),
-            kind => keep_unread(kind, raw, &mut self.assembler),
+            blocks.push(block);
         }
     }
+    blocks.extend(uses);
+    let calls = fields.items("invalid_tool_calls");
+    blocks.extend(assembler.calls("invalid_tool_call", calls, invalid));
+    let mut metadata = fields.inner("response_metadata");
+    let usage = usage_of(&mut fields, &mut metadata, assembler);
+    let own = fields.take_text("id");
+    let call = metadata.take_text("id").or(own).filter(|id| !id.is_empty());
+    let model = metadata.first_text(&["model_name", "model"]);
+    // A trace knows when the message was there.
+    let time = fields.take_time("timestamp", assembler);
+    let record = Answer::of(blocks, time).by(call, model, usage);
+    assembler.assistant(None, record);
+}
 
-    fn content(&mut self, fields: &mut Object<'_>, speaker: Speaker) -> Blocks {
-        fields.take_blocks("content", speaker, &mut self.assembler)
-    }
+/// The usage of the call: in the library's shape, or in the provider's.
+fn usage_of(
+    fields: &mut Object<'_>,
+    metadata: &mut Object<'_>,
+    assembler: &mut Assembler,
+) -> Option<Usage> {
+    let own = fields.take("usage_metadata");
+    let theirs = metadata.take("usage").filter(|_| own.is_none());
+    let cached = if theirs.is_some_and(|raw| value(raw).get("input_tokens").is_some()) {
+        CachedTokens::Apart
+    } else {
+        CachedTokens::Within
+    };
+    let raw = own.or(theirs).or_else(|| metadata.take("token_usage"))?;
+    usage(raw, cached, &mut assembler.source)
+}
 
-    fn human(&mut self, mut fields: Object<'_>) {
-        let mut additional = fields.inner("additional_kwargs");
-        let is_summary = additional.take_text("lc_source").as_deref() == Some("summarization");
-        let blocks = self.content(&mut fields, Speaker::User);
-        let tag = if is_summary { Tag::CompactSummary } else { Tag::TypedUser };
-        if !is_summary || self.assembler.is_empty() {
-            return self.assembler.hear(None, blocks, None, [tag]);
-        }
-        let after = CompactedTo::Replaced(vec![Recorded::written(Role::User, blocks, &[tag])]);
-        self.assembler.compacts(None, None, after);
-    }
-
-    fn ai(&mut self, mut fields: Object<'_>) {
-        let calls = fields.items("tool_calls");
-        let mut uses = self
-            .assembler
-            .calls("tool_call", calls, |call, _| flat_call(call, ["id", "name", "args"]));
-        let ids: BTreeSet<Arc<str>> =
-            uses.iter().filter_map(ContentBlock::as_use).map(|call| call.id.clone()).collect();
-        let mut additional = fields.inner("additional_kwargs");
-        // Before the library had its own, it kept the provider's calls.
-        if uses.is_empty() {
-            uses = parts::tool_uses(&mut additional, &mut self.assembler);
-        }
-        let mut blocks = parts::reasoning(&mut additional, &mut self.assembler);
-        for repeated in ["tool_calls", "function_call"] {
-            additional.take(repeated);
-        }
-        additional.count_left("additional key", &mut self.assembler);
-        for block in self.content(&mut fields, Speaker::Assistant) {
-            if block.as_use().is_some_and(|value| ids.contains(&value.id)) {
-                self.assembler.skip("call repeated in the content");
-            } else {
-                blocks.push(block);
-            }
-        }
-        blocks.extend(uses);
-        let calls = fields.items("invalid_tool_calls");
-        blocks.extend(self.assembler.calls("invalid_tool_call", calls, invalid));
-        let mut metadata = fields.inner("response_metadata");
-        let usage = self.usage(&mut fields, &mut metadata);
-        let own = fields.take_text("id");
-        let call = metadata.take_text("id").or(own).filter(|id| !id.is_empty());
-        let model = metadata.first_text(&["model_name", "model"]);
-        // A trace knows when the message was there.
-        let time = fields.take_time("timestamp", &mut self.assembler);
-        let record = Answer::of(blocks, time).by(call, model, usage);
-        self.assembler.assistant(None, record);
-    }
-
-    /// The usage of the call: in the library's shape, or in the provider's.
-    fn usage(&mut self, fields: &mut Object<'_>, metadata: &mut Object<'_>) -> Option<Usage> {
-        let own = fields.take("usage_metadata");
-        let theirs = metadata.take("usage").filter(|_| own.is_none());
-        let cached = if theirs.is_some_and(|raw| value(raw).get("input_tokens").is_some()) {
-            CachedTokens::Apart
-        } else {
-            CachedTokens::Within
-        };
-        let raw = own.or(theirs).or_else(|| metadata.take("token_usage"))?;
-        usage(raw, cached, &mut self.assembler.source)
-    }
-
-    fn tool(&mut self, mut fields: Object<'_>) {
-        let content = self.content(&mut fields, Speaker::Tool);
-        let is_error = fields.take_text("status").as_deref() == Some("error");
-        let name = fields.take_text("name");
-        let id = fields.take_text("tool_call_id");
-        let id = id.unwrap_or_else(|| self.assembler.unnamed.answered(name.as_deref()));
-        self.assembler.hear_result(id, content, is_error, None);
-    }
+fn tool(mut fields: Object<'_>, assembler: &mut Assembler) {
+    let content = fields.take_blocks("content", Speaker::Tool, assembler);
+    let failed = fields.take_text("status").as_deref() == Some("error");
+    let name = fields.take_text("name");
+    let own = fields.take_text("tool_call_id");
+    let id = own.unwrap_or_else(|| assembler.unnamed.answered(name.as_deref()));
+    assembler.hear_result(id, content, failed, None);
 }
 
 /// A call whose arguments cannot be read: it is sent back as the model wrote it, and answered.

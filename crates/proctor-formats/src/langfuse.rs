@@ -14,7 +14,7 @@
 //!   generations hold, and are skipped; so are scores. Media are kept as the references that they are.
 
 use super::prelude::*;
-use super::traces::{self, Call, Exchange};
+use super::traces::{self, TraceCall, Exchange};
 
 pub(super) const IMPORTER: Importer = Importer::new("langfuse", detect, import);
 
@@ -64,7 +64,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                 source.skip("observation recorded twice");
             } else if is_generation(&object) {
                 let start = time(&mut object, ["startTime", "start_time"]);
-                calls.push(Call::of(session, start, object));
+                calls.push(TraceCall::of(session, start, object));
             } else {
                 let kind = object.take_text("type").unwrap_or_else(|| "unknown type".into());
                 source.skip(&format!("observation {kind}"));
@@ -93,8 +93,8 @@ fn time(object: &mut Object<'_>, keys: [&str; 2]) -> When {
 
 fn exchange(mut call: Object<'_>, source: &mut Source) -> Exchange {
     let model = call.first(&["model", "providedModelName", "provided_model_name"]);
-    let usage = call.first(&["usageDetails", "usage_details"]);
-    let usage = usage.filter(|usage| usage.get() != "{}").or_else(|| call.take("usage"));
+    let details = call.first(&["usageDetails", "usage_details"]);
+    let usage = details.filter(|details| details.get() != "{}").or_else(|| call.take("usage"));
     let mut exchange = Exchange {
         id: call.value("id"),
         model: model.map(value).unwrap_or_default(),
@@ -109,9 +109,10 @@ fn exchange(mut call: Object<'_>, source: &mut Source) -> Exchange {
 
 fn billed(usage: &Value, source: &mut Source) -> Option<Usage> {
     let counters: &Map<String, Value> = usage.as_object()?;
-    let count = |key: &str| counters.get(key).and_then(count_in);
-    let [input, output] = ["input", "output"].map(|key| count(key).unwrap_or_default());
-    if count("total").is_some() && count("total") == input.checked_add(output) {
+    let [input, output, total] =
+        ["input", "output", "total"].map(|key| counters.get(key).and_then(count_in));
+    let sum = input.unwrap_or_default().checked_add(output.unwrap_or_default());
+    if total.is_some() && total == sum {
         return unless_zero(usage_in(usage, CachedTokens::Within, source));
     }
     let mut billed = usage_in(usage, CachedTokens::Apart, source);

@@ -12,7 +12,7 @@
 
 use super::counted::time;
 use super::prelude::*;
-use super::traces::{self, Call, Exchange};
+use super::traces::{self, TraceCall, Exchange};
 
 /// The shapes of a file.
 const SHAPES: &str = "run_type:s inputs,outputs,trace_id,dotted_order | \
@@ -45,7 +45,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                     let mut metadata = run.clone().inner("extra").inner("metadata");
                     let names = ["thread_id", "session_id", "conversation_id"];
                     let start = run.take("start_time").and_then(time);
-                    calls.push(Call::of(metadata.first_text(&names), start, run));
+                    calls.push(TraceCall::of(metadata.first_text(&names), start, run));
                 }
                 Some(kind) => source.skip(&format!("run of {kind}")),
                 None => {}
@@ -60,21 +60,21 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
     let (mut metadata, mut parameters) =
         (extra.inner("metadata"), extra.inner("invocation_params"));
     let mut outputs = run.value("outputs");
-    let mut take = |key: &str| outputs.as_object_mut()?.shift_remove(key);
-    let mut billed = ["usage_metadata", "usage"].iter();
-    let usage = billed.find_map(|key| take(key).filter(Value::is_object));
-    let output = take("llm_output");
-    let usage = usage.or_else(|| output.map(|output| output["token_usage"].clone()));
-    let usage =
-        usage.filter(Value::is_object).or_else(|| metadata.take("usage_metadata").map(value));
-    let usage = usage.unwrap_or_else(|| {
-        let count = |key: &str| run.get(key).map(value);
-        serde_json::json!({
-            "prompt_tokens": count("prompt_tokens"),
-            "completion_tokens": count("completion_tokens"),
-            "input_token_details": count("prompt_token_details"),
-        })
-    });
+    let mut keys = ["usage_metadata", "usage"].into_iter();
+    let own = keys
+        .find_map(|key| outputs.as_object_mut()?.shift_remove(key).filter(Value::is_object));
+    let output = outputs.as_object_mut().and_then(|outputs| outputs.shift_remove("llm_output"));
+    let usage = own
+        .or_else(|| output.map(|output| output["token_usage"].clone()))
+        .filter(Value::is_object)
+        .or_else(|| metadata.take("usage_metadata").map(value))
+        .unwrap_or_else(|| {
+            serde_json::json!({
+                "prompt_tokens": run.get("prompt_tokens").map(value),
+                "completion_tokens": run.get("completion_tokens").map(value),
+                "input_token_details": run.get("prompt_token_details").map(value),
+            })
+        });
     let models = parameters.first(&["model", "model_name"]);
     let model = metadata.take("ls_model_name").or(models);
     let mut exchange = Exchange {

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use file::{MAX_FILE, SourceFile, SourceText};
 use head::{HEAD, Head, READ};
@@ -271,8 +271,8 @@ impl Importer {
     fn import_folder(&self, folder: &Folder) -> Option<Result<Vec<Recording>>> {
         let mut source = Source::default();
         let read = (self.folder.as_ref()?.read)(folder, &mut SessionFiles::new(), &mut source);
-        let read = read.and_then(|sessions| common::some(sessions, source, folder.path()));
-        Some(read.map(|sessions| self.named(recordings(sessions))))
+        let sessions = read.and_then(|found| common::some(found, source, folder.path()));
+        Some(sessions.map(|sessions| self.named(recordings(sessions))))
     }
 
     /// Names the format in all sessions that do not.
@@ -297,8 +297,10 @@ pub fn is_session_folder(path: &Path) -> bool {
 }
 
 fn importer_of_folder(path: &Path, folder: &Folder) -> Result<&'static Importer> {
-    let is_its = |format: &FolderFormat| (format.detect)(folder);
-    let importer = IMPORTERS.iter().find(|importer| importer.folder.as_ref().is_some_and(is_its));
+    let mut importers = IMPORTERS.iter();
+    let importer = importers.find(|importer| {
+        importer.folder.as_ref().is_some_and(|format| (format.detect)(folder))
+    });
     importer.ok_or_else(|| ImportError::Directory(path.to_owned()))
 }
 
@@ -315,8 +317,8 @@ fn behind_line(bytes: &[u8]) -> Option<&[u8]> {
     let next = bytes.split_at(memchr::memchr(b'\n', bytes)? + 1).1;
     let line = next.split(|byte| *byte == b'\n').next()?;
     // The last line may be cut.
-    let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
-    (line.starts_with(b"{") && (is_whole || line.len() == next.len())).then_some(next)
+    let whole = serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok();
+    (line.starts_with(b"{") && (whole || line.len() == next.len())).then_some(next)
 }
 
 /// The importer of a file with these first bytes.
@@ -348,7 +350,6 @@ pub fn load_as(path: &Path, importer: &'static Importer) -> Result<Vec<Session>,
 /// Reads all sessions of the file or folder at `path` with what is known about them; without an
 /// importer, in any format.
 pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Result<Vec<Recording>> {
-    let is_named = importer.is_some();
     let (mut recordings, format) = load_any(path, importer)?;
     for recording in &mut recordings {
         truth::add_from_file(path, recording)?;
@@ -359,10 +360,10 @@ pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Resu
     }
     let understood = is_understood(path, format, &recordings);
     match file_info::format_of(path) {
-        Ok(found) if is_named && found != format && understood.is_err() => {
+        Ok(found) if importer.is_some() && found != format && understood.is_err() => {
             Err(ImportError::OtherFormat(path.to_owned(), format, found))
         }
-        _ if is_named => Ok(recordings),
+        _ if importer.is_some() => Ok(recordings),
         _ => understood.map(|()| recordings),
     }
 }
@@ -386,8 +387,8 @@ fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) ->
     }
     // Unknown records without words are bookkeeping and do not count.
     if unknown.values().sum::<u64>().min(kept) > all - kept {
-        let what = unknown.iter().take(5).map(|(it, n)| format!("{it} × {n}"));
-        let what = what.collect::<Vec<String>>().join(", ");
+        let counts = unknown.iter().take(5).map(|(what, count)| format!("{what} × {count}"));
+        let what = counts.collect::<Vec<String>>().join(", ");
         return Err(ImportError::NotUnderstood(path.to_owned(), format, what));
     }
     Ok(())
@@ -397,10 +398,10 @@ fn is_understood(path: &Path, format: &'static str, recordings: &[Recording]) ->
 fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording>, &'static str)> {
     if path.is_dir() {
         let folder = Folder::open(path)?;
-        let by = by.map_or_else(|| importer_of_folder(path, &folder), Ok)?;
-        let read =
-            by.import_folder(&folder).ok_or_else(|| ImportError::Directory(path.to_owned()))?;
-        return Ok((read?, by.format));
+        let importer = by.map_or_else(|| importer_of_folder(path, &folder), Ok)?;
+        let read = importer.import_folder(&folder);
+        let recordings = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
+        return Ok((recordings?, importer.format));
     }
     let (head, mut input) = open(path)?;
     if path.metadata().is_ok_and(|value| value.len() > MAX_FILE) {
@@ -410,11 +411,11 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
         // A database holds the sessions that it holds.
         return Ok((recordings(sqlite::load(path)?), native::IMPORTER.format));
     }
-    let is_named = by.is_some();
+    let named = by.is_some();
     let Some(by) = by.or_else(|| importer_of_file(&head)) else {
-        return Err(unknown_format(path, &head));
+        return Err(unknown_format(path.to_owned(), &head));
     };
-    if !is_named && by.format != native::IMPORTER.format && native::stem(path).is_some() {
+    if !named && by.format != native::IMPORTER.format && native::stem(path).is_some() {
         let problem =
             format!("a session's first line must have `\"format\":\"{}\"`", native::FORMAT);
         return Err(ImportError::Shape(path.to_owned(), 1, 1, problem));
@@ -445,11 +446,10 @@ const TAR_MAGIC: &[u8] = b"ustar";
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
 fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
-    let failed = |source| ImportError::unopened(path, source);
-    let mut file = compressed::open(path).map_err(failed)?;
+    let mut file = compressed::open(path).map_err(|source| ImportError::unopened(path, source))?;
     let mut head = Vec::new();
     let read = (&mut file).take(READ as u64).read_to_end(&mut head);
-    read.map_err(failed)?;
+    read.map_err(|source| ImportError::unopened(path, source))?;
     if file::strip_bom(&head).trim_ascii().is_empty() && head.len() < READ {
         return Err(ImportError::Empty(path.to_owned()));
     }
@@ -478,8 +478,7 @@ fn unread_product(head: &Head) -> Option<(&'static str, &'static str)> {
 }
 
 /// Describes a file that no importer reads, as far as its first bytes show.
-fn unknown_format(path: &Path, head: &[u8]) -> ImportError {
-    let path = path.to_owned();
+fn unknown_format(path: PathBuf, head: &[u8]) -> ImportError {
     let start = file::strip_bom(head);
     let start = start[file::notice(start)..].trim_ascii_start();
     if compressed::is_compressed(&path) {

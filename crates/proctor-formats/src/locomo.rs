@@ -58,22 +58,19 @@ fn turn(raw: &RawValue, first: Option<&Arc<str>>, chat: &mut Chat) {
 }
 
 fn question(raw: &RawValue, chat: &mut Chat) {
-    let value = value(raw);
-    let text = |key: &str| value.get(key).and_then(plain);
-    let evidence = value.get("evidence").and_then(Value::as_array);
-    let evidence = evidence.into_iter().flatten().filter_map(Value::as_str);
+    let entry = value(raw);
+    let [text, answer] = ["question", "answer"].map(|key| entry.get(key).and_then(plain));
+    let lists = entry.get("evidence").and_then(Value::as_array).into_iter().flatten();
     // One place may be written as a list of several.
-    let evidence = evidence.flat_map(|text| text.split([' ', ';', ',']));
-    let evidence: Vec<Arc<str>> =
-        evidence.filter(|evidence| !evidence.is_empty()).map(Arc::from).collect();
+    let places = lists.filter_map(Value::as_str).flat_map(|list| list.split([' ', ';', ',']));
     // A question that asks of one what the other said: nothing answers it, whatever else is there.
-    let is_adversarial = value.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)
-        || value.get("answer").is_none() && value.get("adversarial_answer").is_some();
+    let adversarial = entry.get("category").and_then(Value::as_u64) == Some(ADVERSARIAL)
+        || entry.get("answer").is_none() && entry.get("adversarial_answer").is_some();
     let question = Question {
         id: format!("q{}", chat.asked() + 1),
-        answer: text("answer"),
-        evidence,
+        answer,
+        evidence: places.filter(|place| !place.is_empty()).map(Arc::from).collect(),
         ..Question::default()
     };
-    chat.ask(text("question"), is_adversarial, question);
+    chat.ask(text, adversarial, question);
 }

@@ -38,14 +38,14 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
             }
         }
     }
-    let text = |raw: &RawValue| plain(&value(raw));
     let id = instance.take_text("question_id").unwrap_or_default();
-    let [question, answer] = ["question", "answer"].map(|key| instance.take(key).and_then(text));
+    let [question, answer, date] = ["question", "answer", "question_date"]
+        .map(|key| plain(&value(instance.take(key)?)));
     // To these it is the answer, in words of its own, that nothing is.
     let asked = Question {
         id: id.to_string(),
         // A question of a later day may be about that day.
-        asked: instance.take("question_date").and_then(text),
+        asked: date,
         answer,
         evidence,
         ..Question::default()

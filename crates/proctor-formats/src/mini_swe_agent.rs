@@ -19,12 +19,11 @@ const OBSERVED: &str = "<returncode>";
 pub(super) const IMPORTER: Importer = Importer::new(FORMAT, detect, import);
 
 fn detect(head: &Head) -> bool {
-    let is_told = |message: &Value| {
-        let content = message.get("content").and_then(Value::as_str);
-        content.is_some_and(|text| text.trim_start().starts_with(OBSERVED))
-    };
     match head.first() {
-        Some(Value::Array(messages)) => messages.iter().any(is_told),
+        Some(Value::Array(messages)) => messages.iter().any(|message| {
+            let content = message.get("content").and_then(Value::as_str);
+            content.is_some_and(|text| text.trim_start().starts_with(OBSERVED))
+        }),
         _ => head.is("trajectory_format^mini-swe-agent | messages/0/extra | messages/1/extra | \
              info/mini_version,info/model_stats,info/config !trajectory !history"),
     }

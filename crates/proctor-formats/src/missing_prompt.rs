@@ -25,8 +25,8 @@ fn size(parts: &SessionParts) -> Option<Tokens> {
     // The first message of the model's that has a bill.
     let mut messages = parts.messages.iter().enumerate();
     let (at, billed) = messages.find_map(|(at, message)| {
-        let is_answer = message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic);
-        let billed = message.details.usage.filter(|_| is_answer)?.prompt();
+        let answer = message.role() == Role::Assistant && !message.has_tag(Tag::Synthetic);
+        let billed = message.details.usage.filter(|_| answer)?.prompt();
         (billed > Tokens::ZERO).then_some((at, billed))
     })?;
     if parts.compactions.first().is_some_and(|item| item.at <= at) {

@@ -43,9 +43,9 @@ const SHAPE: &str = "format=proctor-session";
 pub(super) const IMPORTER: Importer = Importer::of_file("native", Detect::First(SHAPE), import);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    let file = file.strict_text()?;
+    let text = file.strict_text()?;
     let mut parts: Option<SessionParts> = None;
-    file.each_line(&mut Source::default(), |line| {
+    text.each_line(&mut Source::default(), |line| {
         match &mut parts {
             None => parts = Some(lines::header(&line)?),
             Some(parts) => lines::entry(&line, parts)?,
@@ -53,9 +53,9 @@ fn import(file: SourceFile) -> Result<Vec<Recording>> {
         Ok(())
     })?;
     let Some(parts) = parts else {
-        return Err(ImportError::Empty(file.path.clone()));
+        return Err(ImportError::Empty(text.path.clone()));
     };
-    Ok(vec![checked(parts, &file.path)?.into()])
+    Ok(vec![checked(parts, &text.path)?.into()])
 }
 
 /// A JSON Schema (draft 2020-12) of one line of a session file.

@@ -49,14 +49,14 @@ pub(super) enum Dialect {
 
 /// Reads one conversation.
 pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: &mut Assembler) {
-    let reading =
-        Reading { assembler, dialect, is_told: false, actions: Actions::default(), responses: 0 };
+    let actions = Actions::default();
+    let reading = ChatReading { assembler, dialect, is_told: false, actions, responses: 0 };
     reading.read(conversation);
 }
 
 /// The model's texts at the top of a log, beside the messages.
 #[derive(Default)]
-struct Call<'a> {
+struct CallFacts<'a> {
     id: Text,
     model: Text,
     usage: Option<&'a RawValue>,
@@ -65,7 +65,7 @@ struct Call<'a> {
     action: Text,
 }
 
-struct Reading<'r> {
+struct ChatReading<'r> {
     assembler: &'r mut Assembler,
     dialect: Dialect,
     /// Whether the task was read.
@@ -75,7 +75,7 @@ struct Reading<'r> {
     responses: u64,
 }
 
-impl Reading<'_> {
+impl ChatReading<'_> {
     fn read(mut self, conversation: Conversation<'_>) {
         let (mut around, messages) = (conversation.around, conversation.messages);
         around.header(self.assembler);
@@ -85,7 +85,7 @@ impl Reading<'_> {
         let usage = response.is_none().then(|| around.take("usage")).flatten();
         let last = messages.len().saturating_sub(1);
         for (at, raw) in messages.into_iter().enumerate() {
-            let call = Call { usage: usage.filter(|_| at == last), ..Call::default() };
+            let call = CallFacts { usage: usage.filter(|_| at == last), ..CallFacts::default() };
             self.message(raw, call);
         }
         if self.assembler.header.system.is_none() {
@@ -100,7 +100,7 @@ impl Reading<'_> {
 
     /// The first choice of a response; there is one unless several were asked for.
     fn response(&mut self, response: &mut Object<'_>, time: When) {
-        let call = Call {
+        let call = CallFacts {
             id: response.take_text("id"),
             model: response.take_text("model"),
             usage: response.take("usage"),
@@ -120,7 +120,7 @@ impl Reading<'_> {
         }
     }
 
-    fn message(&mut self, raw: &RawValue, call: Call<'_>) {
+    fn message(&mut self, raw: &RawValue, call: CallFacts<'_>) {
         let Some(mut object) = Object::read(raw) else {
             return keep_unread("malformed", raw, self.assembler);
         };
@@ -129,13 +129,12 @@ impl Reading<'_> {
             return self.items(raw, object);
         }
         let role = object.take_text("role");
-        let role = role.as_deref();
-        if role != Some("assistant") && call.usage.is_some() {
+        if role.as_deref() != Some("assistant") && call.usage.is_some() {
             self.assembler.skip("usage without a response");
         }
-        match role {
+        match role.as_deref() {
             Some("system" | "developer") if self.assembler.is_empty() => {
-                let blocks = self.content(&mut object, Speaker::User);
+                let blocks = object.take_blocks("content", Speaker::User, self.assembler);
                 self.assembler.add_system(&blocks);
                 object.count_left("message key", self.assembler);
             }
@@ -162,7 +161,8 @@ impl Reading<'_> {
     fn items(&mut self, raw: &RawValue, mut object: Object<'_>) {
         let extra = self.extra(&mut object);
         if object.text("object").as_deref() == Some("response") {
-            let mut reading = openai_responses::Reading::after(self.responses, self.assembler);
+            let mut reading =
+                openai_responses::ResponsesReading::after(self.responses, self.assembler);
             reading.response(&mut object, extra.time);
             self.responses += 1;
             return;
@@ -186,27 +186,23 @@ impl Reading<'_> {
         self.assembler.hear(None, blocks, extra.time, tags);
     }
 
-    fn content(&mut self, object: &mut Object<'_>, speaker: Speaker) -> Blocks {
-        object.take_blocks("content", speaker, self.assembler)
-    }
-
     fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
-        let blocks = self.content(&mut object, Speaker::User);
-        let is_demo = object.take_flag("is_demo");
-        if let Some(id) = (!is_demo && tags.is_empty()).then(|| self.actions.answered()).flatten() {
+        let blocks = object.take_blocks("content", Speaker::User, self.assembler);
+        let demo = object.take_flag("is_demo");
+        if let Some(id) = (!demo && tags.is_empty()).then(|| self.actions.answered()).flatten() {
             // It is what came of an action.
             let result = ContentBlock::tool_result(id, blocks, false);
             let extra = self.extra(&mut object);
             return self.hear(object, extra.time, vec![result], Vec::new());
         }
         let tags = match (self.dialect, tags) {
-            (Dialect::SweAgent | Dialect::MiniSweAgent, []) if is_demo || self.is_told => {
+            (Dialect::SweAgent | Dialect::MiniSweAgent, []) if demo || self.is_told => {
                 vec![Tag::Meta]
             }
             (_, []) => Vec::from_iter(speaker_of(&blocks)),
             (_, tags) => tags.to_vec(),
         };
-        self.is_told |= !is_demo;
+        self.is_told |= !demo;
         let extra = self.extra(&mut object);
         if extra.usage.is_some() {
             // The product reports an unreadable answer as an error, and no prompt holds it.
@@ -244,13 +240,13 @@ impl Reading<'_> {
 
     fn tool(&mut self, mut object: Object<'_>) {
         let name = object.take_text("name");
-        let id = object.take_text("tool_call_id").or_else(|| self.first_of_ids(&mut object));
-        let id = id.unwrap_or_else(|| {
+        let own = object.take_text("tool_call_id").or_else(|| self.first_of_ids(&mut object));
+        let id = own.unwrap_or_else(|| {
             let what = "a tool result does not say what it answers; it was paired by order";
             self.assembler.warn(what);
             self.assembler.unnamed.answered(name.as_deref())
         });
-        let content = self.content(&mut object, Speaker::Tool);
+        let content = object.take_blocks("content", Speaker::Tool, self.assembler);
         let result = ContentBlock::tool_result(id, content, object.take_flag("is_error"));
         let extra = self.extra(&mut object);
         self.hear(object, extra.time, vec![result], Vec::new());
@@ -268,9 +264,9 @@ impl Reading<'_> {
     }
 
     /// The facts that mini-swe-agent keeps beside a message: its time, and the API's answer.
-    fn extra<'m>(&mut self, object: &mut Object<'m>) -> Call<'m> {
+    fn extra<'m>(&mut self, object: &mut Object<'m>) -> CallFacts<'m> {
         if self.dialect != Dialect::MiniSweAgent {
-            return Call::default();
+            return CallFacts::default();
         }
         let mut extra = object.inner("extra");
         let time = extra.take_time("timestamp", self.assembler);
@@ -279,7 +275,7 @@ impl Reading<'_> {
             [one] => Object::read(one).and_then(|mut action| action.take_text("command")),
             _ => None,
         };
-        Call {
+        CallFacts {
             id: response.take_text("id"),
             model: response.take_text("model"),
             usage: response.take("usage"),
@@ -288,20 +284,20 @@ impl Reading<'_> {
         }
     }
 
-    fn assistant<'m>(&mut self, mut object: Object<'m>, call: Call<'m>) {
+    fn assistant<'m>(&mut self, mut object: Object<'m>, call: CallFacts<'m>) {
         // SWE-agent puts a demonstration in front of the task.
-        let is_demo = self.dialect == Dialect::SweAgent && object.take_flag("is_demo");
+        let demo = self.dialect == Dialect::SweAgent && object.take_flag("is_demo");
         let extra = self.extra(&mut object);
 
         let mut blocks = reasoning(&mut object, self.assembler);
-        blocks.extend(self.content(&mut object, Speaker::Assistant));
+        blocks.extend(object.take_blocks("content", Speaker::Assistant, self.assembler));
         blocks.extend(refusal(&mut object));
         let uses = tool_uses(&mut object, self.assembler);
         let made = uses.iter().filter_map(ContentBlock::as_use);
         let ids: BTreeSet<&Arc<str>> = made.map(|made| &made.id).collect();
         // A part of the content may repeat one.
         blocks.retain(|one| one.as_use().is_none_or(|part| !ids.contains(&part.id)));
-        if uses.is_empty() && !is_demo {
+        if uses.is_empty() && !demo {
             self.act(&mut object, extra.action, &mut blocks);
         }
         blocks.extend(uses);
@@ -313,7 +309,7 @@ impl Reading<'_> {
         let model = call.model.or(extra.model).or_else(|| object.take_text("model"));
         let record = Answer::of(blocks, own_time.or(call.time).or(extra.time))
             .by(call.id.or(extra.id), model, usage)
-            .tagged(is_demo.then_some(Tag::Synthetic));
+            .tagged(demo.then_some(Tag::Synthetic));
         object.take("role");
         object.count_left("message key", self.assembler);
         if !(compacts && record.blocks.is_empty()) {

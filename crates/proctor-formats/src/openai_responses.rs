@@ -25,19 +25,19 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
-        Reading::after(0, assembler).conversation(conversation);
+        ResponsesReading::after(0, assembler).conversation(conversation);
     })
 }
 
 /// Reads the items of one conversation.
-pub(super) struct Reading<'r> {
+pub(super) struct ResponsesReading<'r> {
     assembler: &'r mut Assembler,
     /// Calls so far, and whether the model may still add to the last one.
     calls: u64,
     is_open: bool,
 }
 
-impl<'r> Reading<'r> {
+impl<'r> ResponsesReading<'r> {
     /// Reads on after `calls` responses.
     pub(super) fn after(calls: u64, assembler: &'r mut Assembler) -> Self {
         Self { assembler, calls, is_open: false }
@@ -110,7 +110,7 @@ impl<'r> Reading<'r> {
         }
         let mut object = Object::read(raw).unwrap_or_default();
         let kind = object.take_text("type");
-        let role = object.take_text("role");
+        let prompt = matches!(object.take_text("role").as_deref(), Some("system" | "developer"));
         if kind.as_deref().is_some_and(is_encrypted) {
             // The items so far are compacted, in a form that only the provider can read.
             self.is_open = false;
@@ -118,24 +118,23 @@ impl<'r> Reading<'r> {
             self.assembler.compacts(None, None, CompactedTo::Encrypted);
             return;
         }
-        let is_first = self.assembler.is_empty() && call.is_none();
-        let is_prompt = matches!(role.as_deref(), Some("system" | "developer"));
+        let first = self.assembler.is_empty() && call.is_none();
         match item(raw, self.assembler) {
             Item::Nothing => {}
             Item::Model(blocks) => self.said(blocks, call),
-            Item::Product(blocks) if is_first && is_prompt => self.assembler.add_system(&blocks),
+            Item::Product(blocks) if first && prompt => self.assembler.add_system(&blocks),
             Item::Product(blocks) => self.heard(blocks, true),
             Item::Other(blocks) => self.heard(blocks, false),
         }
     }
 
     fn said(&mut self, blocks: Blocks, call: Option<&Answer>) {
-        let call = call.cloned().unwrap_or_else(|| {
+        let own = call.cloned().unwrap_or_else(|| {
             self.calls += u64::from(!self.is_open);
             self.is_open = true;
             Answer::default().by(Some(format!("call-{}", self.calls).into()), None, None)
         });
-        self.assembler.assistant(None, Answer { blocks, ..call });
+        self.assembler.assistant(None, Answer { blocks, ..own });
     }
 
     fn heard(&mut self, blocks: Blocks, is_products: bool) {

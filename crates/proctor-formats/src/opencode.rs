@@ -12,7 +12,7 @@
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
 use super::prelude::*;
-use parts::{CompactionRequest, Part, Step};
+use parts::{CompactionRequest, Part, CallStep};
 
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
@@ -39,8 +39,9 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut sessions = Vec::new();
     for (at, value) in values.iter().enumerate() {
-        let export = Object::read(value.parse()?);
-        let export = export.and_then(|mut it| Some((it.take("info")?, it.take_list("messages")?)));
+        let export = Object::read(value.parse()?).and_then(|mut export| {
+            Some((export.take("info")?, export.take_list("messages")?))
+        });
         let Some((info, messages)) = export else {
             if values.len() == 1 {
                 return Err(value.error(match serde_json::from_str(value.text) {
@@ -55,7 +56,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             continue;
         };
         let parent = Object::read(info).and_then(|mut info| info.take_text("parentID"));
-        let mut reading = Reading::new(parent.as_deref());
+        let mut reading = OpencodeReading::new(parent.as_deref());
         for raw in messages {
             let mut message = Object::read(raw).unwrap_or_default();
             match message.take("info") {
@@ -84,7 +85,7 @@ struct StoredMessage {
 
 /// One session, growing message by message.
 #[derive(Default)]
-struct Reading {
+struct OpencodeReading {
     assembler: Assembler,
     /// Names that were given to messages and calls.
     names: BTreeSet<Arc<str>>,
@@ -97,7 +98,7 @@ struct Reading {
     last_size: Option<Tokens>,
 }
 
-impl Reading {
+impl OpencodeReading {
     /// A session; one that a tool of another started is a side chain of that.
     fn new(parent: Option<&str>) -> Self {
         let mut reading = Self::default();
@@ -109,19 +110,22 @@ impl Reading {
     /// Reads messages that are stored with their parts apart.
     fn stored(&mut self, messages: &[StoredMessage], not_json: &str) {
         for message in messages {
-            let mut read = |text| {
-                let read: Option<&RawValue> = serde_json::from_str(text).ok();
-                if read.is_none() {
-                    self.assembler.unknown(not_json);
-                }
-                read
-            };
-            let info = read(&message.info);
-            let parts: Vec<&RawValue> = message.parts.iter().filter_map(|one| read(one)).collect();
+            let info = self.json(&message.info, not_json);
+            let parts: Vec<&RawValue> =
+                message.parts.iter().filter_map(|part| self.json(part, not_json)).collect();
             if let Some(info) = info {
                 self.message(Some(message.id.clone()), info, &parts);
             }
         }
+    }
+
+    /// The JSON in a text; a text of none is counted as `not_json`.
+    fn json<'t>(&mut self, text: &'t str, not_json: &str) -> Option<&'t RawValue> {
+        let raw = serde_json::from_str(text).ok();
+        if raw.is_none() {
+            self.assembler.unknown(not_json);
+        }
+        raw
     }
 
     /// Reads a message; `id` is its name where the message itself does not say it.
@@ -139,12 +143,12 @@ impl Reading {
             Some("user") => self.user(id, time, parts),
             Some("assistant") if object.take_flag("summary") => {
                 // Before 1.0 a call said only when it was done, not why.
-                let is_done = object.take("error").is_none()
+                let done = object.take("error").is_none()
                     && (object.take("finish").is_some() || times.take("completed").is_some());
-                let usage = object.take("tokens").filter(|_| is_done);
+                let usage = object.take("tokens").filter(|_| done);
                 self.assembler.summary_usage =
                     usage.and_then(|raw| parts::usage(raw, &mut self.assembler));
-                self.summary(object.take_text("parentID").as_deref(), is_done, parts);
+                self.summary(object.take_text("parentID").as_deref(), done, parts);
             }
             Some("assistant") => self.model(id, time, object, parts),
             _ => keep_unread("of unknown role", info, &mut self.assembler),
@@ -153,9 +157,9 @@ impl Reading {
 
     /// The name, unless another message has it: exports may have their ids replaced.
     fn own(&mut self, id: Text) -> Text {
-        let id = id?;
-        if self.names.insert(id.clone()) {
-            return Some(id);
+        let name = id?;
+        if self.names.insert(name.clone()) {
+            return Some(name);
         }
         self.assembler.warn("an id stands for several messages; they are told apart by place");
         None
@@ -191,16 +195,8 @@ impl Reading {
     fn model(&mut self, id: Text, time: When, mut info: Object<'_>, parts: &[&RawValue]) {
         let model = info.take_text("modelID").or_else(|| info.inner("model").take_text("id"));
         let name = self.own(id);
-        let (mut step, mut number) = (Step::default(), 0);
-        let mut done = |reading: &mut Self, step: Step, usage: Option<Usage>| {
-            let call = name.as_ref().map(|name| match number {
-                0 => name.clone(),
-                _ => format!("{name}/{number}").into(),
-            });
-            number += 1;
-            reading.step(call, model.clone(), time, step, usage);
-        };
-        let mut is_billed = false;
+        let mut steps: Vec<(CallStep, Option<Usage>)> = Vec::new();
+        let mut step = CallStep::default();
         for raw in parts {
             match parts::read(raw, &mut self.assembler) {
                 Part::Block(block) | Part::Injected(block) => step.said.push(block),
@@ -208,10 +204,7 @@ impl Reading {
                     let id = self.use_id(tool.id.clone());
                     step.add(tool, id);
                 }
-                Part::StepFinish(usage) => {
-                    is_billed |= usage.is_some();
-                    done(self, std::mem::take(&mut step), usage);
-                }
+                Part::StepFinish(usage) => steps.push((std::mem::take(&mut step), usage)),
                 Part::Compaction(_) => {
                     self.assembler.warn("a compaction was asked for by the model");
                 }
@@ -219,25 +212,35 @@ impl Reading {
             }
         }
         if !step.said.is_empty() {
-            let usage = info.take("tokens").filter(|_| !is_billed);
-            let usage = usage.and_then(|raw| parts::usage(raw, &mut self.assembler));
+            let unbilled = steps.iter().all(|(_, usage)| usage.is_none());
+            let tokens = info.take("tokens").filter(|_| unbilled);
+            let usage = tokens.and_then(|raw| parts::usage(raw, &mut self.assembler));
             // A command starts a sub-agent without asking the model: no step was begun, and nothing was billed.
             let begun = parts.iter().any(|raw| parts::is_start(raw));
-            let is_task = |block: &ContentBlock| block.as_use().is_some_and(|it| &*it.name == TASK);
-            step.is_command = usage.is_none() && !begun && step.said.iter().all(is_task);
-            done(self, step, usage);
+            let mut uses = step.said.iter().map(ContentBlock::as_use);
+            let tasks = uses.all(|tool_use| tool_use.is_some_and(|call| &*call.name == TASK));
+            step.is_command = usage.is_none() && !begun && tasks;
+            steps.push((step, usage));
+        }
+        for (number, (step, usage)) in steps.into_iter().enumerate() {
+            let call = name.as_ref().map(|name| match number {
+                0 => name.clone(),
+                _ => format!("{name}/{number}").into(),
+            });
+            self.step(call, model.clone(), time, step, usage);
         }
     }
 
     /// A call, and the results of its tools.
-    fn step(&mut self, call: Text, model: Text, time: When, step: Step, usage: Option<Usage>) {
+    fn step(&mut self, call: Text, model: Text, time: When, step: CallStep, usage: Option<Usage>) {
         self.last_size = usage.map(|usage| usage.total()).or(self.last_size);
         for (time, tool_use) in step.cleared {
             self.cleared.entry(time).or_default().push(tool_use);
         }
         let name = call.clone();
-        let record = Answer::of(step.said, step.time.or(time)).by(call, model, usage);
-        let record = record.tagged(step.is_command.then_some(Tag::Synthetic));
+        let record = Answer::of(step.said, step.time.or(time))
+            .by(call, model, usage)
+            .tagged(step.is_command.then_some(Tag::Synthetic));
         self.assembler.assistant(name.as_ref(), record);
         self.assembler.hear_results(step.results, step.ended);
     }
@@ -259,8 +262,7 @@ impl Reading {
 
     /// Adds the summary of a compaction.
     fn summary(&mut self, parent: Option<&str>, is_done: bool, parts: &[&RawValue]) {
-        let parts = parts.iter();
-        let texts = parts.filter_map(|raw| match parts::read(raw, &mut self.assembler) {
+        let texts = parts.iter().filter_map(|raw| match parts::read(raw, &mut self.assembler) {
             Part::Block(block @ ContentBlock::Text(_)) => Some(block),
             _ => None,
         });
@@ -285,14 +287,14 @@ impl Reading {
         }
         let tags = [Tag::CompactSummary];
         pieces.push(Recorded::written(Role::Assistant, summary, &tags));
-        let asked = asked.map(|(_, asked)| asked).unwrap_or_default();
-        if let Some(tail) = asked.tail {
+        let request = asked.map(|(_, request)| request).unwrap_or_default();
+        if let Some(tail) = request.tail {
             match self.assembler.message_of(&tail).filter(|value| *value < at) {
                 Some(first) => pieces.push(Recorded::Kept(first..at)),
                 None => self.assembler.warn("a compaction kept a message that is not in the file"),
             }
         }
-        self.assembler.compacts(asked.trigger, self.last_size, CompactedTo::Replaced(pieces));
+        self.assembler.compacts(request.trigger, self.last_size, CompactedTo::Replaced(pieces));
     }
 
     /// Clears the results of these tool uses.

@@ -27,26 +27,28 @@ mod view;
 /// The state beside the events of version 1.
 const STATE: &str = "base_state.json";
 
+/// The shapes of an event.
+const EVENT: &str = "action,observation:s !role | kind:s source:s";
+
 const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
 
 pub(super) const IMPORTER: Importer =
     Importer::new("openhands", detect, import).with_folders(detect_folder, |_| None, import_folder);
 
 fn detect(head: &Head) -> bool {
-    let is_event = |value: &Value| is_shaped(value, "action,observation:s !role | kind:s source:s");
     if let Some(Value::Array(events)) = head.first() {
-        return events.first().is_some_and(is_event);
+        return events.first().is_some_and(|event| is_shaped(event, EVENT));
     }
     // The oldest rows pair events. Of a row whose history begins later, the evaluation is seen.
     let history = ["/history/0/0", "/history/0", ""];
     let mut events = history.iter().filter_map(|at| head.at(at));
-    events.any(is_event) || head.is("instance_id test_result !messages")
+    events.any(|event| is_shaped(event, EVENT)) || head.is("instance_id test_result !messages")
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for (events, mut around) in rows(&file.values(source)?, source)? {
-        let mut reading = Reading::default();
+        let mut reading = OpenhandsReading::default();
         let metrics = around.take("metrics").and_then(Object::read);
         reading.learn_usages(metrics.unwrap_or_default());
         reading.events(&events);
@@ -62,16 +64,13 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 fn detect_folder(folder: &Folder) -> bool {
-    let is_event = |name: &String| event_number(name).is_some();
     // A folder of files that are named by numbers may be any program's, unless it is `events`.
-    let is_numbered = |name: &String| is_event(name) || plain_number(name).is_some();
-    let events = folder.folder("events");
-    events.is_some_and(|events| events.names().iter().any(is_numbered))
-        || folder.names().iter().any(is_event)
+    folder.folder("events").is_some_and(|events| !event_paths(&events).is_empty())
+        || folder.names().iter().any(|name| event_number(name).is_some())
 }
 
 fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
-    let mut reading = Reading::default();
+    let mut reading = OpenhandsReading::default();
     let state = folder.child(STATE);
     if folder.has(STATE) {
         for value in &files.read(&state)?.values(source)? {
@@ -114,11 +113,11 @@ fn event_paths(folder: &Folder) -> Vec<PathBuf> {
 }
 
 /// One session of a file: its events, and the keys around them.
-type Row<'a> = (Vec<&'a RawValue>, Object<'a>);
+type EventRow<'a> = (Vec<&'a RawValue>, Object<'a>);
 
 /// The sessions of a file: rows with a `history`, lists of events, or one event per line. A value
 /// that is none of these is counted, unless it is all there is.
-fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>> {
+fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<EventRow<'a>>> {
     let mut rows = Vec::new();
     let mut loose = Vec::new();
     let mut problem = None;
@@ -140,7 +139,7 @@ fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<Row<'a>>> {
 }
 
 /// A row, or none if the value is an event.
-fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>> {
+fn row<'a>(value: &Line<'a>) -> Result<Option<EventRow<'a>>> {
     if value.text.starts_with('[') {
         return Ok(Some((value.parse()?, Object::default())));
     }
@@ -168,7 +167,7 @@ fn row<'a>(value: &Line<'a>) -> Result<Option<Row<'a>>> {
 
 /// One session, growing event by event.
 #[derive(Default)]
-struct Reading {
+struct OpenhandsReading {
     assembler: Assembler,
     view: View,
     /// The provider's bills, by response.
@@ -184,7 +183,7 @@ struct Reading {
 }
 
 /// An event while it is read.
-struct Event<'a> {
+struct AgentEvent<'a> {
     name: Arc<str>,
     time: When,
     /// The keys that were not read yet.
@@ -194,7 +193,7 @@ struct Event<'a> {
 
 /// The call in which the model said something.
 #[derive(Default)]
-struct Call {
+struct ResponseCall {
     response: Text,
     model: Text,
     usage: Option<Usage>,
@@ -230,13 +229,12 @@ impl PairedCalls {
     }
 }
 
-impl Reading {
+impl OpenhandsReading {
     /// Reads events; those that the user went back from are counted.
     fn events(&mut self, events: &[&RawValue]) {
-        let branch = branch(events, self.leaf.as_deref());
+        let kept = branch(events, self.leaf.as_deref());
         for (at, raw) in events.iter().enumerate() {
-            let is_left = branch.as_ref().is_some_and(|branch| !branch.contains(&at));
-            if is_left && !v1::is_bookkeeping(raw) {
+            if kept.as_ref().is_some_and(|kept| !kept.contains(&at)) && !v1::is_bookkeeping(raw) {
                 self.events += 1;
                 self.assembler.skip("event of an abandoned branch");
             } else {
@@ -254,7 +252,7 @@ impl Reading {
             Some(_) => (keys.take_text("id"), format!("event {number}")),
             None => (keys.take("id").map(|id| id.get().into()), number.to_string()),
         };
-        let event = Event {
+        let event = AgentEvent {
             name: own.unwrap_or_else(|| numbered.into()),
             time: self.time(&mut keys),
             keys,
@@ -275,14 +273,14 @@ impl Reading {
     }
 
     /// Adds an event of the user's or a tool's.
-    fn hear(&mut self, event: &Event<'_>, blocks: Blocks, tag: Option<Tag>) {
+    fn hear(&mut self, event: &AgentEvent<'_>, blocks: Blocks, tag: Option<Tag>) {
         let name = &event.name;
         self.view.show(name, Role::User, &blocks, tag.as_slice());
         self.assembler.hear(Some(name), blocks, event.time, tag);
     }
 
     /// Adds an event that is the result of a tool use; without one it is the product's.
-    fn hear_answer(&mut self, event: &Event<'_>, id: Text, blocks: Blocks, is_error: bool) {
+    fn hear_answer(&mut self, event: &AgentEvent<'_>, id: Text, blocks: Blocks, is_error: bool) {
         match id {
             Some(id) => {
                 let result = ContentBlock::tool_result(id, blocks, is_error);
@@ -293,7 +291,7 @@ impl Reading {
     }
 
     /// Adds an event of the model's.
-    fn say(&mut self, event: &Event<'_>, blocks: Blocks, call: Call) {
+    fn say(&mut self, event: &AgentEvent<'_>, blocks: Blocks, call: ResponseCall) {
         let name = &event.name;
         self.view.show(name, Role::Assistant, &blocks, &[]);
         let response = call.response.filter(|id| !id.is_empty());
@@ -302,7 +300,7 @@ impl Reading {
     }
 
     /// Adds an event that is in no message.
-    fn silent(&mut self, event: &Event<'_>, kind: &str) {
+    fn silent(&mut self, event: &AgentEvent<'_>, kind: &str) {
         self.view.show(&event.name, Role::User, &[], &[]);
         self.assembler.skip(&format!("event {kind}"));
     }
@@ -351,8 +349,8 @@ impl Reading {
     }
 
     /// Remembers what a call cost, once.
-    fn billed(&mut self, usage: Option<Usage>) -> Option<Usage> {
-        let usage = usage.and_then(unless_zero)?;
+    fn billed(&mut self, bill: Option<Usage>) -> Option<Usage> {
+        let usage = bill.and_then(unless_zero)?;
         self.last_prompt = Some(usage.prompt());
         Some(usage)
     }
@@ -374,9 +372,9 @@ impl Reading {
 
 /// The content of an observation, between the texts of the shell before and after it.
 fn framed(mut blocks: Blocks, metadata: Option<Object<'_>>) -> Blocks {
-    let mut metadata = metadata.unwrap_or_default();
+    let mut texts = metadata.unwrap_or_default();
     let [prefix, suffix] =
-        ["prefix", "suffix"].map(|key| metadata.take_text(key).unwrap_or_default());
+        ["prefix", "suffix"].map(|key| texts.take_text(key).unwrap_or_default());
     if prefix.is_empty() && suffix.is_empty() {
         return blocks;
     }
@@ -395,7 +393,7 @@ const BESIDE: &str = "ConversationStateUpdateEvent ConversationErrorEvent";
 
 /// The place of an event in the tree of events.
 #[derive(Default, Deserialize)]
-struct Node {
+struct EventNode {
     kind: Text,
     id: Text,
     parent_id: Text,
@@ -405,14 +403,14 @@ struct Node {
 /// event names its parent, and all are in one line.
 fn branch(events: &[&RawValue], leaf: Option<&str>) -> Option<BTreeSet<usize>> {
     let nodes = events.iter().map(|raw| serde_json::from_str(raw.get()));
-    let nodes: Vec<Node> = nodes.map(Result::unwrap_or_default).collect();
+    let nodes: Vec<EventNode> = nodes.map(Result::unwrap_or_default).collect();
     if nodes.iter().all(|node| node.parent_id.is_none()) {
         return None;
     }
-    let is_beside = |node: &Node| node.kind.as_ref().is_some_and(|one| is_one_of(BESIDE, one));
     let names = nodes.iter().map(|node| node.id.as_deref());
     let named = leaf.and_then(|leaf| names.clone().position(|name| name == Some(leaf)));
-    let last = named.or_else(|| nodes.iter().rposition(|node| !is_beside(node)));
+    let mut kinds = nodes.iter().map(|node| node.kind.as_deref().unwrap_or_default());
+    let last = named.or_else(|| kinds.rposition(|kind| !is_one_of(BESIDE, kind)));
     // An event of an earlier release follows the one before it; so does one whose parent is missing.
     Some(branch_of(names, last, |at| match nodes[at].parent_id.as_deref() {
         Some(ROOT) => Parent::None,

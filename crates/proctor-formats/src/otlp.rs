@@ -18,12 +18,13 @@
 //! - Metrics and attributes of other conventions (`llm.*`, `langfuse.*`) are not read.
 
 use super::prelude::*;
-use super::traces::{self, Call, Exchange, ToldCompaction, parsed};
+use super::traces::{self, TraceCall, Exchange, ToldCompaction, parsed};
 
 mod compacted;
 mod messages;
 
 type Attributes = BTreeMap<String, Value>;
+type SpanCall = TraceCall<Span>;
 
 pub(super) const IMPORTER: Importer = Importer::new("otlp", detect, import);
 
@@ -46,7 +47,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let (mut calls, mut logs) = (Vec::new(), Vec::new());
     let mut named: BTreeSet<Arc<str>> = BTreeSet::new();
     // Spans that call no model, and say that a conversation was compacted.
-    let mut told: Vec<Call<Span>> = Vec::new();
+    let mut told: Vec<SpanCall> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for value in &file.values(source)? {
         let raw: &RawValue = value.parse()?;
@@ -62,17 +63,17 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     calls.retain(|call| {
-        let is_call = call.record.unnamed_in.as_ref().is_none_or(|trace| !named.contains(trace));
-        if !is_call {
+        let kept = call.record.unnamed_in.as_ref().is_none_or(|trace| !named.contains(trace));
+        if !kept {
             source.skip("span of no model");
         }
-        is_call
+        kept
     });
     let ids = calls.iter().map(|call| call.record.id.clone());
     let known: BTreeMap<Arc<str>, usize> = ids.zip(0..).collect();
     for raw in logs {
         let mut log = Object::read(raw).unwrap_or_default();
-        let mut fields = attributes(&mut log);
+        let mut fields = attributes_of(&mut log);
         let name = log.take_text("eventName").or_else(|| text(&mut fields, "event.name"));
         if let Some(Value::Object(body)) = log.take("body").map(|raw| any(&value(raw))) {
             fields.extend(body);
@@ -81,10 +82,10 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         let time = log.take("timeUnixNano").and_then(nanoseconds);
         match (id.as_ref().and_then(|id| known.get(id)), name.as_deref()) {
             (Some(at), Some(name)) => calls[*at].record.event(name, fields, source),
-            (None, Some(DETAILS)) => calls.push(call(id, [time, time], fields)),
+            (None, Some(DETAILS)) => calls.push(call_of(id, [time, time], fields)),
             (None, Some(compacted::FLAG)) => {
                 fields.insert(compacted::FLAG.to_owned(), true.into());
-                told.push(call(id, [time, time], fields));
+                told.push(call_of(id, [time, time], fields));
             }
             _ => source.skip("log record of no call"),
         }
@@ -123,10 +124,10 @@ struct Span {
 }
 
 /// A call of that id, with its start and end.
-fn call(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes) -> Call<Span> {
+fn call_of(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes) -> SpanCall {
     let own = text(&mut attributes, "gen_ai.conversation.id");
     let session = text(&mut attributes, "session.id");
-    Call {
+    TraceCall {
         conversation: own.or(session),
         start,
         record: Span {
@@ -146,42 +147,40 @@ fn call(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes) -
 fn span(
     raw: &RawValue,
     named: &mut BTreeSet<Arc<str>>,
-    told: &mut Vec<Call<Span>>,
+    told: &mut Vec<SpanCall>,
     source: &mut Source,
-) -> Option<Call<Span>> {
+) -> Option<SpanCall> {
     let Some(mut span) = Object::read(raw) else {
         source.not_understood("span that is no object");
         return None;
     };
-    let mut attributes = attributes(&mut span);
+    let mut attributes = attributes_of(&mut span);
     let operation = text(&mut attributes, "gen_ai.operation.name");
-    let times = ["startTimeUnixNano", "endTimeUnixNano"];
-    let times = times.map(|key| span.take(key).and_then(nanoseconds));
-    let mut call = call(span.take_text("spanId"), times, attributes);
+    let keys = ["startTimeUnixNano", "endTimeUnixNano"];
+    let times = keys.map(|key| span.take(key).and_then(nanoseconds));
+    let mut call = call_of(span.take_text("spanId"), times, attributes);
     for mut event in span.objects("events") {
-        let fields = self::attributes(&mut event);
+        let fields = attributes_of(&mut event);
         let name = event.take_text("name").unwrap_or_default();
         call.record.event(&name, fields, source);
     }
     let trace = span.take_text("traceId").filter(|id| !id.is_empty());
-    let is_call = match &operation {
-        Some(operation) => is_one_of(CALLS, operation),
-        None => call.record.has_messages(),
-    };
-    if is_call && operation.is_some() {
-        named.extend(trace);
-    } else if is_call && !call.record.names_a_model() {
-        call.record.unnamed_in = trace;
+    match &operation {
+        Some(operation) if is_one_of(CALLS, operation) => named.extend(trace),
+        None if call.record.has_messages() => {
+            call.record.unnamed_in = trace.filter(|_| !call.record.names_a_model());
+        }
+        _ if call.record.compaction.is_some() => {
+            told.push(call);
+            return None;
+        }
+        _ => {
+            let what = operation.as_deref().unwrap_or("no model");
+            source.skip(&format!("span of {what}"));
+            return None;
+        }
     }
-    if !is_call && call.record.compaction.is_some() {
-        told.push(call);
-        return None;
-    }
-    if !is_call {
-        let operation = operation.as_deref().unwrap_or("no model");
-        source.skip(&format!("span of {operation}"));
-    }
-    is_call.then_some(call)
+    Some(call)
 }
 
 impl Span {
@@ -192,9 +191,9 @@ impl Span {
 
     fn has_messages(&self) -> bool {
         let marks = "gen_ai.input. gen_ai.output.messages gen_ai.prompt gen_ai.completion ai.prompt.messages";
-        let is_mark = |key: &String| marks.split(' ').any(|mark| key.starts_with(mark));
         let said = self.asked.len() + self.answered.len();
-        said > 0 || self.attributes.keys().any(is_mark)
+        let mut keys = self.attributes.keys();
+        said > 0 || keys.any(|key| marks.split(' ').any(|mark| key.starts_with(mark)))
     }
 
     /// Adds what an event says of the call.
@@ -203,8 +202,7 @@ impl Span {
             self.compaction.get_or_insert_default();
             return;
         }
-        let role = name.strip_prefix("gen_ai.");
-        let role = role.and_then(|role| role.strip_suffix(".message"));
+        let role = name.strip_prefix("gen_ai.").and_then(|role| role.strip_suffix(".message"));
         if name == DETAILS {
             for (key, value) in fields {
                 self.attributes.entry(key).or_insert(value);
@@ -216,11 +214,11 @@ impl Span {
         let mut message = if let Some(Value::Object(message)) = whole {
             message
         } else {
-            let structured = |(key, value): (String, Value)| match &*key {
+            let structured = fields.into_iter().map(|(key, value)| match &*key {
                 "content" | "message" => (key, messages::content(value)),
                 _ => (key, parsed(value)),
-            };
-            fields.into_iter().map(structured).collect()
+            });
+            structured.collect()
         };
         match role {
             Some(role) => {
@@ -247,15 +245,16 @@ impl Span {
             let found = keys.iter().find_map(|key| self.attributes.remove(*key));
             found.filter(|found| !found.is_null())
         };
-        let system = take(&["gen_ai.system_instructions"]).map(parsed);
-        let system = system.map(|parts| json!({"role": "system", "parts": parts}));
-        let asked = take(&["gen_ai.input.messages", "ai.prompt.messages"]).map(parsed);
-        let asked = asked.map(|asked| messages::list(asked, "user"));
-        let asked = asked.unwrap_or_else(|| [flat_asked, self.asked].concat());
-        let answered = take(&["gen_ai.output.messages"]).map(parsed);
-        let answered = answered.map(|answered| messages::list(answered, "assistant"));
-        let answered = answered.or_else(|| Some(vec![of_ai_sdk?]));
-        let answered = answered.unwrap_or_else(|| [flat_answered, self.answered].concat());
+        let instructions = take(&["gen_ai.system_instructions"]).map(parsed);
+        let system = instructions.map(|parts| json!({"role": "system", "parts": parts}));
+        let input = take(&["gen_ai.input.messages", "ai.prompt.messages"]).map(parsed);
+        let listed = input.map(|input| messages::list(input, "user"));
+        let asked = listed.unwrap_or_else(|| [flat_asked, self.asked].concat());
+        let output = take(&["gen_ai.output.messages"]).map(parsed);
+        let answers = output
+            .map(|output| messages::list(output, "assistant"))
+            .or_else(|| Some(vec![of_ai_sdk?]))
+            .unwrap_or_else(|| [flat_answered, self.answered].concat());
         let choices = take(&["gen_ai.request.choice.count"]).and_then(|value| value.as_u64());
         let usage = json!({
             "total_tokens": take(&["gen_ai.usage.total_tokens"]),
@@ -277,28 +276,27 @@ impl Span {
                 "ai.usage.inputTokenDetails.cacheWriteTokens",
             ]),
         });
-        let tools = take(&["gen_ai.tool.definitions", "ai.prompt.tools"]).map(parsed);
-        let tools = tools.map(|tools| match tools {
+        let definitions = take(&["gen_ai.tool.definitions", "ai.prompt.tools"]).map(parsed);
+        let tools = definitions.map(|tools| match tools {
             Value::Array(tools) => tools.into_iter().map(parsed).collect(),
             other => other,
         });
         let id = take(&["gen_ai.response.id"]);
-        let mut value = |key: &str| take(&[key]).unwrap_or_default();
         let end = self.end.and_then(|end| i64::try_from(end / 1_000_000).ok());
         let exchange = Exchange {
             id: id.unwrap_or_else(|| json!(&*self.id)),
-            model: value("gen_ai.request.model"),
-            answered_by: value("gen_ai.response.model"),
+            model: take(&["gen_ai.request.model"]).unwrap_or_default(),
+            answered_by: take(&["gen_ai.response.model"]).unwrap_or_default(),
             tools: tools.unwrap_or_default(),
             end: end.map(Timestamp),
             usage: unless_zero(usage_in(&usage, CachedTokens::Within, source)),
             asked: system.into_iter().chain(asked).collect(),
-            answers: answered,
+            answers,
             several: choices > Some(1),
             compaction: self.compaction,
         };
         for known in ["operation.name", "provider.name", "system"] {
-            value(&format!("gen_ai.{known}"));
+            take(&[format!("gen_ai.{known}").as_str()]);
         }
         for key in self.attributes.keys() {
             source.skip(&format!("attribute `{key}`"));
@@ -308,7 +306,7 @@ impl Span {
 }
 
 /// The attributes of a span, an event or a log record.
-fn attributes(record: &mut Object<'_>) -> Attributes {
+fn attributes_of(record: &mut Object<'_>) -> Attributes {
     record.items("attributes").into_iter().map(value).filter_map(|pair| entry(&pair)).collect()
 }
 
@@ -335,8 +333,7 @@ fn any(typed: &Value) -> Value {
 
 /// Takes a text out.
 fn text(attributes: &mut Attributes, key: &str) -> Text {
-    let text = attributes.get(key)?.as_str();
-    let text = text.filter(|text| !text.is_empty())?.into();
+    let text = attributes.get(key)?.as_str().filter(|text| !text.is_empty())?.into();
     attributes.remove(key);
     Some(text)
 }

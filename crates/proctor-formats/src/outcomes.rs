@@ -186,10 +186,10 @@ fn files(folder: &Path, is_picked: fn(&str, usize) -> bool) -> Result<Vec<PathBu
             entries.map_err(|source| OutcomeError::Folder(folder.clone(), source))?;
         entries.sort_by_key(std::fs::DirEntry::file_name);
         for entry in entries {
-            let kind = entry.file_type();
-            let kind = kind.map_err(|source| OutcomeError::Folder(folder.clone(), source))?;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
+            let read = entry.file_type();
+            let kind = read.map_err(|source| OutcomeError::Folder(folder.clone(), source))?;
+            let file_name = entry.file_name();
+            let name = file_name.to_string_lossy();
             if kind.is_dir() && depth < MOST_FOLDERS {
                 folders.push((entry.path(), depth + 1));
             } else if kind.is_file() && is_picked(&name, depth) {

@@ -29,16 +29,16 @@ const SHAPES: &str = "type=session id:s cwd:s | \
 pub(super) const IMPORTER: Importer = Importer::shaped("pi", Detect::Any(2, SHAPES), import);
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut reading = Reading::default();
-    let mut entries: Vec<Entry<'_>> = Vec::new();
+    let mut reading = PiReading::default();
+    let mut entries: Vec<PiEntry<'_>> = Vec::new();
     for raw in file.raw_lines(source)? {
-        let entry: Option<Entry<'_>> = lenient::record(raw, source);
-        entries.extend(entry.map(|entry| Entry { whole: Some(raw), ..entry }));
+        let entry: Option<PiEntry<'_>> = lenient::record(raw, source);
+        entries.extend(entry.map(|entry| PiEntry { whole: Some(raw), ..entry }));
     }
 
-    let branch = branch(&entries);
+    let kept = branch(&entries);
     for (at, entry) in entries.into_iter().enumerate() {
-        match &branch {
+        match &kept {
             // An entry without a name is in no branch, and in all of them.
             Some(kept)
                 if !kept.contains(&at) && (entry.id.is_some() || entry.parent_id.is_some()) =>
@@ -54,7 +54,7 @@ pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
 /// One line of a file.
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
-struct Entry<'a> {
+struct PiEntry<'a> {
     r#type: Text,
     id: Text,
     parent_id: Text,
@@ -75,24 +75,24 @@ struct Entry<'a> {
     whole: Option<&'a RawValue>,
 }
 
-impl Entry<'_> {
+impl PiEntry<'_> {
     fn is(&self, kind: &str) -> bool {
         self.r#type.as_deref() == Some(kind)
     }
 }
 
 /// The entries of the branch that the file ends in; none where entries have no parents.
-fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
+fn branch(entries: &[PiEntry<'_>]) -> Option<BTreeSet<usize>> {
     if entries.iter().all(|entry| entry.parent_id.is_none()) {
         return None;
     }
     // The person may have gone back to the beginning: then the last entry has no parent either.
     let last =
-        entries.iter().rposition(|entry: &Entry<'_>| entry.id.is_some() && !entry.is("session"))?;
+        entries.iter().rposition(|entry: &PiEntry<'_>| entry.id.is_some() && !entry.is("session"))?;
     // The header's name is the session's.
     let header = entries.iter().position(|entry| entry.is("session"));
-    let names = entries.iter().enumerate();
-    let names = names.map(|(at, entry)| entry.id.as_deref().filter(|_| Some(at) > header));
+    let numbered = entries.iter().enumerate();
+    let names = numbered.map(|(at, entry)| entry.id.as_deref().filter(|_| Some(at) > header));
     let mut kept = branch_of(names, Some(last), |at| {
         let entry = &entries[at];
         // Where the person went, if it is the last thing that was done.
@@ -107,7 +107,7 @@ fn branch(entries: &[Entry<'_>]) -> Option<BTreeSet<usize>> {
 }
 
 #[derive(Default)]
-struct Reading {
+struct PiReading {
     assembler: Assembler,
     model: Text,
     /// The entries that became messages, in order, by their names.
@@ -120,7 +120,7 @@ struct Reading {
 /// One message of the conversation.
 #[derive(Deserialize)]
 #[serde(bound = "'de: 'a", rename_all = "camelCase")]
-struct MessageRecord<'a> {
+struct PiMessage<'a> {
     role: Text,
     content: Option<&'a RawValue>,
     model: Text,
@@ -135,8 +135,8 @@ struct MessageRecord<'a> {
     tools_added: Option<Vec<&'a RawValue>>,
 }
 
-impl Reading {
-    fn entry(&mut self, at: usize, entry: Entry<'_>) {
+impl PiReading {
+    fn entry(&mut self, at: usize, entry: PiEntry<'_>) {
         let time = self.assembler.time(entry.timestamp.as_deref());
         if let Some(id) = &entry.id {
             self.by_id.entry(id.clone()).or_insert(at);
@@ -165,9 +165,8 @@ impl Reading {
             }
             (other, _) => {
                 let source = &mut self.assembler.source;
-                let whole = entry.whole;
-                if let Some(kept) = whole.and_then(|it| unknown_record("entry", other, it, source))
-                {
+                let kept = entry.whole.and_then(|raw| unknown_record("entry", other, raw, source));
+                if let Some(kept) = kept {
                     self.user(at, vec![kept], time, [Tag::Meta]);
                 }
             }
@@ -176,20 +175,19 @@ impl Reading {
 
     fn message(&mut self, at: usize, raw: &RawValue, time: When) {
         let source = &mut self.assembler.source;
-        let Some(said) = lenient::object::<MessageRecord<'_>>(raw.get(), source) else {
+        let Some(said) = lenient::object::<PiMessage<'_>>(raw.get(), source) else {
             let block = counted("malformed message", raw, &mut self.assembler);
             return self.user(at, vec![block], time, [Tag::Meta]);
         };
         let assembler = &mut self.assembler;
-        let mut blocks = |speaker| assembler.blocks(said.content, speaker);
         let (blocks, tag) = match said.role.as_deref() {
-            Some("user") => (blocks(Speaker::User), Some(Tag::TypedUser)),
+            Some("user") => (assembler.blocks(said.content, Speaker::User), Some(Tag::TypedUser)),
             // An extension adds these, or the product.
             Some("custom" | "hookMessage" | "developer") => {
-                (blocks(Speaker::User), Some(Tag::Meta))
+                (assembler.blocks(said.content, Speaker::User), Some(Tag::Meta))
             }
             Some("assistant") => {
-                let blocks = blocks(Speaker::Assistant);
+                let blocks = assembler.blocks(said.content, Speaker::Assistant);
                 let (billed, source) = (said.usage, &mut assembler.source);
                 let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
                 let name = self.name(at, &blocks);
@@ -210,7 +208,7 @@ impl Reading {
                 return;
             }
             Some("toolResult") => {
-                let content = blocks(Speaker::User);
+                let content = assembler.blocks(said.content, Speaker::User);
                 let block = match said.tool_call_id {
                     Some(id) => ContentBlock::tool_result(id, content, said.is_error == Some(true)),
                     None => counted("tool result without a call", raw, assembler),
@@ -251,12 +249,12 @@ impl Reading {
         let start = self.written.len().checked_sub(tail.len())?;
         let own = self.written.get(start..)?;
         let mut pairs = own.iter().zip(tail);
-        let is_all = pairs.all(|((hash, _), raw)| *hash == ContentHash::of(raw.get().as_bytes()));
-        own.first().filter(|_| is_all).map(|(_, at)| *at)
+        let equal = pairs.all(|((hash, _), raw)| *hash == ContentHash::of(raw.get().as_bytes()));
+        own.first().filter(|_| equal).map(|(_, at)| *at)
     }
 
     /// The summary, and the messages from the first kept entry on.
-    fn compaction(&mut self, entry: Entry<'_>) {
+    fn compaction(&mut self, entry: PiEntry<'_>) {
         self.assembler.flush();
         let tail = entry.retained_tail.unwrap_or_default();
         let first = match (entry.first_kept_entry_id, entry.first_kept_entry_index) {
@@ -265,8 +263,8 @@ impl Reading {
             (None, index) => index,
         };
         // They are in the order of the file.
-        let behind = |first| self.said.partition_point(|(at, _)| *at < first);
-        let said = first.and_then(|first| self.said.get(behind(first)));
+        let place = first.map(|first| self.said.partition_point(|(at, _)| *at < first));
+        let said = place.and_then(|place| self.said.get(place));
         let kept = said.and_then(|(_, name)| self.assembler.message_of(name));
         if first.is_some() && kept.is_none() {
             self.assembler.warn("a compaction kept an entry that is not in the file");
@@ -285,7 +283,7 @@ impl Reading {
 /// The messages of a retained tail that is not the end of the history as it was: some were edited, or
 /// what was between them is gone.
 fn rewritten(tail: &[&RawValue]) -> Vec<Arc<Message>> {
-    let mut reading = Reading::default();
+    let mut reading = PiReading::default();
     for raw in tail {
         reading.message(0, raw, None);
     }

@@ -24,12 +24,12 @@ pub(super) const IMPORTER: Importer =
     Importer::shaped("qwen-code", Detect::Any(50, RECORD), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut chat = Chat::default();
+    let mut chat = QwenChat::default();
     let records = file.records(source)?;
-    let branch = branch(&records);
+    let kept = branch(&records);
     for (at, (record, raw)) in records.into_iter().enumerate() {
         // A record without a name is in no branch, and in all of them.
-        if branch.contains(&at) || !record.has("uuid") {
+        if kept.contains(&at) || !record.has("uuid") {
             chat.read(record, raw);
         } else {
             chat.assembler.skip("record of an abandoned branch");
@@ -61,14 +61,14 @@ type Said = (Role, Blocks);
 type Compression = (Option<Tokens>, Vec<Said>);
 
 #[derive(Default)]
-struct Chat {
+struct QwenChat {
     assembler: Assembler,
 
     /// One that waits for the record behind it.
     compression: Option<Compression>,
 }
 
-impl Chat {
+impl QwenChat {
     fn read(&mut self, mut record: Object<'_>, raw: &RawValue) {
         let time = record.take_time("timestamp", &mut self.assembler);
         let kind = record.take_type();
@@ -81,13 +81,13 @@ impl Chat {
             }
             ("assistant", Some(message)) => self.model(record, message, time),
             ("user" | "tool_result" | "system", Some(message)) => {
-                let is_typed = &*kind == "user"
+                let typed = &*kind == "user"
                     && !matches!(subtype.as_deref(), Some("notification" | "cron"));
-                self.user(record, message, time, is_typed);
+                self.user(record, message, time, typed);
             }
             ("system" | "assistant", None) => {
-                let subtype = subtype.as_deref().unwrap_or("without content");
-                self.assembler.skip(&format!("{kind}/{subtype}"));
+                let what = subtype.as_deref().unwrap_or("without content");
+                self.assembler.skip(&format!("{kind}/{what}"));
             }
             _ => {
                 self.compact(None);
@@ -97,12 +97,12 @@ impl Chat {
     }
 
     fn user(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When, typed: bool) {
-        let mut said = self.said(Speaker::User, &mut message);
+        let mut said = blocks(Speaker::User, message.items("parts"), &mut self.assembler);
         let status = record.inner("toolCallResult").take_text("status");
-        let has_failed = matches!(status.as_deref(), Some("error" | "cancelled"));
+        let failed = matches!(status.as_deref(), Some("error" | "cancelled"));
         for block in &mut said {
             if let ContentBlock::ToolResult(result) = block {
-                result.is_error |= has_failed;
+                result.is_error |= failed;
             }
         }
         self.compact(None);
@@ -112,12 +112,8 @@ impl Chat {
         self.assembler.hear(None, said, time, tag);
     }
 
-    fn said(&mut self, speaker: Speaker, message: &mut Object<'_>) -> Blocks {
-        blocks(speaker, message.items("parts"), &mut self.assembler)
-    }
-
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When) {
-        let said = self.said(Speaker::Assistant, &mut message);
+        let said = blocks(Speaker::Assistant, message.items("parts"), &mut self.assembler);
         self.compact(Some(&said));
         let source = &mut self.assembler.source;
         let billed = record.take("usageMetadata");
@@ -165,23 +161,19 @@ impl Chat {
         {
             context.pop();
         }
-        let holds = |message: Option<usize>, said: Option<&Said>| {
-            let own = message.and_then(|at| self.assembler.said(at));
-            own.zip(said).is_some_and(|((role, own), (of, said))| role == *of && is_same(own, said))
-        };
         let (last, newest) = (end.checked_sub(1), context.last());
-        let sent_later = last.filter(|_| !holds(last, newest)).filter(|last| {
+        let sent_later = last.filter(|_| !self.holds(last, newest)).filter(|last| {
             let own = self.assembler.said(*last);
             own.is_some_and(|(role, own)| {
-                let is_answer = own.iter().any(ContentBlock::is_result);
-                role == Role::User && (!is_answer || holds(last.checked_sub(1), newest))
+                let result = own.iter().any(ContentBlock::is_result);
+                role == Role::User && (!result || self.holds(last.checked_sub(1), newest))
             })
         });
         let last = self.assembler.compactions().last().map_or(0, |one| one.at);
         let at = sent_later.unwrap_or(end).max(last);
         let (mut first, mut rest) = (at, &context[..]);
         while let Some((said, before)) = rest.split_last()
-            && holds(first.checked_sub(1), Some(said))
+            && self.holds(first.checked_sub(1), Some(said))
         {
             (first, rest) = (first - 1, before);
         }
@@ -193,6 +185,12 @@ impl Chat {
         };
         self.assembler.compaction(at, None, pre_tokens, after);
     }
+
+    /// Whether the message of the history is this one of a context.
+    fn holds(&self, message: Option<usize>, said: Option<&Said>) -> bool {
+        let own = message.and_then(|at| self.assembler.said(at));
+        own.zip(said).is_some_and(|((role, own), (of, said))| role == *of && is_same(own, said))
+    }
 }
 
 /// Whether two messages say the same, thoughts left out.
@@ -201,13 +199,16 @@ fn is_same(one: &[ContentBlock], other: &[ContentBlock]) -> bool {
     one.iter().filter(said).eq(other.iter().filter(said))
 }
 
+/// Whether the product acknowledges a summary in the model's role.
+fn is_ack((role, blocks): &Said) -> bool {
+    *role == Role::Assistant && ACKS.contains(&joined_texts(blocks).trim())
+}
+
 /// The messages that the product wrote. The summary is the message before the acknowledgement.
 fn written(context: &[Said]) -> Vec<Recorded> {
-    let is_ack =
-        |said: &Said| said.0 == Role::Assistant && ACKS.contains(&joined_texts(&said.1).trim());
     let ack = context.iter().rposition(is_ack);
-    let summary = ack.and_then(|ack| ack.checked_sub(1));
-    let summary = summary.or_else(|| context.iter().position(|(role, _)| *role == Role::User));
+    let before = ack.and_then(|ack| ack.checked_sub(1));
+    let summary = before.or_else(|| context.iter().position(|(role, _)| *role == Role::User));
     let pieces = context.iter().enumerate().map(|(at, said)| {
         let tag = match said.0 {
             Role::User if Some(at) == summary => Some(Tag::CompactSummary),
@@ -217,6 +218,6 @@ fn written(context: &[Said]) -> Vec<Recorded> {
         Recorded::written(said.0, said.1.clone(), tag.as_slice())
     });
     pieces
-        .filter(|piece| !matches!(piece, Recorded::Written(it) if it.content().is_empty()))
+        .filter(|piece| !matches!(piece, Recorded::Written(own) if own.content().is_empty()))
         .collect()
 }

@@ -44,7 +44,7 @@ pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
     let mut at = leading;
     while at < items.len() {
         let end = end_of_turn(api, &sides, at);
-        let message = message(api, sides[at], &items[at..end])?;
+        let message = message_of(api, sides[at], &items[at..end])?;
         match (message, turns.last_mut()) {
             (Some(message), _) => turns.push(Turn {
                 items: at..end,
@@ -101,26 +101,26 @@ fn side(api: Api, item: &RawValue) -> Side {
     if &*kind == "item_reference" || openai_responses::items::is_encrypted(&kind) {
         return Side::Provider;
     }
-    let is_said = matches!(&*kind, "reasoning" | "mcp_list_tools" | "program")
+    let from_model = matches!(&*kind, "reasoning" | "mcp_list_tools" | "program")
         || kind.ends_with("_call")
         || kind.ends_with("_request");
-    if is_said { Side::Model } else { Side::User }
+    if from_model { Side::Model } else { Side::User }
 }
 
 /// The end of the turn that begins at `from`: what the user and tools say is one message; each message of the
 /// model's is one by itself, of whose items the responses API has several.
 fn end_of_turn(api: Api, sides: &[Side], from: usize) -> usize {
-    let is_models = |at: usize| sides[at] == Side::Model;
-    if is_models(from) && api != Api::Responses {
+    let model = sides[from] == Side::Model;
+    if model && api != Api::Responses {
         return from + 1;
     }
-    (from + 1..sides.len()).find(|at| is_models(*at) != is_models(from)).unwrap_or(sides.len())
+    (from + 1..sides.len()).find(|at| (sides[*at] == Side::Model) != model).unwrap_or(sides.len())
 }
 
 /// The message that these items are, if they say anything; an error if they are another's, or several.
 ///
 /// An empty answer is a message without words: the model was called for it.
-fn message(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>, Unread> {
+fn message_of(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>, Unread> {
     // What another said comes first: then a system message is one within the conversation, and nothing is added to it.
     let before = match side {
         Side::Model => r#"{"role":"user","content":"."}"#,
@@ -138,11 +138,11 @@ fn message(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Message>,
     }
     let message = messages.pop().filter(|_| messages.len() == 1);
     let mut message = Arc::unwrap_or_clone(message.ok_or(Unread::OddItem)?);
-    let is_models = message.role() == Role::Assistant;
+    let answer = message.role() == Role::Assistant;
     // The call that a result answers is in an earlier turn.
     message.tags.set(Tag::Orphan, false);
     message.details.api_call = None;
-    if is_models == (side == Side::Model) { Ok(Some(message)) } else { Err(Unread::OddItem) }
+    if answer == (side == Side::Model) { Ok(Some(message)) } else { Err(Unread::OddItem) }
 }
 
 fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &mut Assembler) {
@@ -151,7 +151,7 @@ fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &m
         Api::Messages => anthropic::read(conversation, assembler),
         Api::ChatCompletions => openai_chat::read(conversation, Dialect::Api, assembler),
         Api::Responses | Api::GenerateContent => {
-            openai_responses::Reading::after(0, assembler).conversation(conversation);
+            openai_responses::ResponsesReading::after(0, assembler).conversation(conversation);
         }
     }
 }

@@ -27,15 +27,15 @@ fn import(file: SourceFile) -> Result<Vec<Recording>> {
 
 fn is_log_folder(folder: &Folder) -> bool {
     // The shortest log shows more than its messages.
-    let size = |path: &PathBuf| path.metadata().map_or(u64::MAX, |metadata| metadata.len());
-    let shortest = logs(folder).and_then(|files| files.into_iter().min_by_key(size));
+    let shortest = logs(folder).and_then(|files| {
+        files.into_iter().min_by_key(|path| path.metadata().map_or(u64::MAX, |data| data.len()))
+    });
     let Some(shortest) = shortest else {
         return false;
     };
     super::open(&shortest).is_ok_and(|(head, _)| {
         let head = Head::of(&head);
-        let has = |key: &str| head.first().is_some_and(|value| value.get(key).is_some());
-        api_of(&head).is_some() && (has("request") || has("response"))
+        api_of(&head).is_some() && head.is("request | response")
     })
 }
 
@@ -68,8 +68,8 @@ fn logs(folder: &Folder) -> Option<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for name in folder.names().iter().filter(|name| !name.starts_with('.')) {
         let path = folder.child(name);
-        let is_json = path.extension().is_some_and(|value| value == "json") && path.is_file();
-        paths.push(is_json.then_some(path)?);
+        let json = path.extension().is_some_and(|value| value == "json") && path.is_file();
+        paths.push(json.then_some(path)?);
     }
     (paths.len() > 1).then_some(paths)
 }

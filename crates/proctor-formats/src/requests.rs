@@ -13,11 +13,11 @@ use super::prelude::*;
 
 use super::assemble::ORPHANS;
 pub(super) use agent::Name;
-use agent::{Agent, Prompts};
+use agent::{AgentIdentity, Prompts};
 use fork::Kind;
 use known::{Known, hashes};
-use said::{holds_answer, is_summary, summaries_in, tag_acknowledgements, tag_as_summary};
-use thread::Thread;
+use said::{holds_answer, summaries_in, sums_up, tag_acknowledgements, tag_as_summary};
+use thread::SessionThread;
 
 mod agent;
 mod bills;
@@ -61,8 +61,8 @@ impl Logged {
     /// The model's answer, unless the request failed.
     fn answer(&self) -> Option<&Arc<Message>> {
         let last = self.session.parts().messages.last();
-        let last = last.filter(|last| last.role() == Role::Assistant);
-        last.filter(|_| self.is_answered && !self.is_compaction)
+        let answer = last.filter(|last| last.role() == Role::Assistant);
+        answer.filter(|_| self.is_answered && !self.is_compaction)
     }
 
     /// Joins the answer to the words that the client began it with.
@@ -94,11 +94,11 @@ impl Logged {
 
     /// Counts a compaction before all that is recorded; whether there was one.
     fn count_told(&mut self) -> bool {
-        let was_told = self.compaction.take().is_some();
-        if was_told {
+        let told = self.compaction.take().is_some();
+        if told {
             self.session.parts_mut().source.warn(TOLD);
         }
-        was_told
+        told
     }
 }
 
@@ -111,13 +111,13 @@ struct Request {
     /// The shape of each with the client's own ids.
     sent: Vec<ContentHash>,
     answer: Arc<Message>,
-    agent: Agent,
+    agent: AgentIdentity,
     /// Answers from before that its first message holds: a summary is no other wording.
     begins_with: Vec<Arc<str>>,
 }
 
 impl Request {
-    fn of(one: Logged, answer: Arc<Message>, agent: Agent) -> Self {
+    fn of(one: Logged, answer: Arc<Message>, agent: AgentIdentity) -> Self {
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
         let looks: Vec<Look> = asked.iter().map(|message| Look::of(message)).collect();
@@ -152,15 +152,10 @@ impl Request {
     }
 
     /// Whether it holds the last answer of a session as the user's.
-    fn holds_last(&self, thread: &Thread) -> bool {
+    fn holds_last(&self, thread: &SessionThread) -> bool {
         let last = thread.session.parts().messages.last();
         let texts = last.map(|last| summaries_in(last)).unwrap_or_default();
         self.asked().iter().any(|message| holds_answer(message, &texts))
-    }
-
-    /// Whether it holds a summary.
-    fn is_summed_up(&self, answers: &[Arc<str>]) -> bool {
-        self.asked().iter().any(|message| is_summary(message) || holds_answer(message, answers))
     }
 }
 
@@ -177,7 +172,7 @@ pub(super) struct Join {
     held: Vec<Logged>,
     answered: usize,
     /// In the order of their names.
-    threads: Vec<Thread>,
+    threads: Vec<SessionThread>,
     /// How many sessions were begun: the name of the last.
     begun: usize,
     /// The model's last answers, for any request may have asked for a summary.
@@ -262,7 +257,7 @@ impl Join {
             self.ends(self.begun, last);
         }
         let agent = self.prompts.agent(&one.session, one.name.clone());
-        self.threads.push(Thread::new(self.begun, one, agent));
+        self.threads.push(SessionThread::new(self.begun, one, agent));
         self.begun
     }
 
@@ -276,8 +271,8 @@ impl Join {
 
     /// Adds a request to the session it continues, or begins one with it. Returns the name of that session.
     fn session_of(&mut self, request: Request, said: &[ContentHash]) -> usize {
-        let is_summed_up = request.is_summed_up(&self.answers);
-        if request.one.follows.is_none() && !self.known.shares(said) && !is_summed_up {
+        let summed_up = request.asked().iter().any(|message| sums_up(message, &self.answers));
+        if request.one.follows.is_none() && !self.known.shares(said) && !summed_up {
             return self.begin(request.one);
         }
         if let Some(at) = self.ended(&request) {
@@ -300,14 +295,14 @@ impl Join {
         if let Some((at, kind)) = self.left(&near, &request) {
             return self.fork(at, request, kind);
         }
-        let Some(of) = self.compacted(&near, &request, is_summed_up) else {
+        let Some(of) = self.compacted(&near, &request, summed_up) else {
             let mut aside = near.into_iter().rev().filter(|_| !request.acts());
             return match aside.find(|at| self.threads[*at].shares_answer(&request)) {
                 Some(at) => self.fork(at, request, Kind::Aside),
                 None => self.begin(request.one),
             };
         };
-        if !request.acts() && !is_summed_up {
+        if !request.acts() && !summed_up {
             return self.fork(of, request, Kind::Part);
         }
         let of = self.settle(of);
@@ -319,9 +314,9 @@ impl Join {
     fn near(&self, request: &Request, said: &[ContentHash]) -> Vec<usize> {
         // A name that was seen before and is another's is never joined.
         let name = request.agent.name.as_ref();
-        let is_new = name.is_none_or(|name| !self.names.contains(name));
+        let new = name.is_none_or(|name| !self.names.contains(name));
         let mut near = self.places(self.known.sharing(said));
-        near.retain(|at| is_new || !self.threads[*at].is_named_otherwise(request));
+        near.retain(|at| new || !self.threads[*at].is_named_otherwise(request));
         near
     }
 
@@ -331,25 +326,24 @@ impl Join {
         let threads = &self.threads;
         let kept = near.iter().filter_map(|at| {
             let thread = &threads[*at];
-            let is_certain = thread.fork.is_none() || thread.is_sent_back(request);
-            let kept = is_certain.then(|| thread.kept(request, answers));
+            let certain = thread.fork.is_none() || thread.is_sent_back(request);
+            let kept = certain.then(|| thread.kept(request, answers));
             Some((kept.flatten()?, *at))
         });
         // A summary may be all that is left of any session of the agent, other than its own answer.
         let others = (0..threads.len()).filter(|_| is_summed_up).filter(|at| {
             let thread = &threads[*at];
-            let is_like = thread.is_answered && thread.agent.is_like(&request.agent);
+            let like = thread.is_answered && thread.agent.is_like(&request.agent);
             // One request for a summary may hold the only answer of another.
-            let is_asked = thread.requests == 1 && request.holds_last(thread);
-            let is_certain = thread.fork.is_none() && !is_asked;
-            let is_near = near.binary_search(at).is_ok();
-            is_like && is_certain && !is_near && !thread.is_named_otherwise(request)
+            let asked = thread.requests == 1 && request.holds_last(thread);
+            let certain = thread.fork.is_none() && !asked;
+            let known = near.binary_search(at).is_ok();
+            like && certain && !known && !thread.is_named_otherwise(request)
         });
-        let score = |(count, at): (usize, usize)| {
-            let is_sent_back = threads[at].is_sent_back(request);
-            (self.was_summed_up(at, request), is_sent_back, count, at)
-        };
-        kept.chain(others.map(|at| (0, at))).map(score).max().map(|(.., at)| at)
+        let scores = kept.chain(others.map(|at| (0, at))).map(|(count, at)| {
+            (self.was_summed_up(at, request), threads[at].is_sent_back(request), count, at)
+        });
+        scores.max().map(|(.., at)| at)
     }
 
     /// The session that ended with the response that a request continues.
@@ -371,8 +365,8 @@ impl Join {
                     && thread.is_begun_by(request)
                     && !others.any(|one| !one.is_other_answer() && one.has_at(last, request));
             }
-            let is_known = || thread.known_of(request).is_some();
-            thread.is_begun_by(request) || is_known() && thread.agent.is_like(&request.agent)
+            thread.is_begun_by(request)
+                || thread.known_of(request).is_some() && thread.agent.is_like(&request.agent)
         });
         begun.max_by_key(|at| {
             let thread = &self.threads[*at];
@@ -386,8 +380,8 @@ impl Join {
     /// The conversation that a request leaves before its end.
     fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
         let looks = &request.looks;
-        let own = near.iter().map(|at| (*at, &self.threads[*at]));
-        let own = own.filter(|(_, thread)| is_own(thread, request));
+        let threads = near.iter().map(|at| (*at, &self.threads[*at]));
+        let own = threads.filter(|(_, thread)| is_own(thread, request));
         if let Some((at, _)) = own.clone().find(|(_, thread)| thread.was_asked(request)) {
             let silent = self.threads[at].is_silent();
             return Some((at, if silent { Kind::Anew } else { Kind::Again }));
@@ -397,15 +391,15 @@ impl Join {
         }
         let early = near.iter().filter_map(|at| {
             let thread = &self.threads[*at];
-            let (common, is_proved) = thread.common(request);
+            let (common, proved) = thread.common(request);
             let rest = &looks[common..];
-            let is_left = is_proved && common < thread.length() && rest.len() <= 1;
-            let is_proved = is_proved || common > 0 && thread.place(&looks[0]).is_none();
-            let is_aside = is_proved && !request.acts() && !rest.iter().any(Look::has_calls);
-            let is_like = (is_left || is_aside) && thread.agent.is_like(&request.agent);
-            let kind = if is_like { Kind::Early(common) } else { Kind::Aside };
-            let is_any = if is_like { is_left } else { is_aside };
-            is_any.then_some((common, kind, *at))
+            let left = proved && common < thread.length() && rest.len() <= 1;
+            let begun = proved || common > 0 && thread.place(&looks[0]).is_none();
+            let aside = begun && !request.acts() && !rest.iter().any(Look::has_calls);
+            let like = (left || aside) && thread.agent.is_like(&request.agent);
+            let (leaves, kind) =
+                if like { (left, Kind::Early(common)) } else { (aside, Kind::Aside) };
+            leaves.then_some((common, kind, *at))
         });
         let (_, kind, at) =
             early.max_by_key(|(common, _, at)| (*common, self.threads[*at].begins_in(request)))?;
@@ -427,12 +421,11 @@ impl Join {
 
     /// The sessions of the log.
     pub(super) fn finish(mut self, path: &Path) -> Imported {
-        let session = |session: Session| checked(session.into_parts(), path);
         if self.answered < 2 {
             let sessions = self.held.into_iter().map(|mut one| {
                 one.count_told();
                 one.complete();
-                session(one.session)
+                checked(one.session.into_parts(), path)
             });
             return sessions.collect();
         }
@@ -440,24 +433,25 @@ impl Join {
         drop_failed(&mut self.threads);
         let sessions = self.threads.into_iter().map(|mut thread| {
             tag_orphans(&mut thread.session);
-            session(thread.session)
+            checked(thread.session.into_parts(), path)
         });
         sessions.collect()
     }
 }
 
 /// Whether a session may be the one of a request.
-fn is_own(thread: &Thread, request: &Request) -> bool {
+fn is_own(thread: &SessionThread, request: &Request) -> bool {
     let (own, agent) = (&thread.agent, &request.agent);
     !thread.is_named_otherwise(request) && own.is_like(agent) && own.has_begun_prompt_of(agent)
 }
 
 /// Drops requests that failed and were sent again: they are not sessions of their own.
-fn drop_failed(threads: &mut Vec<Thread>) {
+fn drop_failed(threads: &mut Vec<SessionThread>) {
     let mut at = 0;
     while let Some(one) = threads.get(at) {
-        let goes_on = |other: &Thread| other.is_answered && other.asks_what(one);
-        let again = one.is_failed.then(|| threads.iter().position(goes_on));
+        let again = one.is_failed.then(|| {
+            threads.iter().position(|other| other.is_answered && other.asks_what(one))
+        });
         if let Some(again) = again.flatten() {
             let source = &mut threads[again].session.parts_mut().source;
             source.skip("request without an answer");

@@ -49,7 +49,7 @@ pub(super) const IMPORTER: Importer =
     Importer::shaped("specstory", Detect::Begins(&BEGINNINGS), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut main = Agent::default();
+    let mut main = SpecstoryAgent::default();
     let mut messages: Vec<(Heading, String)> = Vec::new();
     for line in file.plain(source).lines() {
         if let Some(heading) = Heading::of(line) {
@@ -61,7 +61,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             main.assembler.skip("line before the first message");
         }
     }
-    let mut sides: Vec<Agent> = Vec::new();
+    let mut sides: Vec<SpecstoryAgent> = Vec::new();
     for (heading, body) in messages {
         if !heading.is_side {
             main.message(&heading, &body);
@@ -72,7 +72,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                 side.message(&heading, &body);
             }
             _ => {
-                let mut side = Agent::default();
+                let mut side = SpecstoryAgent::default();
                 side.message(&heading, &body);
                 sides.push(side);
             }
@@ -104,23 +104,23 @@ impl Heading {
             Some(role) => (role, true),
             None => (who, false),
         };
-        let is_user = match role {
+        let user = match role {
             "User" => true,
             "Agent" | "Assistant" | "" => false,
             _ => return None,
         };
         // The last two words are a time, if they are one.
         let date = about.rmatch_indices(' ').nth(1).map_or(0, |(at, _)| at + 1);
-        let (model, time) = match about[date..].parse::<jiff::Timestamp>() {
+        let (words, time) = match about[date..].parse::<jiff::Timestamp>() {
             Ok(time) => (&about[..date], Some(Timestamp(time.as_millisecond()))),
             Err(_) => (about, None),
         };
-        let model = model.strip_prefix("model ").unwrap_or(model);
-        let model = model.split(',').next().unwrap_or_default().trim();
+        let names = words.strip_prefix("model ").unwrap_or(words);
+        let model = names.split(',').next().unwrap_or_default().trim();
         Some(Self {
-            is_user,
+            is_user: user,
             is_side,
-            model: (!is_user && !model.is_empty()).then(|| model.into()),
+            model: (!user && !model.is_empty()).then(|| model.into()),
             time,
         })
     }
@@ -132,7 +132,7 @@ impl Heading {
 }
 
 #[derive(Default)]
-struct Agent {
+struct SpecstoryAgent {
     assembler: Assembler,
     call: OpenCall,
     uses: u64,
@@ -141,7 +141,7 @@ struct Agent {
     is_answered: bool,
 }
 
-impl Agent {
+impl SpecstoryAgent {
     /// Whether a sub-agent, as far as is known, did all that it was asked.
     fn is_done(&self) -> bool {
         self.is_answered && self.tasks <= 1
@@ -174,8 +174,8 @@ impl Agent {
                 block.find(close).map_or(block.len(), |at| at + close.len())
             };
             if open == THOUGHT.0 {
-                let thought = without_tags(block[..end].trim_start_matches(open), close);
-                let thought = thought.replacen("<summary>Thought Process</summary>", "", 1);
+                let inside = without_tags(block[..end].trim_start_matches(open), close);
+                let thought = inside.replacen("<summary>Thought Process</summary>", "", 1);
                 self.says(Some(ContentBlock::thinking(thought.trim(), None)));
             } else {
                 self.tool(&block[..end]);
@@ -207,8 +207,8 @@ impl Agent {
             };
             Some((before, result, *is_error))
         });
-        let folded = of_line.and_then(|_| shown.split_once("</summary>"));
-        let folded = folded.filter(|(_, rest)| !rest.contains("```diff\n"));
+        let parts = of_line.and_then(|_| shown.split_once("</summary>"));
+        let folded = parts.filter(|(_, rest)| !rest.contains("```diff\n"));
         let plain = folded
             .map(|(head, rest)| (head.trim().trim_start_matches("<summary>"), rest.trim()))
             .or_else(|| fenced(shown).or_else(|| shown_to_the_end(shown)))
@@ -227,18 +227,17 @@ impl Agent {
         }
         let block = ContentBlock::tool_use(id.clone(), name.unwrap_or("unnamed").into(), input);
         self.call.says(block, &mut self.assembler);
-        let result = result.map(|text| ContentBlock::Text(text.into()));
-        self.call.answers(id, result.into_iter().collect(), is_error);
+        let content = result.map(|text| ContentBlock::Text(text.into())).into_iter().collect();
+        self.call.answers(id, content, is_error);
     }
 }
 
 /// Where the first block begins that is at the beginning of a line, and its tags.
 fn first_block(text: &str) -> Option<(usize, (&str, &str))> {
     text.match_indices(['<', 'T']).find_map(|(at, _)| {
-        let is_first = at == 0 || text[..at].ends_with('\n');
-        let mut tags = [USE, THOUGHT, LINE].into_iter();
-        let tags = tags.find(|(open, _)| text[at..].starts_with(open));
-        Some((at, tags.filter(|_| is_first)?))
+        let mut marks = [USE, THOUGHT, LINE].into_iter();
+        let tags = marks.find(|(open, _)| text[at..].starts_with(open));
+        Some((at, tags.filter(|_| at == 0 || text[..at].ends_with('\n'))?))
     })
 }
 
@@ -264,14 +263,14 @@ fn end_of_section(text: &str) -> usize {
 
 /// The inside of a block, without the tags that fold it.
 fn without_tags<'t>(block: &'t str, close: &str) -> &'t str {
-    let inner = block.strip_suffix(close).unwrap_or(block).trim();
-    let inner = inner.strip_prefix("<details>").unwrap_or(inner);
+    let whole = block.strip_suffix(close).unwrap_or(block).trim();
+    let inner = whole.strip_prefix("<details>").unwrap_or(whole);
     inner.strip_suffix("</details>").unwrap_or(inner)
 }
 
 /// A text without the lines that part messages; none if nothing is left.
-fn text_of(text: &str) -> Option<ContentBlock> {
-    let mut text = text.trim();
+fn text_of(body: &str) -> Option<ContentBlock> {
+    let mut text = body.trim();
     while let Some(rest) = text.strip_suffix("\n---").or(text.strip_prefix("---\n")) {
         text = rest.trim();
     }
@@ -285,8 +284,8 @@ fn shown_to_the_end(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The last fenced block of a text if it has no language, and what is before it.
-fn fenced(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_end();
+fn fenced(block: &str) -> Option<(&str, &str)> {
+    let text = block.trim_end();
     let inside = text.strip_suffix("```")?.strip_suffix('\n')?;
     let each = ["\n```text\n", "\n```\n"].iter();
     let at = each.filter_map(|mark| Some((inside.rfind(mark)?, mark.len())));

@@ -31,7 +31,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                 source.not_understood("simulation that is no object");
                 continue;
             };
-            let mut reading = Reading::default();
+            let mut reading = Tau2Reading::default();
             reading.info(info.clone());
             if !reading.simulation(run) {
                 source.skip("voice run");
@@ -48,13 +48,13 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 #[derive(Default)]
-struct Reading {
+struct Tau2Reading {
     assembler: Assembler,
     /// Calls of the simulated user's.
     theirs: BTreeSet<Arc<str>>,
 }
 
-impl Reading {
+impl Tau2Reading {
     /// The evaluation's facts about the agent and its environment.
     fn info(&mut self, mut info: Object<'_>) {
         let mut environment = info.inner("environment_info");
@@ -114,7 +114,7 @@ impl Reading {
     }
 
     fn agent(&mut self, mut message: Object<'_>, timestamp: When) {
-        let is_first = self.assembler.is_empty();
+        let first = self.assembler.is_empty();
         let mut blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
         let calls = message.items("tool_calls");
         blocks.extend(self.assembler.calls("tool_call", calls, |call, _| {
@@ -123,10 +123,10 @@ impl Reading {
         }));
         let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         // The model was not called for the greeting.
-        let is_greeting = is_first && usage.is_none();
+        let greeting = first && usage.is_none();
         let record = Answer::of(blocks, timestamp)
             .by(None, message.inner("raw_data").take_text("model"), usage)
-            .tagged(is_greeting.then_some(Tag::Synthetic));
+            .tagged(greeting.then_some(Tag::Synthetic));
         self.assembler.assistant(None, record);
     }
 

@@ -13,7 +13,7 @@ mod chat;
 mod exchange;
 
 /// One call of a model.
-pub(super) struct Call<T> {
+pub(super) struct TraceCall<T> {
     /// The conversation that it names.
     pub(super) conversation: Text,
     /// When it began, in nanoseconds since 1970.
@@ -22,7 +22,7 @@ pub(super) struct Call<T> {
     pub(super) record: T,
 }
 
-impl<T> Call<T> {
+impl<T> TraceCall<T> {
     /// A call that began at that time.
     pub(super) fn of(conversation: Text, start: When, record: T) -> Self {
         Self { conversation, start: start.map(|time| i128::from(time.0) * 1_000_000), record }
@@ -31,7 +31,7 @@ impl<T> Call<T> {
 
 /// Joins the calls of a file to sessions; `read` reads the record of one.
 pub(super) fn sessions<T>(
-    mut calls: Vec<Call<T>>,
+    mut calls: Vec<TraceCall<T>>,
     file: &SourceText,
     source: &mut Source,
     read: impl Fn(T, &mut Source) -> Exchange,
@@ -74,20 +74,24 @@ pub(super) fn sessions<T>(
 
 /// A message of the user's, and in front of it the summary that it holds as a `compaction`.
 fn with_summary(message: Arc<Message>) -> Vec<Arc<Message>> {
-    let summary = |block: &ContentBlock| match block {
-        ContentBlock::Opaque(it) if &*it.kind == "compaction" => {
-            it.json.value()["content"].as_str().map(Arc::from).map(ContentBlock::Text)
-        }
-        _ => None,
-    };
-    let summaries: Blocks = message.content().iter().filter_map(summary).collect();
+    let summaries: Blocks = message.content().iter().filter_map(summary_in).collect();
     if summaries.is_empty() || message.role() == Role::Assistant {
         return vec![message];
     }
-    let rest = message.content().iter().filter(|it| summary(it).is_none());
+    let rest = message.content().iter().filter(|block| summary_in(block).is_none());
     let mut rest = Message::new(Role::User, rest.cloned().collect());
     rest.details.timestamp = message.details.timestamp;
     let summary = Message::new(Role::User, summaries).with_tags([Tag::CompactSummary]);
     let messages = [summary, rest.with_tags(message.tags.iter())].into_iter();
     messages.filter(|message| !message.content().is_empty()).map(Arc::new).collect()
+}
+
+/// The summary in a part `compaction`.
+fn summary_in(block: &ContentBlock) -> Option<ContentBlock> {
+    match block {
+        ContentBlock::Opaque(part) if &*part.kind == "compaction" => {
+            part.json.value()["content"].as_str().map(Arc::from).map(ContentBlock::Text)
+        }
+        _ => None,
+    }
 }

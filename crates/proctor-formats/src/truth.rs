@@ -51,8 +51,8 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
     if !path.is_file() {
         return Ok(());
     }
-    let io = |source| ImportError::Io(path.clone(), source);
-    let input = BufReader::new(files::open(&path).map_err(io)?).take(MAX_TRUTH);
+    let file = files::open(&path).map_err(|source| ImportError::Io(path.clone(), source))?;
+    let input = BufReader::new(file).take(MAX_TRUTH);
     let shape = |line, column, problem| ImportError::Shape(path.clone(), line, column, problem);
     let truth: GroundTruth = serde_json::from_reader(input)
         .map_err(|error| shape(error.line() as u64, error.column(), error.to_string()))?;
@@ -80,8 +80,8 @@ pub(super) fn warn_of_another(path: &Path, recordings: &mut [Recording]) {
 
 /// `NAME.truth.json`, where the path is `NAME.session.jsonl`, compressed or not; else the name is the session's id.
 fn truth_path(path: &Path, id: &str) -> PathBuf {
-    let stem = native::stem(path);
-    let stem = stem.as_deref().unwrap_or(id);
+    let named = native::stem(path);
+    let stem = named.as_deref().unwrap_or(id);
     path.with_file_name(format!("{stem}.truth.json"))
 }
 

@@ -21,12 +21,12 @@ pub(super) enum CachedTokens {
 
 /// The counters of a call; none if the value is not an object.
 pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -> Option<Usage> {
-    let value = value(raw);
-    if !value.is_object() {
+    let counts = value(raw);
+    if !counts.is_object() {
         source.warn("a usage cannot be read");
         return None;
     }
-    Some(usage_in(&value, cached, source))
+    Some(usage_in(&counts, cached, source))
 }
 
 /// The counters of a call.
@@ -38,10 +38,10 @@ pub(super) fn usage(raw: &RawValue, cached: CachedTokens, source: &mut Source) -
 /// with a larger prompt than the whole call is not believed.
 pub(super) fn usage_in(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let whole = counted(value, cached, source);
-    let last = iterations(value).iter().rfind(|value| is_message(value));
-    let last = last.map(|last| counted(last, cached, source));
-    let last = last.filter(|last| last.prompt() <= whole.prompt());
-    last.map_or(whole, |last| Usage { output: whole.output.max(last.output), ..last })
+    let message = iterations(value).iter().rfind(|value| is_message(value));
+    let last = message.map(|last| counted(last, cached, source));
+    let believed = last.filter(|last| last.prompt() <= whole.prompt());
+    believed.map_or(whole, |last| Usage { output: whole.output.max(last.output), ..last })
 }
 
 /// The iterations of a call that has several.
@@ -112,10 +112,10 @@ impl Iterations {
 
 /// The counters at the top of a usage.
 fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
-    let [prompt, read, written, output, thought, total] =
+    let [prompt, read, unsplit, output, thought, total] =
         ["prompt", "read", "written", "output", "thought", "total"].map(|of| at(value, of, source));
     let [minutes, hours] = ["for_minutes", "for_hours"].map(|of| at(value, of, source));
-    let written = written.max(minutes.saturating_add(hours));
+    let written = unsplit.max(minutes.saturating_add(hours));
     let all_cached = read.saturating_add(written);
     let apart = billed(prompt, written, read, output).total();
     let uncached = match cached {

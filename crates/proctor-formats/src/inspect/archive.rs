@@ -57,19 +57,18 @@ fn member(
     inside: &Path,
     left: u64,
 ) -> Result<SourceText> {
-    let damaged = |error: &dyn std::fmt::Display| damaged(path, error);
-    let at = archive.index_for_name(name).ok_or_else(|| damaged(&ZipError::FileNotFound))?;
-    let raw = archive.by_index_raw(at).map_err(|error| damaged(&error))?;
+    let at = archive.index_for_name(name).ok_or_else(|| damaged(path, &ZipError::FileNotFound))?;
+    let raw = archive.by_index_raw(at).map_err(|error| damaged(path, &error))?;
     if raw.size() > left {
         return Err(ImportError::TooLarge(inside.to_owned(), left));
     }
     if raw.compression() == CompressionMethod::ZSTD {
         let mut unpacked =
-            ruzstd::decoding::StreamingDecoder::new(raw).map_err(|error| damaged(&error))?;
+            ruzstd::decoding::StreamingDecoder::new(raw).map_err(|error| damaged(path, &error))?;
         return Ok(SourceFile::read(inside, &mut unpacked, left)?.text());
     }
     drop(raw);
-    let mut file = archive.by_index(at).map_err(|error| damaged(&error))?;
+    let mut file = archive.by_index(at).map_err(|error| damaged(path, &error))?;
     SourceFile::read(inside, &mut file, left).map(SourceFile::text)
 }
 

@@ -21,9 +21,8 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
     let blocks = match role.as_deref() {
         Some("system") => message.take_blocks("content", Speaker::User, assembler),
         Some("user") => {
-            let is_summary = message.inner("metadata").take_flag("summary");
             tags.push(match message.take_text("source").as_deref() {
-                _ if is_summary => Tag::CompactSummary,
+                _ if message.inner("metadata").take_flag("summary") => Tag::CompactSummary,
                 Some("input") => Tag::TypedUser,
                 None if assembler.is_empty() => Tag::TypedUser,
                 Some(_) | None => Tag::Meta,
@@ -37,11 +36,9 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
             vec![assembler.unread("message", raw)]
         }
     };
-    let is_system = role.as_deref() == Some("system");
-    let role = role_of(role.as_deref() == Some("assistant"));
     MessageRecord {
-        record: Shown::of(id, role, blocks, tags),
-        is_system,
+        record: Shown::of(id, role_of(role.as_deref() == Some("assistant")), blocks, tags),
+        is_system: role.as_deref() == Some("system"),
         model: message.take_text("model"),
     }
 }
@@ -64,7 +61,7 @@ fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
 fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
     let error = message.take_object("error");
     let raw = message.take("content");
-    let is_error = error.is_some();
+    let failed = error.is_some();
     let told = error.and_then(|mut error| error.take_text("message"));
     let content = match (raw.and_then(content::text), told) {
         (text, Some(told)) => {
@@ -77,5 +74,5 @@ fn result(message: &mut Object<'_>, assembler: &mut Assembler) -> ContentBlock {
         (_, None) => assembler.blocks(raw, Speaker::Tool),
     };
     let id = message.take_text("tool_call_id");
-    ContentBlock::tool_result(id.unwrap_or_else(|| "unnamed".into()), content, is_error)
+    ContentBlock::tool_result(id.unwrap_or_else(|| "unnamed".into()), content, failed)
 }

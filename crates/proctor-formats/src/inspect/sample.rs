@@ -14,16 +14,16 @@ pub(super) struct Sample<'a> {
     /// Messages of model events, which newer logs keep once.
     pool: Vec<&'a RawValue>,
     /// The known calls, by the id of their answers.
-    calls: BTreeMap<Arc<str>, Call>,
+    calls: BTreeMap<Arc<str>, BilledCall>,
     /// Calls of the oldest logs, whose answers have no ids: distinguished by their texts.
-    nameless: VecDeque<(String, Call)>,
+    nameless: VecDeque<(String, BilledCall)>,
     records: Records,
     /// Whether compactions are recorded as events.
     is_compacted: bool,
 }
 
 #[derive(Default)]
-struct Call {
+struct BilledCall {
     usage: Option<Usage>,
     time: When,
 }
@@ -40,40 +40,39 @@ impl<'a> Sample<'a> {
         let mut transcript = object.inner("transcript");
         let attachments =
             object.take_object("attachments").or_else(|| transcript.take_object("content"));
-        let attachments = attachments.unwrap_or_default().into_entries();
+        let texts = attachments.unwrap_or_default().into_entries();
         let mut sample = Self {
             assembler,
-            attachments: attachments.map(|(name, raw)| (name.into(), raw)).collect(),
+            attachments: texts.map(|(name, raw)| (name.into(), raw)).collect(),
             pool: object.inner("events_data").items("messages"),
             ..Self::default()
         };
-        let events = object.take_list("events").unwrap_or_else(|| transcript.items("events"));
-        let events = events.into_iter().filter_map(Object::read).collect();
-        let is_read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
-        is_read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
+        let raws = object.take_list("events").unwrap_or_else(|| transcript.items("events"));
+        let events = raws.into_iter().filter_map(Object::read).collect();
+        let read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
+        read.ok_or_else(|| line.error("attachments make a sample larger than any sample is"))?;
         object.count_left("sample key", &mut sample.assembler);
         let others = 0..sample.calls.len() + sample.nameless.len();
         sample.assembler.skip_all(others, "call of another agent or a grader");
         let session = sample.assembler.finish("sample".to_owned(), line.path)?;
-        let is_read = session.is_some();
+        let found = session.is_some();
         sessions.extend(session);
-        Ok(is_read)
+        Ok(found)
     }
 
     /// Reads events and messages; none if attachments make them too large.
     fn read_all(&mut self, events: Vec<Object<'a>>, messages: &str) -> Option<()> {
-        let is = |event: &Object<'_>, kind: &str| event.text("event").as_deref() == Some(kind);
-        for event in events.iter().filter(|event| is(event, "model")) {
+        for event in events.iter().filter(|event| is_event(event, "model")) {
             self.learn(event.clone())?;
         }
-        self.is_compacted = events.iter().any(|event| is(event, "compaction"));
+        self.is_compacted = events.iter().any(|event| is_event(event, "compaction"));
         self.history(messages)?;
         // Each compaction takes effect with the first call after it.
         let mut open = None;
         for event in events {
-            if is(&event, "compaction") {
+            if is_event(&event, "compaction") {
                 open = Some(event);
-            } else if is(&event, "model")
+            } else if is_event(&event, "model")
                 && let Some(compaction) = open.take()
             {
                 self.compacted(compaction, event)?;
@@ -88,7 +87,7 @@ impl<'a> Sample<'a> {
         let time = completed.or_else(|| event.take_time("timestamp", &mut self.assembler));
         let mut output = event.inner("output");
         let usage = output.take("usage").map(|raw| usage_of(raw, &mut self.assembler));
-        let call = Call { usage, time };
+        let call = BilledCall { usage, time };
         match answer(&mut output) {
             Some((Some(id), _)) => {
                 self.calls.entry(id).or_insert(call);
@@ -155,7 +154,7 @@ impl<'a> Sample<'a> {
                 at.and_then(|at| Some(self.nameless.remove(at)?.1))
             }
         };
-        let Call { usage, time } = call.unwrap_or_default();
+        let BilledCall { usage, time } = call.unwrap_or_default();
         let answer = Answer::of(record.blocks, time).by(record.name.clone(), one.model, usage);
         self.assembler.assistant(name, answer.tagged(record.tags));
     }
@@ -168,17 +167,17 @@ impl<'a> Sample<'a> {
             self.assembler.skip("compaction of another agent");
             return Some(());
         };
-        let sent = self.sent(&mut call)?;
-        let Ok(sent) = serde_json::from_str::<Vec<&RawValue>>(&sent) else {
+        let input = self.sent(&mut call)?;
+        let Ok(messages) = serde_json::from_str::<Vec<&RawValue>>(&input) else {
             self.assembler.unknown("input of a call");
             return Some(());
         };
-        let sent = sent.into_iter().filter_map(|raw| {
-            let one = said(raw, &mut self.assembler);
-            (!one.is_system).then_some(one.record)
+        let records = messages.into_iter().filter_map(|raw| {
+            let message = said(raw, &mut self.assembler);
+            (!message.is_system).then_some(message.record)
         });
-        let sent: Vec<Shown> = sent.collect();
-        let after = CompactedTo::Replaced(self.records.pieces(&sent, at, &self.assembler));
+        let context: Vec<Shown> = records.collect();
+        let after = CompactedTo::Replaced(self.records.pieces(&context, at, &self.assembler));
         let last = self.assembler.compactions().last();
         if last.is_some_and(|last| last.at > at) {
             let what = "a compaction is out of order and is left out";
@@ -209,6 +208,10 @@ impl<'a> Sample<'a> {
     }
 }
 
+fn is_event(event: &Object<'_>, kind: &str) -> bool {
+    event.text("event").as_deref() == Some(kind)
+}
+
 /// The message that the model answered, and its id if it has one.
 fn answer<'a>(output: &mut Object<'a>) -> Option<(Text, &'a RawValue)> {
     let raw = output.objects("choices").next()?.take("message")?;
@@ -226,20 +229,20 @@ fn print_of(message: &str) -> String {
 /// The counters of a call.
 fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
     let usage = value(raw);
-    let mut count = |keys| counters(&usage, keys, &mut assembler.source);
-    let [input, output, total] = count(["/input_tokens", "/output_tokens", "/total_tokens"]);
-    let [read, written, thought] =
-        count(["/input_tokens_cache_read", "/input_tokens_cache_write", "/reasoning_tokens"]);
+    let source = &mut assembler.source;
+    let [input, output, total] =
+        counters(&usage, ["/input_tokens", "/output_tokens", "/total_tokens"], source);
+    let keys = ["/input_tokens_cache_read", "/input_tokens_cache_write", "/reasoning_tokens"];
+    let [read, written, thought] = counters(&usage, keys, source);
     let cached = read.saturating_add(written);
     // Providers count what was cached within the input or beside it, and what was thought within
     // the output or beside it; the total shows which.
-    let is = |parts: &[u64]| total == parts.iter().fold(0, |sum: u64, it| sum.saturating_add(*it));
-    let is_beside = !is(&[input, output])
-        && !is(&[input, cached, output])
-        && (is(&[input, output, thought]) || is(&[input, cached, output, thought]));
-    let is_inclusive =
-        cached <= input && (is(&[input, output]) || is_beside && is(&[input, output, thought]));
-    let output = output.saturating_add(if is_beside { thought } else { 0 });
-    let uncached = if is_inclusive { input - cached } else { input };
-    billed(uncached, written, read, output)
+    let sums = [input, input.saturating_add(cached)].map(|prompt| prompt.saturating_add(output));
+    let with_thought = sums.map(|sum| sum.saturating_add(thought));
+    let thought_apart = !sums.contains(&total) && with_thought.contains(&total);
+    let cached_within =
+        cached <= input && (total == sums[0] || thought_apart && total == with_thought[0]);
+    let answered = output.saturating_add(if thought_apart { thought } else { 0 });
+    let uncached = if cached_within { input - cached } else { input };
+    billed(uncached, written, read, answered)
 }

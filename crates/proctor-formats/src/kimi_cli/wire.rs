@@ -34,11 +34,9 @@ pub(super) fn sessions(file: &SourceText, system: Text, source: &mut Source) -> 
         let mut record = Object::read(raw).unwrap_or_default();
         let time = record.take_time("timestamp", &mut agents[0].assembler);
         let Some(mut message) = record.take_object("message") else {
-            let kind = record.take_text("type");
-            let kind = kind.as_deref().unwrap_or("without message");
-            match kind {
-                "metadata" => agents[0].assembler.skip(kind),
-                _ => agents[0].assembler.hear_unknown("record", kind, raw, time),
+            match record.take_text("type").as_deref().unwrap_or("without message") {
+                "metadata" => agents[0].assembler.skip("metadata"),
+                kind => agents[0].assembler.hear_unknown("record", kind, raw, time),
             }
             continue;
         };
@@ -66,7 +64,7 @@ struct Agent {
     assembler: Assembler,
     /// What the user said in a turn that has no step yet.
     asked: Option<(Blocks, When)>,
-    step: Step,
+    step: WireStep,
     /// A call whose arguments may go on.
     open: Option<(Arc<str>, Arc<str>, String)>,
     /// Tokens in the context, by the last event that says so.
@@ -75,7 +73,7 @@ struct Agent {
 
 /// A call of the model's, with the results of its tool uses.
 #[derive(Default)]
-struct Step {
+struct WireStep {
     blocks: Blocks,
     results: Blocks,
     is_answered: bool,
@@ -152,15 +150,15 @@ impl Agent {
     fn result(&mut self, mut payload: Object<'_>) -> Option<ContentBlock> {
         let id = payload.take_text("tool_call_id")?;
         let mut value = payload.take_object("return_value")?;
-        let is_error = value.take_flag("is_error");
+        let failed = value.take_flag("is_error");
         let message = value.take_words("message").map(|value| {
-            let error = if is_error { "ERROR: " } else { "" };
+            let error = if failed { "ERROR: " } else { "" };
             ContentBlock::Text(format!("<system>{error}{value}</system>").into())
         });
         let output = value.take("output").filter(|value| value.get() != "\"\"");
         let output = self.assembler.blocks(output, Speaker::Tool);
         let blocks = message.into_iter().chain(output).collect();
-        Some(ContentBlock::tool_result(id, blocks, is_error))
+        Some(ContentBlock::tool_result(id, blocks, failed))
     }
 
     fn status(&mut self, mut payload: Object<'_>) {
@@ -204,11 +202,11 @@ impl Agent {
 
     fn ends_turn(&mut self) {
         self.ends_step();
-        let is_command = |said: &[ContentBlock]| {
+        let command = self.asked.take_if(|(said, _)| {
             let text = said.first().and_then(ContentBlock::as_text);
             text.is_some_and(|text| text.starts_with('/'))
-        };
-        match self.asked.take_if(|(said, _)| is_command(said)) {
+        });
+        match command {
             Some(_) => self.assembler.skip("command of the user's"),
             None => self.asks(),
         }

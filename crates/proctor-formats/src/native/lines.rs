@@ -56,7 +56,7 @@ struct Entry<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     content: Option<Vec<Block<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    timestamp: Option<Time>,
+    timestamp: Option<LineTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     api_call: Option<ApiCallId>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,9 +133,9 @@ enum BlockType {
 const SECONDS: std::ops::Range<i64> = 1_000_000_000..10_000_000_000;
 
 /// An RFC 3339 time, or milliseconds since 1970.
-struct Time(Timestamp);
+struct LineTime(Timestamp);
 
-impl Serialize for Time {
+impl Serialize for LineTime {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match jiff::Timestamp::from_millisecond(self.0.0) {
             Ok(time) => serializer.collect_str(&format_args!("{time:.3}")),
@@ -144,21 +144,22 @@ impl Serialize for Time {
     }
 }
 
-impl<'de> Deserialize<'de> for Time {
+impl<'de> Deserialize<'de> for LineTime {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const EXPECTED: &str = "a time such as `2026-01-31T12:00:00.000Z`";
         let value = Value::deserialize(deserializer)?;
         let Some(text) = value.as_str() else {
-            let problem = || D::Error::custom(format_args!("`{value}` is not {EXPECTED}"));
-            let number = value.as_i64().ok_or_else(problem)?;
+            let number = value.as_i64().ok_or_else(|| {
+                D::Error::custom(format_args!("`{value}` is not {EXPECTED}"))
+            })?;
             if SECONDS.contains(&number) {
                 let problem = "a number is milliseconds since 1970, and this one is seconds";
                 return Err(D::Error::custom(format_args!("`{number}`: {problem}")));
             }
             return Ok(Self(Timestamp(number)));
         };
-        let time = text.parse::<jiff::Timestamp>();
-        let time = time.map_err(|_| D::Error::invalid_value(Unexpected::Str(text), &EXPECTED))?;
+        let parsed = text.parse::<jiff::Timestamp>();
+        let time = parsed.map_err(|_| D::Error::invalid_value(Unexpected::Str(text), &EXPECTED))?;
         Ok(Self(Timestamp(time.as_millisecond())))
     }
 }
@@ -262,8 +263,8 @@ fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
 
 /// JSON as JSON where it fits on a line, else as a string.
 fn embed(json: &JsonText) -> (Option<&RawValue>, Text) {
-    let is_one_line = !json.as_str().contains(['\n', '\r']);
-    let raw = is_one_line.then(|| serde_json::from_str(json.as_str()).ok()).flatten();
+    let single_line = !json.as_str().contains(['\n', '\r']);
+    let raw = single_line.then(|| serde_json::from_str(json.as_str()).ok()).flatten();
     (raw, raw.is_none().then(|| json.as_str().into()))
 }
 
@@ -321,7 +322,7 @@ impl<'a> Entry<'a> {
         Self {
             role: Some(message.role()),
             content: Some(message.content().iter().map(Block::of).collect()),
-            timestamp: message.details.timestamp.map(Time),
+            timestamp: message.details.timestamp.map(LineTime),
             api_call: message.details.api_call.clone(),
             usage: message.details.usage,
             inner_requests: message.details.inner_requests.clone(),
@@ -371,13 +372,10 @@ fn need<T>(key: &str, value: Option<T>) -> Result<T, String> {
 }
 
 fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
-    let blocks = blocks.into_iter().enumerate();
-    blocks
-        .map(|(at, block)| {
-            let found = block.read();
-            found.map_err(|problem| format!("block {at}: {problem}"))
-        })
-        .collect()
+    let read = blocks.into_iter().enumerate().map(|(at, block)| {
+        block.read().map_err(|problem| format!("block {at}: {problem}"))
+    });
+    read.collect()
 }
 
 impl<'a> Block<'a> {

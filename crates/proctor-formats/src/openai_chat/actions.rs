@@ -47,9 +47,8 @@ pub(super) fn fenced(text: &str) -> Option<&str> {
     let mut blocks = text.match_indices(FENCE).filter_map(|(at, _)| {
         let rest = &text[at + FENCE.len()..];
         let (language, body) = rest.split_once('\n')?;
-        let is_action = LANGUAGES.contains(&language.trim_end());
         let end = body.find("\n```")?;
-        is_action.then(|| body[..end].trim())
+        LANGUAGES.contains(&language.trim_end()).then(|| body[..end].trim())
     });
     let first = blocks.next()?;
     (blocks.next().is_none() && !first.is_empty()).then_some(first)
@@ -88,8 +87,7 @@ fn around_function(text: &str) -> Option<(&str, &str)> {
 /// The text before and after a pair of tags that enclose the action.
 fn untagged<'t>(before: &'t str, after: &'t str) -> Option<(&'t str, &'t str)> {
     let (said, name) = before.strip_suffix('>')?.rsplit_once('<')?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    if name.is_empty() || !name.chars().all(is_name) {
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
         return None;
     }
     let rest = after.strip_prefix("</")?.strip_prefix(name)?;

@@ -6,9 +6,9 @@ use proctor_sessions::Opaque;
 /// The model's thinking, if a provider shows it: blocks with signatures, or a text.
 pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     // Gateways name it in their own way, and may say it twice.
-    let text = object.take_words("reasoning_content");
+    let words = object.take_words("reasoning_content");
     let own = object.take_text("reasoning");
-    let text = text.or(own.or(object.take_text("reasoning_text")));
+    let thought = words.or(own.or(object.take_text("reasoning_text")));
     let sealed = object.take_text("reasoning_opaque");
     let details = object.items("reasoning_details");
     let blocks = object.take("thinking_blocks");
@@ -16,7 +16,7 @@ pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> B
         // The text repeats the blocks.
         return assembler.blocks(Some(raw), Speaker::Assistant);
     }
-    let mut text = text.filter(|text| !text.is_empty());
+    let mut text = thought.filter(|text| !text.is_empty());
     let mut signature = sealed;
     let mut hidden = Vec::new();
     let mut told: Vec<Arc<str>> = Vec::new();
@@ -76,9 +76,8 @@ impl Unnamed {
 
     /// The id of the first open call to `tool`, or of the first one at all.
     pub(crate) fn answered(&mut self, tool: Option<&str>) -> Arc<str> {
-        let same = |(_, name): &(Arc<str>, Arc<str>)| Some(&**name) == tool;
-        let at = self.open.iter().position(same).unwrap_or(0);
-        let paired = self.open.remove(at).map(|(id, _)| id);
+        let named = self.open.iter().position(|(_, name)| Some(&**name) == tool);
+        let paired = self.open.remove(named.unwrap_or(0)).map(|(id, _)| id);
         paired.unwrap_or_else(|| {
             self.orphans += 1;
             format!("unnamed-result-{}", self.orphans).into()
@@ -105,8 +104,8 @@ fn tool_use(id: Text, mut function: Object<'_>, assembler: &mut Assembler) -> Op
         Some(text) => JsonText::string(&text),
         None => arguments(&mut function, assembler),
     };
-    let id = id.unwrap_or_else(|| assembler.unnamed.called(&name, &input));
-    Some(ContentBlock::tool_use(id, name, input))
+    let call = id.unwrap_or_else(|| assembler.unnamed.called(&name, &input));
+    Some(ContentBlock::tool_use(call, name, input))
 }
 
 /// The arguments of a call: JSON in a string, or as it is.

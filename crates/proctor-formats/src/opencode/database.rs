@@ -3,7 +3,7 @@
 
 use super::super::prelude::Result;
 use super::super::sqlite::reading::{Database, Listed};
-use super::{Reading, StoredMessage};
+use super::{OpencodeReading, StoredMessage};
 use crate::prelude::*;
 
 /// The name under which a row that is not JSON is counted.
@@ -19,17 +19,14 @@ pub(crate) fn list(database: &Database) -> Result<Vec<Listed>> {
 
 /// One session, message by message.
 pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>> {
-    let mut reading = Reading { assembler: database.assembler(one), ..Reading::default() };
+    let mut reading =
+        OpencodeReading { assembler: database.assembler(one), ..OpencodeReading::default() };
     let query = "SELECT m.id, m.data, p.data FROM message m \
                  LEFT JOIN part p ON p.message_id = m.id WHERE m.session_id = ?1 \
                  ORDER BY m.time_created, m.id, p.id";
     let mut hasher = Sha256::new();
     let mut messages: Vec<StoredMessage> = Vec::new();
-    let rows = |tables, query| {
-        let rows = database.has(tables).then(|| database.rows(query, &[&*one.id]));
-        rows.unwrap_or_else(|| Ok(Vec::new()))
-    };
-    for [id, info, part] in rows(&["message", "part"], query)? {
+    for [id, info, part] in rows(database, &one.id, &["message", "part"], query)? {
         let Some(id) = id else { continue };
         hasher.update(part.as_deref().unwrap_or_default());
         match messages.last_mut() {
@@ -44,7 +41,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
     }
     reading.stored(&messages, NOT_JSON);
     let query = "SELECT id, type, data FROM session_message WHERE session_id = ?1 ORDER BY seq, id";
-    for [id, kind, data] in rows(&["session_message"], query)? {
+    for [id, kind, data] in rows(database, &one.id, &["session_message"], query)? {
         let (kind, data) = (kind.unwrap_or_default(), data.unwrap_or_default());
         hasher.update(data.as_bytes());
         if !messages.is_empty() {
@@ -57,4 +54,10 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
         }
     }
     reading.finish(session_id(&one.id, hasher), database.path())
+}
+
+/// The rows of a session; none if the database does not have these tables.
+fn rows(database: &Database, id: &str, tables: &[&str], query: &str) -> Result<Vec<[Text; 3]>> {
+    let found = database.has(tables).then(|| database.rows(query, &[id]));
+    found.unwrap_or_else(|| Ok(Vec::new()))
 }

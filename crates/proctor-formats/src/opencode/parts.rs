@@ -9,7 +9,7 @@ pub(super) enum Part {
     /// The product put it beside what a person typed.
     Injected(ContentBlock),
     /// A tool was called.
-    Tool(Tool),
+    Tool(ToolPart),
     /// A call ended.
     StepFinish(Option<Usage>),
     /// The history up to here is to be summarised.
@@ -28,7 +28,7 @@ pub(super) struct CompactionRequest {
 }
 
 /// A tool part: the call, and its result once there is one. Version 2 has other names for the same.
-pub(super) struct Tool {
+pub(super) struct ToolPart {
     /// The provider's name for the call.
     pub(super) id: Text,
     pub(super) name: Arc<str>,
@@ -41,7 +41,7 @@ pub(super) struct Tool {
 
 /// The output of one call and the results of its tools.
 #[derive(Default)]
-pub(super) struct Step {
+pub(super) struct CallStep {
     /// The blocks of the model's message.
     pub(super) said: Blocks,
     /// The results of its tool uses.
@@ -56,9 +56,9 @@ pub(super) struct Step {
     pub(super) is_command: bool,
 }
 
-impl Step {
+impl CallStep {
     /// Adds a tool use under a name of its own, and its result.
-    pub(super) fn add(&mut self, tool: Tool, id: Arc<str>) {
+    pub(super) fn add(&mut self, tool: ToolPart, id: Arc<str>) {
         self.time = self.time.or(tool.started);
         self.ended = self.ended.max(tool.ended);
         let tool_use = ContentBlock::tool_use(id.clone(), tool.name, tool.input);
@@ -74,8 +74,7 @@ impl Step {
 
 /// Whether the part says that the model was asked.
 pub(super) fn is_start(raw: &RawValue) -> bool {
-    let kind = Object::read(raw).and_then(|mut part| part.take_text("type"));
-    kind.as_deref() == Some("step-start")
+    Object::read(raw).is_some_and(|part| part.text("type").as_deref() == Some("step-start"))
 }
 
 /// Reads one part.
@@ -144,7 +143,7 @@ fn file(mut part: Object<'_>, raw: &RawValue, assembler: &mut Assembler) -> Part
     }
 }
 
-fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
+fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<ToolPart> {
     let name = part.first_text(&["tool", "name"])?;
     let mut state = part.take_object("state")?;
     let mut times = state.take_object("time").unwrap_or_else(|| part.inner("time"));
@@ -172,25 +171,24 @@ fn tool(mut part: Object<'_>, assembler: &mut Assembler) -> Option<Tool> {
         }
         (content, key == "error")
     });
-    let mut time = |key, key2| {
-        let time = times.take_time(key, assembler);
-        time.or_else(|| times.take_time(key2, assembler))
-    };
-    Some(Tool {
+    let keys = [["start", "ran"], ["end", "completed"], ["compacted", "pruned"]];
+    let [started, ended, cleared] =
+        keys.map(|keys| keys.into_iter().find_map(|key| times.take_time(key, assembler)));
+    Some(ToolPart {
         id: part.first_text(&["callID", "id"]),
         name,
         input: input(state.take("input")),
         result,
-        started: time("start", "ran"),
-        ended: time("end", "completed"),
-        cleared: time("compacted", "pruned"),
+        started,
+        ended,
+        cleared,
     })
 }
 
 /// The provider's proof that reasoning is its own; it is under the provider's name.
 fn signature(metadata: &RawValue) -> Text {
-    let providers = value(metadata);
-    let mut providers = providers.as_object()?.values();
+    let metadata = value(metadata);
+    let mut providers = metadata.as_object()?.values();
     providers.find_map(|provider| Some(provider.get("signature")?.as_str()?.into()))
 }
 

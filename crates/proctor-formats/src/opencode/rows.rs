@@ -8,13 +8,13 @@
 //! Source: anomalyco/opencode, `packages/schema/src/session-message.ts` and
 //! `packages/core/src/session/runner/to-llm-message.ts`, 2.0.15 and 2.0.21; November 2026.
 
-use super::Reading;
+use super::OpencodeReading;
 use crate::prelude::*;
 
 /// Rows that the model does not read.
 const BOOKKEEPING: &str = "agent-switched model-switched location-switched idle compaction-status";
 
-impl Reading {
+impl OpencodeReading {
     /// Reads a row of this type.
     pub(super) fn row(&mut self, id: Text, kind: &str, raw: &RawValue) {
         // A row of a known type that is no object would be read as an empty one.
@@ -79,14 +79,15 @@ impl Reading {
 fn file(raw: &RawValue) -> ContentBlock {
     let mut file = Object::read(raw).unwrap_or_default();
     let mime = file.take_text("mime");
-    let is_image = mime.as_ref().is_some_and(|mime| mime.starts_with("image/"));
     let data = file.take_text("data");
     let address = match (&mime, data) {
         (Some(mime), Some(data)) => Some(format!("data:{mime};base64,{data}").into()),
         _ => file.take_text("uri"),
     };
-    match address.filter(|_| is_image) {
-        Some(address) => images::image(&images::addressed(&address)),
-        None => content::kept("document", raw),
+    match address {
+        Some(address) if mime.as_ref().is_some_and(|mime| mime.starts_with("image/")) => {
+            images::image(&images::addressed(&address))
+        }
+        _ => content::kept("document", raw),
     }
 }

@@ -10,7 +10,7 @@
 //! time. The very first messages hold their parts themselves: [`upgraded`] gives them the layout of
 //! later ones.
 
-use super::{Reading, StoredMessage};
+use super::{OpencodeReading, StoredMessage};
 use crate::prelude::*;
 
 /// How the names of sessions begin.
@@ -40,15 +40,19 @@ impl Tree {
             Some(message) => (message, session.as_ref()?.folder("part")),
             None => (folder.folder("message")?, folder.folder("part")),
         };
-        let is_session = |name: &String| name.starts_with(SESSION);
-        if !message.names().iter().any(is_session) {
+        if !has_sessions(&message) {
             return None;
         }
         let infos = session
             .iter()
             .flat_map(|session| session.names().iter().filter_map(|name| session.folder(name)))
-            .filter(|info| info.names().iter().any(is_session));
+            .filter(has_sessions);
         Some(Self { infos: infos.collect(), message, part })
+    }
+
+    /// The tree of the `storage` in a folder.
+    fn in_storage(folder: &Folder) -> Option<Self> {
+        Self::at(&folder.folder("storage")?)
     }
 
     /// The names of its sessions.
@@ -69,6 +73,11 @@ impl Tree {
         let own = part.folder(message);
         own.or_else(|| part.folder(session)?.folder(message))
     }
+}
+
+/// Whether entries of a folder are named as sessions.
+fn has_sessions(folder: &Folder) -> bool {
+    folder.names().iter().any(|name| name.starts_with(SESSION))
 }
 
 /// The folder with the messages of the session that the file at `path` is about.
@@ -94,11 +103,10 @@ fn trees(folder: &Folder) -> Vec<Tree> {
     {
         return Vec::new();
     }
-    let storage = |folder: &Folder| folder.folder("storage").and_then(|value| Tree::at(&value));
-    let mut trees: Vec<Tree> = storage(folder).into_iter().collect();
+    let mut trees = Vec::from_iter(Tree::in_storage(folder));
     if let Some(projects) = folder.folder("project") {
-        let projects = projects.names().iter().filter_map(|name| projects.folder(name));
-        trees.extend(projects.filter_map(|project| storage(&project)));
+        let folders = projects.names().iter().filter_map(|name| projects.folder(name));
+        trees.extend(folders.filter_map(|project| Tree::in_storage(&project)));
     }
     trees
 }
@@ -108,13 +116,13 @@ fn one(folder: &Folder) -> Option<(Tree, &str)> {
     let path = folder.path();
     let name = path.file_name()?.to_str()?;
     let around = path.parent()?;
-    let is_session = name.starts_with(SESSION) && around.file_name()? == "message";
-    if !is_session || !folder.names().iter().any(|name| name.starts_with(MESSAGE)) {
+    let named = name.starts_with(SESSION) && around.file_name()? == "message";
+    if !named || !folder.names().iter().any(|name| name.starts_with(MESSAGE)) {
         return None;
     }
     let root = around.parent()?;
-    let tree = Folder::open(root).ok().and_then(|root| Tree::at(&root));
-    let tree = tree.or_else(|| Tree::at(&Folder::open(root.parent()?).ok()?))?;
+    let own = Folder::open(root).ok().and_then(|root| Tree::at(&root));
+    let tree = own.or_else(|| Tree::at(&Folder::open(root.parent()?).ok()?))?;
     Some((tree, name))
 }
 
@@ -164,7 +172,7 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
         let id = id_of_message.into();
         messages.push(upgraded(StoredMessage { id, info, parts }));
     }
-    let mut reading = Reading::new(parent);
+    let mut reading = OpencodeReading::new(parent);
     add_counts(&mut reading.assembler.source, source);
     reading.stored(&messages, "file that is not JSON");
     reading.finish(files.named(id), folder.path())
@@ -181,11 +189,10 @@ fn upgraded(stored: StoredMessage) -> StoredMessage {
     let info: Value = serde_json::from_str(&stored.info).unwrap_or_default();
     let parts = info["parts"].as_array().filter(|_| stored.parts.is_empty());
     let Some(parts) = parts else { return stored };
-    let written = |value: &Value| Arc::from(value.to_string());
     let about = &info["metadata"];
     if !about.is_object() {
-        let parts = parts.iter().map(written).collect();
-        return StoredMessage { parts, ..stored };
+        let texts = parts.iter().map(|part| part.to_string().into()).collect();
+        return StoredMessage { parts: texts, ..stored };
     }
     let mut upgraded: Vec<Value> = Vec::new();
     for part in parts {
@@ -202,8 +209,8 @@ fn upgraded(stored: StoredMessage) -> StoredMessage {
     });
     StoredMessage {
         id: stored.id,
-        info: written(&info),
-        parts: upgraded.iter().map(written).collect(),
+        info: info.to_string().into(),
+        parts: upgraded.iter().map(|part| part.to_string().into()).collect(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Events of version 0: actions and observations.
 
-use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
+use super::{ResponseCall, AgentEvent, OpenhandsReading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
 use crate::prelude::*;
 
@@ -11,8 +11,8 @@ const NO_ARGUMENTS: &str = "action action_risk cause confirmation_state id is_co
 /// Events that change the state, and that no model sees.
 const STATES: &str = "change_agent_state agent_state_changed null condensation_request start";
 
-impl Reading {
-    pub(super) fn older_event(&mut self, mut event: Event<'_>) {
+impl OpenhandsReading {
+    pub(super) fn older_event(&mut self, mut event: AgentEvent<'_>) {
         let action = event.keys.take_text("action");
         let observation = event.keys.take_text("observation");
         match (action.as_deref(), observation.as_deref()) {
@@ -28,14 +28,14 @@ impl Reading {
         }
     }
 
-    fn action(&mut self, kind: &str, mut event: Event<'_>) {
+    fn action(&mut self, kind: &str, mut event: AgentEvent<'_>) {
         let source = event.keys.take_text("source");
         let nested = event.keys.take_object("args");
-        let is_flat = nested.is_none();
+        let flat = nested.is_none();
         let mut args = nested.unwrap_or_else(|| event.keys.clone());
         // The oldest records name no source; the agent waits for an answer, the user does not.
         let waits = args.take_flag("wait_for_response");
-        let is_user = source.map_or(kind == "message" && !waits, |source| &*source == "user");
+        let from_user = source.map_or(kind == "message" && !waits, |source| &*source == "user");
         match kind {
             "system" => self.system(&event, &mut args),
             "recall" => self.silent(&event, kind),
@@ -45,29 +45,29 @@ impl Reading {
             }
             "message" => {
                 let mut blocks = args.take_blocks("content", Speaker::User, &mut self.assembler);
-                if is_user {
+                if from_user {
                     for key in ["image_urls", "images_urls"] {
                         blocks.extend(args.items(key).into_iter().map(content::image));
                     }
                     return self.hear(&event, blocks, Some(Tag::TypedUser));
                 }
                 // The agent speaks to the user.
-                let usage = self.cost(&mut event, None, None);
-                let (usage, call) = (self.billed(usage), Call::default());
-                self.say(&event, blocks, Call { usage, ..call });
+                let cost = self.cost(&mut event, None, None);
+                let call = ResponseCall { usage: self.billed(cost), ..ResponseCall::default() };
+                self.say(&event, blocks, call);
             }
-            _ if is_user => {
+            _ if from_user => {
                 let command = args.first_text(&["command", "code"]);
                 let text = format!("$ {}", command.as_deref().unwrap_or(kind));
                 self.pairs.commands.insert(event.name.clone());
                 let blocks = vec![ContentBlock::Text(text.into())];
                 self.hear(&event, blocks, Some(Tag::Meta));
             }
-            _ => self.calls(kind, event, args, is_flat),
+            _ => self.calls(kind, event, args, flat),
         }
     }
 
-    fn system(&mut self, event: &Event<'_>, args: &mut Object<'_>) {
+    fn system(&mut self, event: &AgentEvent<'_>, args: &mut Object<'_>) {
         self.silent(event, "system");
         self.assembler.header.system = args.take_text("content");
         for raw in args.items("tools") {
@@ -76,29 +76,30 @@ impl Reading {
     }
 
     /// The agent makes a call: as the response has it, or else as the action does.
-    fn calls(&mut self, kind: &str, mut event: Event<'_>, mut args: Object<'_>, is_flat: bool) {
+    fn calls(&mut self, kind: &str, mut event: AgentEvent<'_>, mut args: Object<'_>, flat: bool) {
         let mut metadata = event.keys.inner("tool_call_metadata");
         let wanted = metadata.take_text("tool_call_id");
-        let function = metadata.take_text("function_name");
+        let named = metadata.take_text("function_name");
         let thought = args.take("thought");
         let mut response = metadata.inner("model_response");
         let id = response.take_words("id");
         let choice = response.objects("choices").next();
         let message = choice.and_then(|mut choice| choice.take_object("message"));
         let mut blocks = Vec::new();
-        let mut input = None;
-        let is_new = id.as_ref().is_none_or(|id| !self.pairs.said.contains(id));
+        let mut recorded = None;
+        let new = id.as_ref().is_none_or(|id| !self.pairs.said.contains(id));
         if let Some(mut message) = message {
             for mut call in message.objects("tool_calls") {
                 let id = call.take_text("id");
                 if id == wanted {
                     let function = call.take_object("function");
-                    input = function.map(|mut one| parts::arguments(&mut one, &mut self.assembler));
-                } else if is_new {
+                    recorded =
+                        function.map(|mut one| parts::arguments(&mut one, &mut self.assembler));
+                } else if new {
                     self.pairs.unmade.extend(id);
                 }
             }
-            if is_new {
+            if new {
                 let (speaker, assembler) = (Speaker::Assistant, &mut self.assembler);
                 blocks.extend(parts::reasoning(&mut message, assembler));
                 blocks.extend(message.take_blocks("content", speaker, assembler));
@@ -110,17 +111,17 @@ impl Reading {
             self.pairs.unmade.remove(wanted);
         }
         let tool_use = self.pairs.id(wanted, &event.name);
-        let input = input.unwrap_or_else(|| {
+        let input = recorded.unwrap_or_else(|| {
             self.assembler.warn(TOLD_BY_ACTION);
-            arguments(args, is_flat)
+            arguments(args, flat)
         });
-        let function = function.unwrap_or_else(|| kind.into());
+        let function = named.unwrap_or_else(|| kind.into());
         blocks.push(ContentBlock::tool_use(tool_use.clone(), function, input));
         self.pairs.open.push_back(tool_use);
         self.pairs.said.extend(id.clone());
         let cost = self.cost(&mut event, response.take("usage"), id.as_ref());
-        let call = Call {
-            usage: self.billed(cost.filter(|_| is_new)),
+        let call = ResponseCall {
+            usage: self.billed(cost.filter(|_| new)),
             model: response.take_text("model"),
             response: id,
         };
@@ -131,20 +132,20 @@ impl Reading {
     /// growth of the session's total.
     fn cost(
         &mut self,
-        event: &mut Event<'_>,
+        event: &mut AgentEvent<'_>,
         recorded: Option<&RawValue>,
         response: Option<&Arc<str>>,
     ) -> Option<Usage> {
         let (within, assembler) = (CachedTokens::Within, &mut self.assembler);
-        let recorded = recorded.and_then(|raw| usage(raw, within, &mut assembler.source));
+        let own = recorded.and_then(|raw| usage(raw, within, &mut assembler.source));
         let known = response.and_then(|id| self.usages.get(id)).copied();
         let mut metrics = event.keys.inner("llm_metrics");
         let total = metrics.take_usage("accumulated_token_usage", within, assembler);
         let growth = total.map(|total| total - std::mem::replace(&mut self.spent, total));
-        recorded.or(known).or(growth)
+        own.or(known).or(growth)
     }
 
-    fn observation(&mut self, kind: &str, mut event: Event<'_>) {
+    fn observation(&mut self, kind: &str, mut event: AgentEvent<'_>) {
         let keys = &mut event.keys;
         let cause = keys.take("cause").map(|raw| Arc::<str>::from(raw.get()));
         let mut extras = keys.inner("extras");
@@ -155,7 +156,7 @@ impl Reading {
             }
             return self.hear(&event, blocks, Some(Tag::Meta));
         }
-        let is_error = matches!(kind, "error" | "user_rejected") || keys.take_denial("success");
+        let failed = matches!(kind, "error" | "user_rejected") || keys.take_denial("success");
         let mut blocks = keys.take_blocks("content", Speaker::Tool, &mut self.assembler);
         blocks.extend(extras.items("image_urls").into_iter().map(content::image));
         for key in ["screenshot", "set_of_marks"] {
@@ -165,12 +166,11 @@ impl Reading {
         }
         let blocks = framed(blocks, extras.take_object("metadata"));
         let named = keys.inner("tool_call_metadata").take_text("tool_call_id");
-        let is_command = |cause: &Arc<str>| self.pairs.commands.contains(cause);
         let answered = match &cause {
-            Some(cause) if is_command(cause) => None,
+            Some(cause) if self.pairs.commands.contains(cause) => None,
             cause => self.answered(kind, cause.as_ref(), named),
         };
-        self.hear_answer(&event, answered, blocks, is_error);
+        self.hear_answer(&event, answered, blocks, failed);
     }
 
     /// The call that an observation answers; none if it is not an answer.
@@ -197,24 +197,22 @@ impl Reading {
         if let Some(ids) = args.take_list("forgotten_event_ids") {
             return ids.into_iter().map(|id| Arc::from(id.get())).collect();
         }
-        let mut bound = |key: &str| args.take_as::<u64>(key);
-        let bounds = bound("forgotten_events_start_id").zip(bound("forgotten_events_end_id"));
-        let Some((first, last)) = bounds else {
+        let bounds = ["forgotten_events_start_id", "forgotten_events_end_id"];
+        let [Some(first), Some(last)] = bounds.map(|key| args.take_as::<u64>(key)) else {
             return Vec::new();
         };
-        let is_between = |name: &&Arc<str>| {
-            let number = name.parse::<u64>();
-            number.is_ok_and(|number| (first..=last).contains(&number))
-        };
-        self.view.names().filter(is_between).cloned().collect()
+        let names = self.view.names().filter(|name| {
+            name.parse::<u64>().is_ok_and(|number| (first..=last).contains(&number))
+        });
+        names.cloned().collect()
     }
 }
 
 /// The arguments of an action, without the keys beside them.
 fn arguments(args: Object<'_>, is_flat: bool) -> JsonText {
     let text = json_object(args.into_entries().filter(|(key, raw)| {
-        let is_beside = is_one_of(NO_ARGUMENTS, key) && (is_flat || key != "message");
-        !is_beside && raw.get() != "null"
+        let beside = is_one_of(NO_ARGUMENTS, key) && (is_flat || key != "message");
+        !beside && raw.get() != "null"
     }));
     JsonText::parse(&text).unwrap_or_else(|_| JsonText::string(&text))
 }

@@ -1,6 +1,6 @@
 //! Events of version 1: each says what it is in its `kind`.
 
-use super::{Call, Event, Reading, TOLD_BY_ACTION, framed};
+use super::{ResponseCall, AgentEvent, OpenhandsReading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
 use crate::prelude::*;
 
@@ -21,8 +21,8 @@ const FAILED: &str = "[An error occurred during execution.]\n";
 /// The text before the reason of a refused call.
 const REJECTED: &str = "Action rejected: ";
 
-impl Reading {
-    pub(super) fn newer_event(&mut self, kind: &str, mut event: Event<'_>) {
+impl OpenhandsReading {
+    pub(super) fn newer_event(&mut self, kind: &str, mut event: AgentEvent<'_>) {
         match kind {
             "SystemPromptEvent" => self.prompt(event),
             "MessageEvent" => self.message(event),
@@ -44,7 +44,7 @@ impl Reading {
         }
     }
 
-    fn prompt(&mut self, mut event: Event<'_>) {
+    fn prompt(&mut self, mut event: AgentEvent<'_>) {
         self.silent(&event, "SystemPromptEvent");
         let keys = ["system_prompt", "dynamic_context"].into_iter();
         let texts = keys.filter_map(|key| event.keys.inner(key).take_text("text"));
@@ -55,16 +55,16 @@ impl Reading {
         }
     }
 
-    fn message(&mut self, mut event: Event<'_>) {
+    fn message(&mut self, mut event: AgentEvent<'_>) {
         let source = event.keys.take_text("source");
         let mut message = event.keys.inner("llm_message");
-        let is_answer = message.take_text("role").as_deref() == Some("assistant");
+        let answer = message.take_text("role").as_deref() == Some("assistant");
         let mut blocks = Vec::new();
-        if is_answer {
+        if answer {
             blocks = thoughts(&mut message, &mut self.assembler);
         }
         blocks.extend(said(message.take("content"), &mut self.assembler));
-        if is_answer {
+        if answer {
             return self.speaks(event, blocks);
         }
         let more = event.keys.take("extended_content");
@@ -74,14 +74,14 @@ impl Reading {
     }
 
     /// Adds blocks of the model's, with the usage of their response.
-    fn speaks(&mut self, mut event: Event<'_>, blocks: Blocks) {
+    fn speaks(&mut self, mut event: AgentEvent<'_>, blocks: Blocks) {
         let response = event.keys.take_text("llm_response_id");
         let usage = response.as_ref().and_then(|id| self.usages.get(id));
-        let call = Call { usage: self.billed(usage.copied()), response, model: None };
+        let call = ResponseCall { usage: self.billed(usage.copied()), response, model: None };
         self.say(&event, blocks, call);
     }
 
-    fn newer_action(&mut self, mut event: Event<'_>) {
+    fn newer_action(&mut self, mut event: AgentEvent<'_>) {
         let keys = &mut event.keys;
         let mut blocks = thoughts(keys, &mut self.assembler);
         blocks.extend(said(keys.take("thought"), &mut self.assembler));
@@ -103,7 +103,7 @@ impl Reading {
         self.speaks(event, blocks);
     }
 
-    fn newer_observation(&mut self, kind: &str, mut event: Event<'_>) {
+    fn newer_observation(&mut self, kind: &str, mut event: AgentEvent<'_>) {
         let keys = &mut event.keys;
         let (mut blocks, mut is_error) = match kind {
             "ObservationEvent" => self.observed(keys),
@@ -117,8 +117,8 @@ impl Reading {
         is_error |= keys.take_flag("is_error");
         blocks.extend(shown(keys.take("extended_content"), &mut self.assembler));
         let action = keys.take_text("action_id");
-        let id = action.and_then(|action| self.pairs.uses.get(&action));
-        let id = id.cloned().or_else(|| keys.take_text("tool_call_id"));
+        let made = action.and_then(|action| self.pairs.uses.get(&action));
+        let id = made.cloned().or_else(|| keys.take_text("tool_call_id"));
         self.hear_answer(&event, id, blocks, is_error);
     }
 
@@ -129,7 +129,7 @@ impl Reading {
             return (shown(raw, &mut self.assembler), false);
         };
         let error = observation.take("error");
-        let is_error = observation.take_flag("is_error");
+        let failed = observation.take_flag("is_error");
         // Versions named what is shown after the tool.
         let said = observation.first(&["content", "output", "text", "result", "message"]);
         let blocks = match said.or(error) {
@@ -146,10 +146,10 @@ impl Reading {
         if let ([ContentBlock::Text(text)], false) = (&mut blocks[..], state.is_empty()) {
             *text = format!("{text}{state}").into();
         }
-        if is_error {
+        if failed {
             blocks.insert(0, ContentBlock::Text(FAILED.into()));
         }
-        (blocks, is_error)
+        (blocks, failed)
     }
 }
 
@@ -164,8 +164,8 @@ fn shell(mut metadata: Object<'_>) -> String {
         parts.extend(value.map(|value| format!("\n[{words} {value}]")));
     }
     let code = metadata.take("exit_code").map(RawValue::get);
-    let code = code.filter(|code| !matches!(*code, "-1" | "null"));
-    parts.extend(code.map(|code| format!("\n[Command finished with exit code {code}]")));
+    let known = code.filter(|code| !matches!(*code, "-1" | "null"));
+    parts.extend(known.map(|code| format!("\n[Command finished with exit code {code}]")));
     parts.concat()
 }
 

@@ -75,18 +75,17 @@ impl View {
         // The calls of one response may have results between them: messages are in order.
         let mut placed: Vec<(usize, usize, usize)> = placed.collect();
         placed.sort_unstable();
-        let is_behind = |rank: usize| self.summary.as_ref().is_some_and(|one| rank >= one.offset);
-        let split = placed.iter().position(|(_, rank, _)| is_behind(*rank));
+        let split = placed.iter().position(|(_, rank, _)| {
+            self.summary.as_ref().is_some_and(|summary| *rank >= summary.offset)
+        });
         let (before, behind) = placed.split_at(split.unwrap_or(placed.len()));
-        let events = |part: &[(usize, usize, usize)]| -> Vec<Shown> {
+        let [before, behind] = [before, behind].map(|part| {
             let events = part.iter().map(|(_, _, at)| self.events[*at].clone());
-            events.filter(|event| !event.blocks.is_empty()).collect()
-        };
-        let mut pieces = self.records.pieces(&events(before), end, assembler);
-        let summary = self.summary.as_ref();
-        pieces.extend(summary.map(|summary| Recorded::summary(summary.text.clone())));
-        pieces.extend(self.records.pieces(&events(behind), end, assembler));
-        CompactedTo::Replaced(pieces)
+            let shown: Vec<Shown> = events.filter(|event| !event.blocks.is_empty()).collect();
+            self.records.pieces(&shown, end, assembler)
+        });
+        let summary = self.summary.as_ref().map(|summary| Recorded::summary(summary.text.clone()));
+        CompactedTo::Replaced(before.into_iter().chain(summary).chain(behind).collect())
     }
 
     /// The calls that were forgotten, and those whose results were.

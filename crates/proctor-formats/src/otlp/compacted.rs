@@ -5,8 +5,8 @@
 //! - `gen_ai.compaction.*` (`google/adk-python`, `telemetry/tracing.py` of 2.13): a span around each compaction. Only
 //!   one that was done names its result.
 
-use super::super::traces::{Call, ToldCompaction};
-use super::{Attributes, Span, text};
+use super::super::traces::ToldCompaction;
+use super::{Attributes, SpanCall, text};
 use crate::prelude::*;
 
 /// The attribute of a call whose context was compacted, and the event of that name.
@@ -24,9 +24,9 @@ pub(super) fn told(attributes: &mut Attributes) -> Option<ToldCompaction> {
 }
 
 /// Gives each compaction to the next call of its conversation.
-pub(super) fn place(told: Vec<Call<Span>>, calls: &mut [Call<Span>], source: &mut Source) {
-    let starts = calls.iter().enumerate();
-    let starts = starts.filter_map(|(at, call)| Some((call.conversation.clone(), call.start?, at)));
+pub(super) fn place(told: Vec<SpanCall>, calls: &mut [SpanCall], source: &mut Source) {
+    let all = calls.iter().enumerate();
+    let starts = all.filter_map(|(at, call)| Some((call.conversation.clone(), call.start?, at)));
     let starts: BTreeSet<(Text, i128, usize)> = starts.collect();
     for span in told {
         let end = span.record.end;

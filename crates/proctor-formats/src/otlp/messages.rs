@@ -23,14 +23,13 @@ pub(super) fn content(value: Value) -> Value {
 
 /// The answer that the AI SDK writes in attributes of its own.
 pub(super) fn ai_sdk_answer(attributes: &mut Attributes) -> Option<Value> {
-    let mut take = |key: &str| {
+    let [reasoning, text, object, made] = ["reasoning", "text", "object", "toolCalls"].map(|key| {
         let value = attributes.remove(&format!("ai.response.{key}"));
         value.filter(|value| value != "")
-    };
-    let thought = take("reasoning").map(|text| json!({"type": "reasoning", "content": text}));
-    let said = take("text").or(take("object")).map(|text| json!({"type": "text", "content": text}));
-    let calls = take("toolCalls").map(parsed);
-    let calls = calls.and_then(|mut calls| calls.as_array_mut().map(std::mem::take));
+    });
+    let thought = reasoning.map(|text| json!({"type": "reasoning", "content": text}));
+    let said = text.or(object).map(|text| json!({"type": "text", "content": text}));
+    let calls = made.map(parsed).and_then(|mut calls| calls.as_array_mut().map(std::mem::take));
     let parts: Vec<Value> =
         thought.into_iter().chain(said).chain(calls.into_iter().flatten()).collect();
     (!parts.is_empty()).then(|| json!({"role": "assistant", "parts": parts}))
@@ -46,8 +45,7 @@ pub(super) fn flat(attributes: &mut Attributes, prefix: &str) -> Vec<Value> {
         };
         let Ok(at) = at.parse() else { return true };
         let (fields, calls) = messages.entry(at).or_default();
-        let call = field.strip_prefix("tool_calls.");
-        let call = call.and_then(|call| call.split_once('.'));
+        let call = field.strip_prefix("tool_calls.").and_then(|call| call.split_once('.'));
         match call.and_then(|(at, field)| Some((at.parse().ok()?, field))) {
             Some((at, field)) => {
                 let call: &mut Fields = calls.entry(at).or_default();
@@ -57,7 +55,7 @@ pub(super) fn flat(attributes: &mut Attributes, prefix: &str) -> Vec<Value> {
         }
         false
     });
-    let messages = messages.into_values().map(|(mut fields, calls)| {
+    let joined = messages.into_values().map(|(mut fields, calls)| {
         let said = fields.remove("content").map(content).unwrap_or_default();
         let mut parts = match (fields.remove("tool_call_id"), said) {
             (Some(id), said) => {
@@ -74,5 +72,5 @@ pub(super) fn flat(attributes: &mut Attributes, prefix: &str) -> Vec<Value> {
         fields.insert("parts".to_owned(), parts.into());
         fields.into()
     });
-    messages.collect()
+    joined.collect()
 }

@@ -35,11 +35,11 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
     let failures = steps.filter_map(|mut step| step.take_object("exception_info"));
     let failure = trial.take_object("exception_info").into_iter();
     let failures: Vec<Object<'_>> = failure.chain(failures).collect();
-    let has_failed = !failures.is_empty();
+    let failed = !failures.is_empty();
     // A trial that has not ended yet has no score.
     let score = match failures.into_iter().find_map(not_run) {
         Some(why) => Some(Err(why)),
-        None => score.or(has_failed.then_some(Ok(0.0))),
+        None => score.or(failed.then_some(Ok(0.0))),
     };
     let mut outcome = score.map(|score| Outcome {
         unread,
@@ -60,7 +60,7 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
 
 /// Why a trial did not run, where Harbor says that its reward means nothing: the API refused, or the container failed.
 fn not_run(mut failure: Object<'_>) -> Option<String> {
-    let is_invalid = failure.inner("policy").take_denial("has_valid_reward");
+    let invalid = failure.inner("policy").take_denial("has_valid_reward");
     let [kind, message] = ["exception_type", "exception_message"].map(|key| failure.take_text(key));
-    is_invalid.then(|| format!("{}: {}", kind.unwrap_or_default(), message.unwrap_or_default()))
+    invalid.then(|| format!("{}: {}", kind.unwrap_or_default(), message.unwrap_or_default()))
 }

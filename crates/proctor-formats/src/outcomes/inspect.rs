@@ -46,8 +46,8 @@ fn sample_of(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
     let scores = sample.inner("scores").into_entries();
     let scores = scores
         .filter_map(|(name, score)| Some((name.into_owned(), Object::read(score)?.take("value")?)));
-    let (score, unread) = only(&scores.collect::<Vec<(String, &RawValue)>>(), &place)?;
-    let score = score.or(failed.map(Err));
+    let (agreed, unread) = only(&scores.collect::<Vec<(String, &RawValue)>>(), &place)?;
+    let score = agreed.or(failed.map(Err));
     Ok(score.map(|score| Outcome {
         unread,
         ..Outcome::new(&id, epoch.saturating_sub(1), score, place)

@@ -37,8 +37,8 @@ pub fn prompts(path: &Path) -> Result<Vec<Prompt>, OutcomeError> {
     Ok(prompts)
 }
 
-fn prompt_of(name: &str, prompt: &str) -> Option<Prompt> {
-    let prompt = prompt.split_whitespace().collect::<Vec<_>>().join(" ");
+fn prompt_of(name: &str, text: &str) -> Option<Prompt> {
+    let prompt = text.split_whitespace().collect::<Vec<_>>().join(" ");
     (prompt.len() >= SHORTEST).then(|| (task_id(name), prompt))
 }
 

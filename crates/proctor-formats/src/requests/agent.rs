@@ -26,9 +26,8 @@ impl Name {
     /// The most certain name in a request or in the log around it: an application may use one cache key, and a
     /// user one name, in all conversations.
     pub(crate) fn of(request: &Object<'_>) -> Option<Self> {
-        let inner = |key: &str| request.get(key).and_then(Object::read);
-        let metadata = inner("metadata").unwrap_or_default();
-        let headers = inner("headers").unwrap_or_default();
+        let [metadata, headers] = ["metadata", "headers"]
+            .map(|key| request.get(key).and_then(Object::read).unwrap_or_default());
         for place in NAMES.split_whitespace() {
             for object in [request, &metadata, &headers] {
                 if let Some(value) = object.text(place) {
@@ -41,9 +40,10 @@ impl Name {
             let place = "session of user";
             return Some(Self { place, value });
         }
-        let key = request.text("prompt_cache_key");
-        let user = || Some(("user", user.or_else(|| request.text("user"))?));
-        let (place, value) = key.map(|value| ("prompt_cache_key", value)).or_else(user)?;
+        let (place, value) = match request.text("prompt_cache_key") {
+            Some(key) => ("prompt_cache_key", key),
+            None => ("user", user.or_else(|| request.text("user"))?),
+        };
         Some(Self { place, value })
     }
 
@@ -62,10 +62,10 @@ fn session_of_user(user: &str) -> Text {
 
 /// The system prompts of a log, each once.
 #[derive(Default)]
-pub(super) struct Prompts(BTreeMap<Arc<str>, Rc<Prompt>>);
+pub(super) struct Prompts(BTreeMap<Arc<str>, Rc<SystemPrompt>>);
 
 /// A system prompt, which is compared with each other one once.
-struct Prompt {
+struct SystemPrompt {
     /// Its number in the order of the log.
     number: usize,
     text: Arc<str>,
@@ -74,7 +74,7 @@ struct Prompt {
     alike: RefCell<BTreeMap<usize, bool>>,
 }
 
-impl Prompt {
+impl SystemPrompt {
     fn is_alike(&self, other: &Self) -> bool {
         if self.number == other.number {
             return true;
@@ -92,27 +92,27 @@ impl Prompt {
 
 /// Identifies an agent across its requests, by its tools and its system prompt.
 #[derive(Clone)]
-pub(super) struct Agent {
+pub(super) struct AgentIdentity {
     tools: Rc<BTreeSet<Arc<str>>>,
-    system: Rc<Prompt>,
+    system: Rc<SystemPrompt>,
     pub(super) name: Option<Name>,
 }
 
 impl Prompts {
     /// The agent of a request.
-    pub(super) fn agent(&mut self, session: &Session, name: Option<Name>) -> Agent {
+    pub(super) fn agent(&mut self, session: &Session, name: Option<Name>) -> AgentIdentity {
         let tools = session.parts().tools.iter();
         let text = session.parts().system.clone().unwrap_or_default();
         let number = self.0.len();
         let system = self.0.entry(text).or_insert_with_key(|text| {
-            Rc::new(Prompt {
+            Rc::new(SystemPrompt {
                 number,
                 text: text.clone(),
                 words: OnceCell::new(),
                 alike: RefCell::default(),
             })
         });
-        Agent {
+        AgentIdentity {
             tools: Rc::new(tools.map(|tool| tool.name.clone()).collect()),
             system: system.clone(),
             name,
@@ -120,7 +120,7 @@ impl Prompts {
     }
 }
 
-impl Agent {
+impl AgentIdentity {
     /// Whether both may be the same agent. A product may say what its system prompt said elsewhere, once it has
     /// compacted: then the name of the conversation has to be the same.
     pub(super) fn is_like(&self, other: &Self) -> bool {
@@ -138,9 +138,9 @@ impl Agent {
     /// Whether it may only be asked about the other's conversation: an agent may be given more tools, or another system
     /// prompt, but not both at once, and keeps some tools.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
-        let has_none = self.tools.is_empty() && !other.tools.is_empty();
-        let has_tools = !self.tools.is_empty() && self.has_tools_of(other);
-        !self.is_like(other) && (has_none || !has_tools && !self.has_prompt_of(other))
+        let none = self.tools.is_empty() && !other.tools.is_empty();
+        let most = !self.tools.is_empty() && self.has_tools_of(other);
+        !self.is_like(other) && (none || !most && !self.has_prompt_of(other))
     }
 
     /// Whether most of the tools are the same.

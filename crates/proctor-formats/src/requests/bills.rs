@@ -4,7 +4,7 @@
 //! beside the conversation are within the call before them.
 
 use super::seen::is_models;
-use super::thread::Thread;
+use super::thread::SessionThread;
 use crate::prelude::*;
 use proctor_sessions::InnerRequest;
 
@@ -19,7 +19,7 @@ pub(super) fn bills_of(call: &Message, kind: &str, model: Option<&str>) -> Vec<I
     own.into_iter().chain(details.inner_requests.iter().cloned()).collect()
 }
 
-impl Thread {
+impl SessionThread {
     /// The bills of its calls and compactions, as those of requests of this kind within another call.
     pub(super) fn bills(&self, kind: &str) -> Vec<InnerRequest> {
         let own = self.session.parts();
@@ -45,10 +45,10 @@ pub(super) fn pay(session: &mut Session, messages: usize, bills: Vec<InnerReques
         return;
     };
     let own = call.details.model.as_deref().or(parts.model.as_deref());
-    let bills = bills.into_iter().map(|bill| InnerRequest {
+    let inner = bills.into_iter().map(|bill| InnerRequest {
         model: bill.model.filter(|model| Some(&**model) != own),
         ..bill
     });
-    let bills: Vec<InnerRequest> = bills.collect();
+    let bills: Vec<InnerRequest> = inner.collect();
     Arc::make_mut(call).details.inner_requests.extend(bills);
 }

@@ -1,13 +1,13 @@
 //! Adds to a session what a compaction left of it.
 
 use super::bills::bills_of;
-use super::said::{holds_answer, is_summary, summaries_in, written};
-use super::thread::Thread;
+use super::said::{holds_answer, summaries_in, sums_up, written};
+use super::thread::SessionThread;
 use super::{FOR_SUMMARY, Request};
 use crate::prelude::*;
 use proctor_sessions::InnerRequest;
 
-impl Thread {
+impl SessionThread {
     /// Adds a request that shows what a compaction left; these summaries were asked for apart.
     pub(super) fn compact(&mut self, mut request: Request, said: &[Arc<str>], asked: &[Arc<str>]) {
         self.adopt_ids(&mut request);
@@ -20,22 +20,19 @@ impl Thread {
         self.drop_request_for_summary(&parts.messages, looks);
         let at = self.session.parts().messages.len();
         let places: Vec<Option<(usize, bool)>> = looks.iter().map(|one| self.place(one)).collect();
-        let found = places.iter().enumerate();
-        let last_found = found.filter_map(|(index, it)| Some((index, it.as_ref()?.0))).next_back();
+        let mut found = places.iter().enumerate().rev();
+        let last_found = found.find_map(|(index, place)| Some((index, place.as_ref()?.0)));
         let ends_whole = last_found.is_some_and(|(_, place)| place + 1 == at);
-        let is_behind = |index: usize| last_found.is_none_or(|(last, _)| index > last);
         let last = parts.messages.split_last();
-        let holds_summary = |message: &Message| is_summary(message) || holds_answer(message, said);
-        let is_last_new = last.is_some_and(|(last, front)| {
-            !holds_summary(last) && front.iter().any(|message| holds_summary(message))
+        let last_new = last.is_some_and(|(last, front)| {
+            !sums_up(last, said) && front.iter().any(|message| sums_up(message, said))
         });
-        let follows_summary = |index: usize| is_last_new && index + 1 == looks.len();
-        let is_sealed = request.is_sealed();
+        let sealed = request.is_sealed();
         let mut left = Vec::new();
         let mut added = Vec::new();
         let compactions = parts.compactions.into_iter();
         let (of_answer, known): (Vec<_>, Vec<_>) =
-            compactions.partition(|one| one.at >= looks.len() + usize::from(is_sealed));
+            compactions.partition(|one| one.at >= looks.len() + usize::from(sealed));
         for (index, message) in parts.messages.into_iter().enumerate() {
             // The provider does not send on what it summed up.
             for one in known.iter().filter(|one| one.at == index) {
@@ -46,8 +43,10 @@ impl Thread {
             match places[index] {
                 Some((place, true)) => Recorded::keep(place, &mut left),
                 Some((place, false)) => left.push(self.edited(place, message)),
-                None if is_behind(index)
-                    && (ends_whole || follows_summary(index) || self.answers_last(&message)) =>
+                None if last_found.is_none_or(|(last, _)| index > last)
+                    && (ends_whole
+                        || last_new && index + 1 == looks.len()
+                        || self.answers_last(&message)) =>
                 {
                     let (results, notes) = parted(message);
                     added.push(results);
@@ -60,7 +59,7 @@ impl Thread {
                 None => left.push(written(&message, said, asked)),
             }
         }
-        if is_sealed {
+        if sealed {
             self.seal();
         } else if !self.is_context(&left, at) {
             self.client_compacted(None, CompactedTo::Replaced(left));
@@ -120,14 +119,14 @@ impl Thread {
         };
         let at = parts.messages.len() - 2;
         let summaries = summaries_in(answer);
-        let is_summary = sent.iter().any(|value| holds_answer(value, &summaries));
+        let held = sent.iter().any(|value| holds_answer(value, &summaries));
         let whole = Look::of(answer).whole;
-        let is_sent_back = looks.iter().any(|look| look.whole == whole);
-        let is_since = parts.compactions.last().is_none_or(|last| last.at <= at);
+        let sent_back = looks.iter().any(|look| look.whole == whole);
+        let recent = parts.compactions.last().is_none_or(|last| last.at <= at);
         let content = question.content();
         let results = content.iter().take_while(|block| block.is_result()).count();
-        let is_question = question.role() == Role::User && results < content.len();
-        if !(is_question && is_summary && !is_sent_back && is_since) {
+        let asked = question.role() == Role::User && results < content.len();
+        if !(asked && held && !sent_back && recent) {
             return;
         }
         let kept = (results > 0).then(|| {
@@ -151,7 +150,7 @@ impl Thread {
     fn answers_last(&self, message: &Message) -> bool {
         let last = self.session.parts().messages.last();
         let asked: BTreeSet<&Arc<str>> =
-            last.into_iter().flat_map(|last| last.tool_uses()).map(|(_, it)| &it.id).collect();
+            last.into_iter().flat_map(|last| last.tool_uses()).map(|(_, call)| &call.id).collect();
         message.tool_results().any(|(_, result)| asked.contains(&result.tool_use_id))
     }
 
@@ -161,7 +160,7 @@ impl Thread {
         let (before, after) = (own.model_text(), message.model_text());
         let changed =
             before.iter().zip(after).enumerate().filter(|(_, (before, after))| before != after);
-        let changed: Vec<(usize, &Arc<str>)> = changed.map(|(at, (_, it))| (at, it)).collect();
+        let changed: Vec<(usize, &Arc<str>)> = changed.map(|(at, (_, text))| (at, text)).collect();
         match changed[..] {
             [(block, text)] if before.len() == after.len() && own.content()[block].is_result() => {
                 Recorded::Edited { message: place, block, text: text.clone() }
@@ -175,8 +174,8 @@ impl Thread {
 fn parted(message: Arc<Message>) -> (Arc<Message>, Option<Arc<Message>>) {
     let content = message.content();
     let results = content.iter().take_while(|block| block.is_result()).count();
-    let is_products = message.has_tag(Tag::Meta) && !message.has_tag(Tag::TypedUser);
-    if results == 0 || results == content.len() || !is_products {
+    let products = message.has_tag(Tag::Meta) && !message.has_tag(Tag::TypedUser);
+    if results == 0 || results == content.len() || !products {
         return (message, None);
     }
     let (results, notes) = content.split_at(results);

@@ -21,18 +21,13 @@ pub(super) struct Fork {
     at: usize,
     /// The request that left it.
     request: Request,
-    kind: Kind,
+    pub(super) kind: Kind,
 }
 
 impl Fork {
     /// Whether another answer to the same request is in the session that it left.
     pub(super) fn is_other_answer(&self) -> bool {
         matches!(self.kind, Kind::Again | Kind::Withdrawn)
-    }
-
-    /// Whether its answer was left out for another one.
-    pub(super) fn is_withdrawn(&self) -> bool {
-        self.kind == Kind::Withdrawn
     }
 }
 
@@ -86,9 +81,9 @@ impl Join {
     pub(super) fn settle(&mut self, at: usize) -> usize {
         // One may leave another: then that one is gone on from, too.
         let fork = self.threads[at].fork.as_ref();
-        let of = fork.and_then(|fork| self.index(fork.of));
+        let left = fork.and_then(|fork| self.index(fork.of));
         let name = self.threads[at].name;
-        let of = of.filter(|of| self.threads[*of].fork.is_some());
+        let of = left.filter(|of| self.threads[*of].fork.is_some());
         let at = of.map_or(at, |of| {
             self.settle(of);
             self.index(name).unwrap_or(at)
@@ -112,8 +107,8 @@ impl Join {
             Kind::Early(_) => !thread.is_open(),
             Kind::Aside | Kind::Withdrawn => false,
         };
-        let is_next = self.threads[at].requests == 1 && thread.requests == fork.requests;
-        (rests && is_next && thread.agent.is_like(&fork.request.agent)).then_some(base)
+        let next = self.threads[at].requests == 1 && thread.requests == fork.requests;
+        (rests && next && thread.agent.is_like(&fork.request.agent)).then_some(base)
     }
 
     /// Adds a fork to a session, whose index it returns.
@@ -193,20 +188,21 @@ impl Join {
         let mut bills = Vec::new();
         let mut forks = Vec::new();
         self.threads.retain_mut(|thread| {
-            let is_aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
-            let is_brief = thread.is_brief();
-            let is_one = agents.iter().any(|(other, agent)| {
-                *other == thread.name || is_aside && is_brief && thread.agent.is_like(agent)
+            let aside = thread.fork.as_ref().is_some_and(|fork| fork.of == name);
+            let brief = aside && thread.is_brief();
+            let for_summary = agents.iter().any(|(other, agent)| {
+                *other == thread.name || brief && thread.agent.is_like(agent)
             });
-            if is_one {
+            if for_summary {
                 asked += thread.requests;
                 bills.extend(thread.bills(FOR_SUMMARY));
                 forks.extend(thread.fork.take().filter(|fork| fork.of == name));
             }
-            !is_one
+            !for_summary
         });
         let of = self.index(name).unwrap_or(of);
-        self.skip(of, FOR_SUMMARY, asked);
+        let source = &mut self.threads[of].session.parts_mut().source;
+        (0..asked).for_each(|_| source.skip(FOR_SUMMARY));
         self.threads[of].summary_bills.append(&mut bills);
         if let Some(fork) = forks.pop().filter(|_| self.threads[of].is_open()) {
             self.threads[of].take_results(fork.request);
@@ -251,12 +247,6 @@ impl Join {
             }
             at = self.threads.len();
         }
-    }
-
-    /// Counts requests that are left out of a session.
-    fn skip(&mut self, of: usize, what: &str, requests: usize) {
-        let source = &mut self.threads[of].session.parts_mut().source;
-        (0..requests).for_each(|_| source.skip(what));
     }
 
     /// Where sessions of these names are, or all, in their order. Some may be no more.

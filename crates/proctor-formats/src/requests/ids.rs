@@ -1,11 +1,11 @@
 //! Gives calls one id each: a client may name a call anew, and an API may leave ids out.
 
 use super::Request;
-use super::thread::Thread;
+use super::thread::SessionThread;
 use crate::prelude::*;
 use proctor_sessions::CallIds;
 
-impl Thread {
+impl SessionThread {
     /// Takes messages of a request for those of the history that say the same, with their ids.
     pub(super) fn adopt_ids(&self, request: &mut Request) {
         let own = &self.session.parts().messages;
@@ -21,8 +21,8 @@ impl Thread {
             let same = places.and_then(|at| at.iter().find(|at| **at >= next).or(at.first()));
             if let Some(same) = same {
                 next = same + 1;
-                let pairs = message.tool_uses().zip(own[*same].tool_uses());
-                let pairs = pairs.filter(|((_, one), (_, own))| one.id != own.id);
+                let calls = message.tool_uses().zip(own[*same].tool_uses());
+                let pairs = calls.filter(|((_, one), (_, own))| one.id != own.id);
                 ids.extend(pairs.map(|((_, one), (_, own))| (one.id.clone(), own.id.clone())));
             }
             rename(message, &ids);

@@ -60,8 +60,8 @@ impl Known {
 /// The hashes of messages: of all of each, of the first text, which may be asked again with more behind it, and of what
 /// tool calls say with and without their ids.
 pub(super) fn hashes(messages: &[Arc<Message>], looks: &[Look]) -> Vec<ContentHash> {
-    let first = messages.first().and_then(|item| item.model_text().first());
-    let first = first.map(|text| ContentHash::of(text.as_bytes()));
+    let text = messages.first().and_then(|item| item.model_text().first());
+    let first = text.map(|text| ContentHash::of(text.as_bytes()));
     let each = looks.iter().flat_map(|look| {
         let of_calls = [look.shape, look.form].map(|hash| look.has_calls().then_some(hash));
         [Some(look.whole)].into_iter().chain(of_calls)

@@ -37,11 +37,6 @@ pub(super) fn tag_as_summary(message: &mut Arc<Message>) {
     tags.set(Tag::CompactSummary, true);
 }
 
-/// Whether the log says that a message is a summary.
-pub(super) fn is_summary(message: &Message) -> bool {
-    message.has_tag(Tag::CompactSummary)
-}
-
 /// Whether a message of the user's holds an answer of the model.
 pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
     if message.role() != Role::User || answers.is_empty() {
@@ -51,14 +46,19 @@ pub(super) fn holds_answer(message: &Message, answers: &[Arc<str>]) -> bool {
     answers.iter().any(|answer| said.contains(&**answer))
 }
 
+/// Whether the log says that a message is a summary, or it holds an answer of the model.
+pub(super) fn sums_up(message: &Message, answers: &[Arc<str>]) -> bool {
+    message.has_tag(Tag::CompactSummary) || holds_answer(message, answers)
+}
+
 /// The texts of an answer that a product may send back as a summary: all of it, or what it says between tags.
 pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
     if answer.tool_uses().next().is_some() {
         return Vec::new();
     }
-    let text = text(answer);
-    let mut texts = vec![text.as_str()];
-    let mut rest = text.as_str();
+    let whole = text(answer);
+    let mut texts = vec![whole.as_str()];
+    let mut rest = whole.as_str();
     while let Some((_, opened)) = rest.split_once('<') {
         let element = opened.split_once('>').and_then(|(tag, inside)| {
             let (inner, behind) = inside.split_once(&format!("</{tag}>"))?;

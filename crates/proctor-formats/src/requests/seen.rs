@@ -21,14 +21,14 @@ const WORDS: usize = 8;
 impl Seen {
     /// Whether it is surely this message of a request.
     pub(super) fn is(&self, look: &Look) -> bool {
-        let is_sent_back = self.is_answer && self.look.shape == look.shape;
-        self.look.whole == look.whole || self.look.form == look.form || is_sent_back
+        let sent_back = self.is_answer && self.look.shape == look.shape;
+        self.look.whole == look.whole || self.look.form == look.form || sent_back
     }
 
     /// Whether both are words of the user's, which a client may send again with another date.
     pub(super) fn is_reworded(&self, look: &Look, message: &Message) -> bool {
-        let is_call = self.look.has_calls() || look.has_calls();
-        !is_call && [&*self.message, message].map(Message::role) == [Role::User; 2]
+        let calls = self.look.has_calls() || look.has_calls();
+        !calls && [&*self.message, message].map(Message::role) == [Role::User; 2]
     }
 
     /// Whether a client may have sent it with another date or other notes.
@@ -43,8 +43,8 @@ impl Seen {
     /// Whether it is a call, or its result, with the ids that a request has: others may have called a tool alike.
     pub(super) fn is_call(&self, look: &Look) -> bool {
         let mut calls = self.message.tool_uses().map(|(_, call)| &call.id);
-        let is_unnamed = calls.any(|id| id.starts_with(UNNAMED));
-        look.has_calls() && (self.look.shape == look.shape || self.is(look) && is_unnamed)
+        let unnamed = calls.any(|id| id.starts_with(UNNAMED));
+        look.has_calls() && (self.look.shape == look.shape || self.is(look) && unnamed)
     }
 
     /// Whether it says more than others would by chance.

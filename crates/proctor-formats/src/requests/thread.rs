@@ -2,16 +2,16 @@
 
 use std::slice::from_ref;
 
-use super::agent::{Agent, Name};
-use super::fork::Fork;
-use super::said::{holds_answer, is_summary, without_notes};
+use super::agent::{AgentIdentity, Name};
+use super::fork::{Fork, Kind};
+use super::said::{holds_answer, sums_up, without_notes};
 use super::seen::{Seen, is_models};
 use super::{Logged, Request, ToldCompaction};
 use crate::prelude::*;
 use proctor_sessions::{InnerRequest, MessageDetails};
 
 /// A session that grows request by request.
-pub(super) struct Thread {
+pub(super) struct SessionThread {
     /// Its number in the order of beginning.
     pub(super) name: usize,
     pub(super) session: Session,
@@ -27,7 +27,7 @@ pub(super) struct Thread {
     calls: BTreeSet<ApiCallId>,
     /// The billed messages of the history, each with the size of its prompt.
     prompts: Vec<(usize, Tokens)>,
-    pub(super) agent: Agent,
+    pub(super) agent: AgentIdentity,
     /// The names that its requests gave it.
     pub(super) names: BTreeSet<Name>,
     /// How many requests it was made of.
@@ -51,14 +51,14 @@ pub(super) struct Thread {
 const EDITED: &str =
     "a message of the user's was sent again with other words; the first ones stand";
 
-impl Thread {
-    pub(super) fn new(name: usize, mut one: Logged, agent: Agent) -> Self {
+impl SessionThread {
+    pub(super) fn new(name: usize, mut one: Logged, agent: AgentIdentity) -> Self {
         let answer = one.answer().cloned();
-        let is_answered = answer.is_some();
+        let answered = answer.is_some();
         let mut thread = Self {
             name,
             was_told: one.count_told(),
-            is_failed: one.is_answered && !is_answered,
+            is_failed: one.is_answered && !answered,
             names: one.name.iter().cloned().collect(),
             agent,
             session: one.session,
@@ -73,12 +73,12 @@ impl Thread {
             actions: usize::from(answer.is_some_and(|answer| answer.tool_uses().next().is_some())),
             before: (0, 0),
             fork: None,
-            is_answered,
+            is_answered: answered,
             summary_bills: Vec::new(),
         };
         let messages = thread.session.parts().messages.clone();
         for (at, message) in messages.iter().enumerate() {
-            thread.remember(message, is_answered && at + 1 == messages.len());
+            thread.remember(message, answered && at + 1 == messages.len());
         }
         thread
     }
@@ -117,9 +117,9 @@ impl Thread {
                 // The words of a compaction are no part of the history.
                 let alike = self.place(&seen.look).is_some() && seen.is_alike(look, message);
                 let new = &request.begins_with;
-                let is_first =
+                let first =
                     count == 0 && new.iter().all(|one| holds_answer(&seen.message, from_ref(one)));
-                if !(alike || is_first && seen.is_reworded(look, message)) {
+                if !(alike || first && seen.is_reworded(look, message)) {
                     break;
                 }
                 reworded |= !alike;
@@ -184,14 +184,14 @@ impl Thread {
 
     /// Whether its answer was left out for another one.
     pub(super) fn is_withdrawn(&self) -> bool {
-        self.fork.as_ref().is_some_and(Fork::is_withdrawn)
+        self.fork.as_ref().is_some_and(|fork| fork.kind == Kind::Withdrawn)
     }
 
     /// Whether the last answer says nothing.
     pub(super) fn is_silent(&self) -> bool {
         let last = self.context.last();
         last.is_some_and(|last| {
-            last.is_answer && last.message.model_text().iter().all(|it| it.is_empty())
+            last.is_answer && last.message.model_text().iter().all(|text| text.is_empty())
         })
     }
 
@@ -265,11 +265,11 @@ impl Thread {
         let Some((last, before)) = asked.split_last() else {
             return true;
         };
-        let is_last = |value: &Arc<Message>| {
-            value.role() == last.role() && value.content().starts_with(last.content())
-        };
-        let before = &other.history[..before.len()];
-        self.history.starts_with(before) && own.get(before.len()).is_some_and(is_last)
+        let at = before.len();
+        self.history.starts_with(&other.history[..at])
+            && own.get(at).is_some_and(|own| {
+                own.role() == last.role() && own.content().starts_with(last.content())
+            })
     }
 
     /// Whether a request asks the last question again with more behind it, as if it had not been
@@ -430,9 +430,9 @@ impl Thread {
         for mut one in found.into_iter().filter(|one| one.at >= known) {
             one.at = one.at - known + history;
             if let CompactedTo::Replaced(pieces) = &one.after {
-                let is_written = |piece: &Recorded| matches!(piece, Recorded::Written(_));
+                let written = pieces.iter().all(|piece| matches!(piece, Recorded::Written(_)));
                 // Where the client compacted as well, places in a request are none in the history.
-                if known != history && !pieces.iter().all(is_written) {
+                if known != history && !written {
                     one.after = CompactedTo::Missing;
                 } else if self.is_context(pieces, one.at) {
                     continue;
@@ -456,8 +456,7 @@ impl Thread {
         self.before = (self.history.len(), self.context.len());
         let last = messages.len().saturating_sub(1);
         for (at, mut message) in messages.into_iter().enumerate() {
-            let is_known = |call: &ApiCallId| self.calls.contains(call);
-            if message.details.api_call.as_ref().is_some_and(is_known) {
+            if message.details.api_call.as_ref().is_some_and(|call| self.calls.contains(call)) {
                 Arc::make_mut(&mut message).details.api_call = None;
             }
             self.actions += usize::from(at == last && message.tool_uses().next().is_some());
@@ -487,24 +486,24 @@ impl Thread {
         }
         let begun = self.history.iter().zip(looks).take_while(|(own, look)| own == look).count();
         // A name may be an application's: then two agents share it, and short words of the user's.
-        let is_certain = self.agent.has_prompt_of(agent) && !self.is_named_otherwise(request);
+        let certain = self.agent.has_prompt_of(agent) && !self.is_named_otherwise(request);
         let mut found = 0;
         for look in &looks[begun..] {
-            let is_said = self.place(look).map(|(at, _)| at).is_some_and(|at| {
+            let said = self.place(look).map(|(at, _)| at).is_some_and(|at| {
                 let message = &self.session.parts().messages[at];
-                self.calls_a_tool(at) || is_certain && !message.has_tag(Tag::Synthetic)
+                self.calls_a_tool(at) || certain && !message.has_tag(Tag::Synthetic)
             });
             // Another conversation may have called a tool in the same way.
-            let is_alike = look.has_calls() && self.forms.contains_key(&look.form);
-            found += usize::from(is_said) + usize::from(is_said || is_alike);
+            let alike = look.has_calls() && self.forms.contains_key(&look.form);
+            found += usize::from(said) + usize::from(said || alike);
         }
         // Messages that the provider compacted were the agent's own.
-        let is_begun =
-            begun > 0 && is_certain && (self.agent.is_session_of(agent) || request.is_sealed());
+        let own_start =
+            begun > 0 && certain && (self.agent.is_session_of(agent) || request.is_sealed());
         let mut rest = request.asked()[begun..].iter();
-        let is_summed_up = rest.any(|value| is_summary(value) || holds_answer(value, answers));
-        let is_kept = found > 0 || is_begun || is_summed_up && !self.is_named_otherwise(request);
-        is_kept.then_some(begun + found)
+        let summed_up = rest.any(|message| sums_up(message, answers));
+        let kept = found > 0 || own_start || summed_up && !self.is_named_otherwise(request);
+        kept.then_some(begun + found)
     }
 
     /// Whether a request names another conversation.

@@ -18,7 +18,7 @@ const USES_LOG: Range<usize> = 18..20;
 
 /// The database as it is with its log: none if no transaction of the log is whole.
 pub(super) fn merged(mut database: Vec<u8>, log: &[u8]) -> Option<Vec<u8>> {
-    let is_big = match word(log, 0)? ^ MAGIC {
+    let big = match word(log, 0)? ^ MAGIC {
         0 => false,
         1 => true,
         _ => return None,
@@ -27,7 +27,7 @@ pub(super) fn merged(mut database: Vec<u8>, log: &[u8]) -> Option<Vec<u8>> {
     if !size.is_power_of_two() || !(512..=65_536).contains(&size) {
         return None;
     }
-    let mut sum = checksum((0, 0), log.get(..24)?, is_big);
+    let mut sum = checksum((0, 0), log.get(..24)?, big);
     if sum != (word(log, 24)?, word(log, 28)?) {
         return None;
     }
@@ -37,7 +37,7 @@ pub(super) fn merged(mut database: Vec<u8>, log: &[u8]) -> Option<Vec<u8>> {
     let mut is_whole = false;
     for frame in log.get(HEADER..)?.chunks_exact(FRAME + size) {
         let (head, page) = frame.split_at(FRAME);
-        sum = checksum(checksum(sum, &head[..8], is_big), page, is_big);
+        sum = checksum(checksum(sum, &head[..8], big), page, big);
         // A frame of an earlier turn of the log has other salts or another checksum.
         if head[8..16] != *salts || Some(sum) != word(head, 16).zip(word(head, 20)) {
             break;
@@ -67,12 +67,12 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// The sum goes on over these bytes, two words at a time.
 fn checksum(sum: (u32, u32), bytes: &[u8], is_big: bool) -> (u32, u32) {
-    let read = |word: &[u8]| {
-        let word = [word[0], word[1], word[2], word[3]];
-        if is_big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
-    };
     bytes.chunks_exact(8).fold(sum, |(one, two), pair| {
-        let one = one.wrapping_add(read(&pair[..4])).wrapping_add(two);
-        (one, two.wrapping_add(read(&pair[4..])).wrapping_add(one))
+        let [first, second] = [&pair[..4], &pair[4..]].map(|word| {
+            let word = [word[0], word[1], word[2], word[3]];
+            if is_big { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
+        });
+        let next = one.wrapping_add(first).wrapping_add(two);
+        (next, two.wrapping_add(second).wrapping_add(next))
     })
 }

@@ -1,6 +1,7 @@
 //! Opens a database, and reads rows of any content.
 
 use crate::prelude::*;
+use proctor_sessions::files;
 use std::cell::Cell;
 
 use rusqlite::limits::Limit;
@@ -13,7 +14,7 @@ use crate::{crush, goose, openclaw, opencode};
 /// Reads all sessions of the database at `path`.
 pub(super) fn load(path: &Path) -> Imported {
     let database = Database::open(path)?;
-    let has_messages = database.has(&["sessions", "messages"]);
+    let messages = database.has(&["sessions", "messages"]);
     let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"])
         || database.has(&["session", "session_message"])
     {
@@ -21,9 +22,9 @@ pub(super) fn load(path: &Path) -> Imported {
         ("opencode", list, read)
     } else if database.has(&["transcript_events"]) {
         ("pi", openclaw::list, openclaw::read)
-    } else if has_messages && database.columns("messages", ["parts"])? == ["parts"] {
+    } else if messages && database.columns("messages", ["parts"])? == ["parts"] {
         ("crush", crush::list, crush::read)
-    } else if has_messages {
+    } else if messages {
         ("goose", goose::database::list, goose::database::read)
     } else {
         let what = "a database without the tables of a known product".to_owned();
@@ -38,13 +39,12 @@ pub(super) fn load(path: &Path) -> Imported {
     }
     let unread = database.unread();
     let Some(first) = sessions.first_mut() else {
-        let path = path.to_owned();
         if unread.is_empty() {
-            return Err(ImportError::NoConversation(path));
+            return Err(ImportError::NoConversation(path.to_owned()));
         }
-        let tables = unread.iter().map(|(table, rows)| format!("`{table}` × {rows}"));
-        let tables = tables.collect::<Vec<_>>().join(", ");
-        return Err(ImportError::UnreadTables(path, tables));
+        let counts = unread.iter().map(|(table, rows)| format!("`{table}` × {rows}"));
+        let tables = counts.collect::<Vec<_>>().join(", ");
+        return Err(ImportError::UnreadTables(path.to_owned(), tables));
     };
     let skipped = &mut first.parts_mut().source.skipped;
     skipped.extend(
@@ -93,10 +93,10 @@ impl Database {
         let failed = |error| damaged(path, &error);
         let mut log_path = path.as_os_str().to_owned();
         log_path.push("-wal");
-        let has_log = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
-        let log = has_log.then(|| Path::new(&log_path));
+        let logged = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
+        let log = logged.then(|| Path::new(&log_path));
         let whole = log.and_then(|log| with_log(path, log));
-        let has_log = has_log && whole.is_none();
+        let unmerged = logged && whole.is_none();
         let connection = if let Some(bytes) = whole {
             let mut connection = Connection::open_in_memory().map_err(failed)?;
             let read = connection.deserialize_read_exact("main", &bytes[..], bytes.len(), true);
@@ -118,7 +118,7 @@ impl Database {
             path: path.to_owned(),
             connection,
             tables: BTreeSet::new(),
-            has_log,
+            has_log: unmerged,
             left: Cell::new(MAX_FILE),
         };
         // Views and virtual tables could run anything.
@@ -168,8 +168,10 @@ impl Database {
         columns: [&'a str; N],
     ) -> Result<[&'a str; N]> {
         let names = self.rows("SELECT name FROM pragma_table_info(?1)", &[table])?;
-        let has = |column| names.iter().any(|[name]| name.as_deref() == Some(column));
-        Ok(columns.map(|column| if has(column) { column } else { "NULL" }))
+        Ok(columns.map(|column| {
+            let known = names.iter().any(|[name]| name.as_deref() == Some(column));
+            if known { column } else { "NULL" }
+        }))
     }
 
     /// The tables that nothing reads and whose rows hold JSON, with the number of their rows.
@@ -177,8 +179,8 @@ impl Database {
         let rows = self.tables.iter().filter(|table| !is_one_of(READ, table)).filter_map(|table| {
             let name = table.replace('"', "\"\"");
             let row = self.rows::<32>(&format!("SELECT * FROM \"{name}\" LIMIT 1"), &[]);
-            let is_json = |text: &Arc<str>| text.starts_with('{') && text.contains('"');
-            if !row.ok()?.into_iter().next()?.iter().flatten().any(is_json) {
+            let mut texts = row.ok()?.into_iter().next()?.into_iter().flatten();
+            if !texts.any(|text| text.starts_with('{') && text.contains('"')) {
                 return None;
             }
             let all_rows = self.rows(&format!("SELECT COUNT(*) FROM \"{name}\""), &[]);
@@ -219,12 +221,11 @@ impl Database {
 
 /// The database with its log, where both are of a size that is held in memory and the log is whole.
 fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
-    let is_small = |path: &Path| path.metadata().is_ok_and(|value| value.len() <= MAX_FILE);
-    if !is_small(path) || !is_small(log) {
+    let mut sizes = [path, log].into_iter().map(|file| file.metadata().map(|data| data.len()));
+    if !sizes.all(|size| size.is_ok_and(|size| size <= MAX_FILE)) {
         return None;
     }
-    let read = |path: &Path| proctor_sessions::files::read(path).ok();
-    super::log::merged(read(path)?, &read(log)?)
+    super::log::merged(files::read(path).ok()?, &files::read(log).ok()?)
 }
 
 fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
@@ -236,8 +237,8 @@ fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
 
 /// The file as an address that says how it is opened.
 fn address(path: &Path) -> String {
-    let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    format!("file:{path}?mode=ro&immutable=1")
+    let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    format!("file:{name}?mode=ro&immutable=1")
 }
 
 /// The text of a column, whatever type it has; bytes that are not UTF-8 are replaced.

@@ -9,9 +9,9 @@ use crate::prelude::*;
 
 /// The stored steps of one run.
 #[derive(Default)]
-pub(super) struct Steps(Vec<Step>);
+pub(super) struct Steps(Vec<StoredStep>);
 
-struct Step {
+struct StoredStep {
     /// The model's text in it.
     response: Text,
     /// The prompt of its call: a list of messages.
@@ -30,7 +30,7 @@ impl Steps {
             let [own, next] = ["query", "messages"]
                 .map(|key| step.take(key).filter(|raw| raw.get().starts_with('[')));
             let earlier = std::mem::replace(&mut shown_next, next);
-            steps.push(Step {
+            steps.push(StoredStep {
                 response: step.take_text("response"),
                 view: own.or(earlier).map(ToOwned::to_owned),
             });
@@ -44,18 +44,18 @@ impl Steps {
     /// steps than calls, the model's texts distinguish them.
     pub(super) fn compactions(self, session: &Session) -> Vec<RecordedCompaction> {
         let calls = session.calls();
-        let is_even = self.0.len() == calls.len();
+        let even = self.0.len() == calls.len();
         let mut steps = self.0.iter();
         let mut compactions: Vec<RecordedCompaction> = Vec::new();
         for &at in calls {
             let message = session.message(at);
-            let step = steps.clone().position(|step: &Step| {
+            let place = steps.clone().position(|step: &StoredStep| {
                 let response = step.response.as_deref();
-                is_even || response.is_some_and(|response| is_said(response, message))
+                even || response.is_some_and(|response| is_said(response, message))
             });
-            let step = step.and_then(|skipped| steps.nth(skipped));
-            let view = step.and_then(|step| step.view.as_deref());
-            let view = view.map(|raw| view_of(raw.get())).unwrap_or_default();
+            let step = place.and_then(|skipped| steps.nth(skipped));
+            let stored = step.and_then(|step| step.view.as_deref());
+            let view = stored.map(|raw| view_of(raw.get())).unwrap_or_default();
             let shown = kept_context::joined(pieces_of(&view, &session.messages()[..at]));
             let context = kept_context::context(&compactions, at).map(kept_context::joined);
             if view.is_empty() || context.as_ref() == Some(&shown) {
@@ -86,12 +86,13 @@ fn view_of(text: &str) -> Vec<Arc<Message>> {
 fn is_said(response: &str, message: &Message) -> bool {
     let said = joined_texts(message.content());
     let (response, said) = (response.trim(), said.trim());
-    let is_action = |(_, it): (usize, &ToolUse)| {
-        let input: Value = serde_json::from_str(it.input.as_str()).unwrap_or_default();
-        let command = input.get("command").and_then(Value::as_str);
-        command.is_some_and(|command| response.contains(command.trim()))
-    };
-    response == said || response.starts_with(said) && message.tool_uses().any(is_action)
+    response == said
+        || response.starts_with(said)
+            && message.tool_uses().any(|(_, action)| {
+                let input: Value = serde_json::from_str(action.input.as_str()).unwrap_or_default();
+                let command = input.get("command").and_then(Value::as_str);
+                command.is_some_and(|command| response.contains(command.trim()))
+            })
 }
 
 /// A view in terms of the history: the messages that it keeps, edits and adds.
@@ -99,9 +100,9 @@ fn pieces_of(view: &[Arc<Message>], history: &[Arc<Message>]) -> Vec<Recorded> {
     let mut pieces = Vec::new();
     let mut next = 0;
     for message in view {
-        let rest = || history.iter().enumerate().skip(next);
-        let same = rest().find(|(_, own)| is_same(own, message));
-        let found = same.or_else(|| rest().find(|(_, own)| is_edited(own, message)));
+        let rest = history.iter().enumerate().skip(next);
+        let same = rest.clone().find(|(_, own)| is_same(own, message));
+        let found = same.or_else(|| rest.clone().find(|(_, own)| is_edited(own, message)));
         let Some((at, own)) = found else {
             pieces.push(Recorded::Written(message.clone()));
             continue;

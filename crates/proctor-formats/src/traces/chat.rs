@@ -60,11 +60,11 @@ pub(super) fn choices(answers: Vec<Value>, several: bool) -> Vec<Value> {
     if several || !answers.iter().all(|answer| answer["parts"].is_array()) {
         return answers;
     }
-    let mut answers = answers.into_iter();
-    let Some(mut first) = answers.next() else {
+    let mut rest = answers.into_iter();
+    let Some(mut first) = rest.next() else {
         return Vec::new();
     };
-    for mut other in answers {
+    for mut other in rest {
         let parts = first["parts"].as_array_mut();
         if let (Some(parts), Value::Array(more)) = (parts, other["parts"].take()) {
             parts.extend(more);
@@ -144,33 +144,34 @@ fn content_of(told: Value) -> Value {
 
 /// A part that is no call and no result.
 fn content_part(part: Value) -> Value {
-    let text = |key: &str| part[key].as_str();
-    let is_image = text("modality") == Some("image");
-    match (text("type"), text("content")) {
+    let image = part["modality"] == "image";
+    match (part["type"].as_str(), part["content"].as_str()) {
         (None, None) => untyped(part),
         (Some("text"), Some(said)) => json!({"type": "text", "text": said}),
-        (Some("reasoning"), Some(thought)) => {
-            json!({"type": "thinking", "thinking": thought, "signature": part["signature"]})
-        }
-        (Some("blob"), Some(data)) if is_image => {
+        (Some("reasoning"), Some(thought)) => thinking(thought, &part["signature"]),
+        (Some("blob"), Some(data)) if image => {
             let media = &part["mime_type"];
             let source = json!({"type": "base64", "media_type": media, "data": data});
             json!({"type": "image", "source": source})
         }
         // The provider wrote a summary, and did not show it.
         (Some("compaction"), None) if part["content"].is_null() => {
-            json!({"type": "compaction", "encrypted_content": text("id").unwrap_or_default()})
+            let id = part["id"].as_str().unwrap_or_default();
+            json!({"type": "compaction", "encrypted_content": id})
         }
-        (Some("uri"), _) if is_image => {
+        (Some("uri"), _) if image => {
             json!({"type": "image_url", "image_url": {"url": part["uri"]}})
         }
         _ => part,
     }
 }
 
+fn thinking(thought: &str, signature: &Value) -> Value {
+    json!({"type": "thinking", "thinking": thought, "signature": signature})
+}
+
 /// A part of Gemini's, or a block of Bedrock's.
 fn untyped(part: Value) -> Value {
-    let thinking = |thought: &str, signature: &Value| json!({"type": "thinking", "thinking": thought, "signature": signature});
     let reasoning = &part["reasoningContent"]["reasoningText"];
     if let Some(thought) = reasoning["text"].as_str() {
         thinking(thought, &reasoning["signature"])
@@ -210,18 +211,17 @@ fn as_message(message: Value) -> Value {
         let id = message.shift_remove("id").filter(|_| !message.contains_key("tool_call_id"));
         message.extend(id.map(|id| ("tool_call_id".to_owned(), id)));
         let told = message.get_mut("content");
-        let told = told.filter(|told| told.is_object() || is_list_of_others(told));
-        if let Some(told) = told {
+        if let Some(told) = told.filter(|told| told.is_object() || is_list_of_others(told)) {
             *told = json!(told.to_string());
         }
     }
     let calls = message.get("tool_calls").is_some_and(Value::is_array);
-    let beside = message.get("additional_kwargs").map(|value| value["tool_calls"].clone());
-    let beside = beside.filter(|beside| !calls && beside.is_array());
+    let others = message.get("additional_kwargs").map(|value| value["tool_calls"].clone());
+    let beside = others.filter(|beside| !calls && beside.is_array());
     message.extend(beside.map(|beside| ("tool_calls".to_owned(), beside)));
-    let said = message.get("content").and_then(Value::as_array);
-    let said = said.into_iter().flatten().map(|part| &part["id"]);
-    let said: BTreeSet<String> = said.filter_map(|id| Some(id.as_str()?.to_owned())).collect();
+    let parts = message.get("content").and_then(Value::as_array);
+    let ids = parts.into_iter().flatten().map(|part| &part["id"]);
+    let said: BTreeSet<String> = ids.filter_map(|id| Some(id.as_str()?.to_owned())).collect();
     if let Some(calls) = message.get_mut("tool_calls").and_then(Value::as_array_mut) {
         // A call that stands in the content too is the same.
         calls.retain(|call| call["id"].as_str().is_none_or(|id| !said.contains(id)));

@@ -72,18 +72,18 @@ impl Exchange {
     pub(in super::super) fn answer(&mut self, output: Value, source: &mut Source) {
         let answer = parsed(output.clone());
         self.several |= answer.get("candidates").is_some();
-        let messages = messages(answer, "assistant", source);
-        self.answers.extend(messages.unwrap_or_else(|| as_text(output, "assistant")));
+        let found = messages(answer, "assistant", source);
+        self.answers.extend(found.unwrap_or_else(|| as_text(output, "assistant")));
     }
 
     /// Reads the request and its answer.
     pub(in super::super) fn read(self, assembler: &mut Assembler) {
-        let all = || self.asked.iter().chain(&self.answers);
-        if all().any(langchain::is_message) {
+        let mut all = self.asked.iter().chain(&self.answers);
+        if all.clone().any(langchain::is_message) {
             self.read_langchain(assembler);
         } else {
-            let is_items = all().any(is_item);
-            self.read_openai(is_items, assembler);
+            let items = all.any(is_item);
+            self.read_openai(items, assembler);
         }
     }
 
@@ -121,9 +121,11 @@ impl Exchange {
             "response": {"id": self.id, "model": self.answered_by, list: answers, "usage": usage},
         });
         let text = request.to_string();
-        let conversation = conversation_of(&text);
+        let mut around: Object<'_> = serde_json::from_str(&text).unwrap_or_default();
+        let messages = around.items("messages");
+        let conversation = Conversation { around, messages };
         if is_items {
-            openai_responses::Reading::after(0, assembler).conversation(conversation);
+            openai_responses::ResponsesReading::after(0, assembler).conversation(conversation);
         } else {
             openai_chat::read(conversation, Dialect::Api, assembler);
         }
@@ -158,13 +160,6 @@ impl Exchange {
     }
 }
 
-/// The request in a text, with its messages apart.
-fn conversation_of(text: &str) -> Conversation<'_> {
-    let mut around: Object<'_> = serde_json::from_str(text).unwrap_or_default();
-    let messages = around.items("messages");
-    Conversation { around, messages }
-}
-
 /// The object or list that a text holds as JSON; any other value as it is.
 pub(in super::super) fn parsed(value: Value) -> Value {
     match &value {
@@ -185,11 +180,11 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
             return Some(vec![json!({"role": role, "content": items})]);
         }
         Value::Array(items) => {
-            let items = items.into_iter().map(|item| {
+            let listed = items.into_iter().map(|item| {
                 let text = item.clone();
                 messages(item, role, source).unwrap_or_else(|| as_text(text, role))
             });
-            return Some(items.collect::<Vec<_>>().concat());
+            return Some(listed.collect::<Vec<_>>().concat());
         }
         Value::Object(object) => object,
         Value::String(_) | Value::Number(_) | Value::Bool(_) => return None,
@@ -218,8 +213,8 @@ fn messages(value: Value, role: &str, source: &mut Source) -> Option<Vec<Value>>
 
 /// Whether it is a part without its message.
 fn is_loose_part(value: &Value) -> bool {
-    let is_message = value.get("role").is_some() || langchain::is_message(value) || is_item(value);
-    !is_message && chat::is_named(value)
+    let message = value.get("role").is_some() || langchain::is_message(value) || is_item(value);
+    !message && chat::is_named(value)
 }
 
 /// The tools of a request; Gemini lists the functions of each.
@@ -227,11 +222,12 @@ fn declared(tools: Value) -> Value {
     let Value::Array(tools) = tools else {
         return tools;
     };
-    let functions = |tool: Value| match first(&tool, "functionDeclarations function_declarations") {
+    let keys = "functionDeclarations function_declarations";
+    let functions = tools.into_iter().flat_map(|tool| match first(&tool, keys) {
         Some(Value::Array(functions)) => functions.clone(),
         _ => vec![tool],
-    };
-    tools.into_iter().flat_map(functions).collect()
+    });
+    functions.collect()
 }
 
 /// A message of anything that is none.
