@@ -233,9 +233,10 @@ impl CopilotCliReading {
         for raw in requests {
             let request = Object::read(raw);
             let tool_use = request.and_then(|request| self.tool_use(request, "name"));
-            blocks.push(tool_use.unwrap_or_else(|| {
-                counted("malformed tool request", raw, &mut self.assembler)
-            }));
+            blocks
+                .push(tool_use.unwrap_or_else(|| {
+                    counted("malformed tool request", raw, &mut self.assembler)
+                }));
         }
         let usage = data.text("apiCallId").and_then(|call| usages.get(&call)).copied();
         if usage.is_none() && data.take("outputTokens").is_some() {

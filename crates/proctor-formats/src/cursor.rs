@@ -54,9 +54,10 @@ impl CursorReading {
         match (role.as_deref(), kind.as_deref(), content) {
             (Some("assistant"), _, content @ Some(_)) => {
                 let (calls, source) = (&mut self.calls, &mut self.assembler.source);
-                let said = content::blocks_by(content, Speaker::Assistant, source, |raw, source| {
-                    part(raw, calls, source)
-                });
+                let said =
+                    content::blocks_by(content, Speaker::Assistant, source, |raw, source| {
+                        part(raw, calls, source)
+                    });
                 self.says(said);
             }
             (Some(_), _, content @ Some(_)) => {

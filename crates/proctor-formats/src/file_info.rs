@@ -40,7 +40,7 @@ fn format_of_head(path: &Path, head: &[u8]) -> Result<&'static str> {
     if sqlite::is_database(head) {
         return Ok("sqlite");
     }
-    Ok(importer_of_file(head).ok_or_else(|| unknown_format(path, head))?.format())
+    Ok(importer_of_file(head).ok_or_else(|| unknown_format(path.to_owned(), head))?.format())
 }
 
 /// Looks at the file at `path`, or at a folder that is a session.

@@ -24,9 +24,8 @@ fn detect(head: &Head) -> bool {
         let bodies = places.iter().filter_map(|at| first.pointer(at));
         let mut contents =
             bodies.map(|body| body.get("contents").unwrap_or(body).get(0).unwrap_or(body));
-        contents.any(|content| {
-            content.pointer("/parts/0").is_some_and(|part| is_shaped(part, PART))
-        })
+        contents
+            .any(|content| content.pointer("/parts/0").is_some_and(|part| is_shaped(part, PART)))
     })
 }
 

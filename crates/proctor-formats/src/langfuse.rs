@@ -14,7 +14,7 @@
 //!   generations hold, and are skipped; so are scores. Media are kept as the references that they are.
 
 use super::prelude::*;
-use super::traces::{self, TraceCall, Exchange};
+use super::traces::{self, Exchange, TraceCall};
 
 pub(super) const IMPORTER: Importer = Importer::new("langfuse", detect, import);
 

@@ -12,7 +12,7 @@
 
 use super::counted::time;
 use super::prelude::*;
-use super::traces::{self, TraceCall, Exchange};
+use super::traces::{self, Exchange, TraceCall};
 
 /// The shapes of a file.
 const SHAPES: &str = "run_type:s inputs,outputs,trace_id,dotted_order | \
@@ -61,8 +61,8 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
         (extra.inner("metadata"), extra.inner("invocation_params"));
     let mut outputs = run.value("outputs");
     let mut keys = ["usage_metadata", "usage"].into_iter();
-    let own = keys
-        .find_map(|key| outputs.as_object_mut()?.shift_remove(key).filter(Value::is_object));
+    let own =
+        keys.find_map(|key| outputs.as_object_mut()?.shift_remove(key).filter(Value::is_object));
     let output = outputs.as_object_mut().and_then(|outputs| outputs.shift_remove("llm_output"));
     let usage = own
         .or_else(|| output.map(|output| output["token_usage"].clone()))

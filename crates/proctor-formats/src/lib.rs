@@ -298,9 +298,8 @@ pub fn is_session_folder(path: &Path) -> bool {
 
 fn importer_of_folder(path: &Path, folder: &Folder) -> Result<&'static Importer> {
     let mut importers = IMPORTERS.iter();
-    let importer = importers.find(|importer| {
-        importer.folder.as_ref().is_some_and(|format| (format.detect)(folder))
-    });
+    let importer = importers
+        .find(|importer| importer.folder.as_ref().is_some_and(|format| (format.detect)(folder)));
     importer.ok_or_else(|| ImportError::Directory(path.to_owned()))
 }
 

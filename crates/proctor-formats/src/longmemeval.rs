@@ -39,8 +39,8 @@ fn instance(mut instance: Object<'_>) -> Option<Chat> {
         }
     }
     let id = instance.take_text("question_id").unwrap_or_default();
-    let [question, answer, date] = ["question", "answer", "question_date"]
-        .map(|key| plain(&value(instance.take(key)?)));
+    let [question, answer, date] =
+        ["question", "answer", "question_date"].map(|key| plain(&value(instance.take(key)?)));
     // To these it is the answer, in words of its own, that nothing is.
     let asked = Question {
         id: id.to_string(),

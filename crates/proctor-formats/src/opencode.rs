@@ -12,7 +12,7 @@
 //!   whole in the file. All that were cleared between two messages are one compaction.
 
 use super::prelude::*;
-use parts::{CompactionRequest, Part, CallStep};
+use parts::{CallStep, CompactionRequest, Part};
 
 #[cfg(feature = "sqlite")]
 pub(super) mod database;
@@ -39,9 +39,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut sessions = Vec::new();
     for (at, value) in values.iter().enumerate() {
-        let export = Object::read(value.parse()?).and_then(|mut export| {
-            Some((export.take("info")?, export.take_list("messages")?))
-        });
+        let export = Object::read(value.parse()?)
+            .and_then(|mut export| Some((export.take("info")?, export.take_list("messages")?)));
         let Some((info, messages)) = export else {
             if values.len() == 1 {
                 return Err(value.error(match serde_json::from_str(value.text) {

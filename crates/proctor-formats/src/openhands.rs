@@ -373,8 +373,7 @@ impl OpenhandsReading {
 /// The content of an observation, between the texts of the shell before and after it.
 fn framed(mut blocks: Blocks, metadata: Option<Object<'_>>) -> Blocks {
     let mut texts = metadata.unwrap_or_default();
-    let [prefix, suffix] =
-        ["prefix", "suffix"].map(|key| texts.take_text(key).unwrap_or_default());
+    let [prefix, suffix] = ["prefix", "suffix"].map(|key| texts.take_text(key).unwrap_or_default());
     if prefix.is_empty() && suffix.is_empty() {
         return blocks;
     }

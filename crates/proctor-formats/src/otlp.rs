@@ -18,7 +18,7 @@
 //! - Metrics and attributes of other conventions (`llm.*`, `langfuse.*`) are not read.
 
 use super::prelude::*;
-use super::traces::{self, TraceCall, Exchange, ToldCompaction, parsed};
+use super::traces::{self, Exchange, ToldCompaction, TraceCall, parsed};
 
 mod compacted;
 mod messages;

@@ -87,8 +87,9 @@ fn branch(entries: &[PiEntry<'_>]) -> Option<BTreeSet<usize>> {
         return None;
     }
     // The person may have gone back to the beginning: then the last entry has no parent either.
-    let last =
-        entries.iter().rposition(|entry: &PiEntry<'_>| entry.id.is_some() && !entry.is("session"))?;
+    let last = entries
+        .iter()
+        .rposition(|entry: &PiEntry<'_>| entry.id.is_some() && !entry.is("session"))?;
     // The header's name is the session's.
     let header = entries.iter().position(|entry| entry.is("session"));
     let numbered = entries.iter().enumerate();

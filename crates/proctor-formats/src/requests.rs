@@ -449,9 +449,9 @@ fn is_own(thread: &SessionThread, request: &Request) -> bool {
 fn drop_failed(threads: &mut Vec<SessionThread>) {
     let mut at = 0;
     while let Some(one) = threads.get(at) {
-        let again = one.is_failed.then(|| {
-            threads.iter().position(|other| other.is_answered && other.asks_what(one))
-        });
+        let again = one
+            .is_failed
+            .then(|| threads.iter().position(|other| other.is_answered && other.asks_what(one)));
         if let Some(again) = again.flatten() {
             let source = &mut threads[again].session.parts_mut().source;
             source.skip("request without an answer");

@@ -149,9 +149,9 @@ impl<'de> Deserialize<'de> for LineTime {
         const EXPECTED: &str = "a time such as `2026-01-31T12:00:00.000Z`";
         let value = Value::deserialize(deserializer)?;
         let Some(text) = value.as_str() else {
-            let number = value.as_i64().ok_or_else(|| {
-                D::Error::custom(format_args!("`{value}` is not {EXPECTED}"))
-            })?;
+            let number = value
+                .as_i64()
+                .ok_or_else(|| D::Error::custom(format_args!("`{value}` is not {EXPECTED}")))?;
             if SECONDS.contains(&number) {
                 let problem = "a number is milliseconds since 1970, and this one is seconds";
                 return Err(D::Error::custom(format_args!("`{number}`: {problem}")));
@@ -372,9 +372,10 @@ fn need<T>(key: &str, value: Option<T>) -> Result<T, String> {
 }
 
 fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
-    let read = blocks.into_iter().enumerate().map(|(at, block)| {
-        block.read().map_err(|problem| format!("block {at}: {problem}"))
-    });
+    let read = blocks
+        .into_iter()
+        .enumerate()
+        .map(|(at, block)| block.read().map_err(|problem| format!("block {at}: {problem}")));
     read.collect()
 }
 

@@ -1,6 +1,6 @@
 //! Events of version 1: each says what it is in its `kind`.
 
-use super::{ResponseCall, AgentEvent, OpenhandsReading, TOLD_BY_ACTION, framed};
+use super::{AgentEvent, OpenhandsReading, ResponseCall, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
 use crate::prelude::*;
 
