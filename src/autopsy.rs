@@ -24,8 +24,7 @@ use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::patterns::PatternsError;
-use crate::probe::derive::said;
-use crate::probe::{Fact, Probe};
+use crate::probe::{Fact, Probe, derive::said};
 use crate::record::{CellRecord, Fate, ProbeRecord};
 use crate::replay::observe::Observer;
 use crate::replay::observe::survival::{SurvivalObserver, SurvivalPlan};
@@ -254,8 +253,7 @@ impl Compaction {
 
     /// Notes a need of what it threw away; a file that is shown in parts counts once.
     fn need(&mut self, need: Need) {
-        let mut known = self.needed.iter();
-        if !known.any(|known| (known.kind, &known.what) == (need.kind, &need.what)) {
+        if !self.needed.iter().any(|known| (known.kind, &known.what) == (need.kind, &need.what)) {
             let row = self.thrown.entry(need.kind).or_default();
             row.needed += 1;
             row.fetched += usize::from(need.how == How::Fetched);
@@ -273,8 +271,9 @@ impl Autopsy {
         let (prepared, entry) = (&planned.prepared, planned.entry);
         let session = &**prepared.session();
         let events = session.compactions();
-        let (mut compacted, is_opaque) = compacted(session);
-        let inherited = events.iter().filter(|event| is_inherited(session, event)).count();
+        let (followed, opaque) = compacted(session);
+        let own_events = own_compactions(session);
+        let last = session.calls().last();
         let own = entry.native_window.own();
         let mut found = Self {
             file: planned.file.clone(),
@@ -285,21 +284,16 @@ impl Autopsy {
             model: session.model().map(str::to_owned),
             calls: session.calls().len(),
             window: own.tokens,
-            begins_compacted: compacted.first() == Some(&0) || inherited > 0,
+            begins_compacted: followed.first().or(opaque.first()) == Some(&0)
+                || own_events.clone().count() < events.len(),
             begins_midway: begins_midway(session),
             mended: session.source().warnings.clone(),
-            compactions_at_end: events.len() - compacted.len() - inherited,
+            compactions_at_end: own_events.filter(|event| last < Some(&event.at)).count(),
             hides_system_prompt: session.system().is_none(),
             ..Self::default()
         };
-        compacted.dedup();
-        let (replayed, followed, opaque) = if is_opaque {
-            (Replayed::Full, Vec::new(), compacted)
-        } else {
-            (Replayed::recorded(session), compacted, Vec::new())
-        };
-        let mut facts = said::instructions(session);
-        facts.extend_from_slice(decisions);
+        let replayed = if opaque.is_empty() { Replayed::recorded(session) } else { Replayed::Full };
+        let facts = [said::instructions(session), decisions.to_vec()].concat();
         let plan = SurvivalPlan::at_calls(session, facts.clone().into(), &followed)?;
         let anchors = Anchors::of(session)?;
         let observers: Vec<Box<dyn Observer + '_>> = vec![
@@ -316,9 +310,8 @@ impl Autopsy {
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
         // A product that went on beyond it does not have this line.
-        let has_line = entry.format == "claude-code"
-            && (events.iter().any(RecordedCompaction::is_automatic) || found.fullest.1 <= line);
-        found.line = has_line.then_some(line);
+        let holds = events.iter().any(RecordedCompaction::is_automatic) || found.fullest.1 <= line;
+        found.line = Some(line).filter(|_| holds && entry.format == "claude-code");
         Ok(found)
     }
 
@@ -332,19 +325,16 @@ impl Autopsy {
             }
             _ => return,
         };
-        let items: Vec<&ProbeRecord> =
-            record.probes.iter().filter(|item| item.probe == fact.id).collect();
-        let gone = items.iter().position(|item| is_gone(item));
-        let (met, later) = items.split_at(gone.map_or(items.len(), |gone| gone + 1));
-        let gone = met.last().filter(|_| gone.is_some());
+        let items: Vec<_> = record.probes.iter().filter(|item| item.probe == fact.id).collect();
+        let met = items.split_inclusive(|item| is_gone(item)).next().unwrap_or_default();
+        let gone = met.last().filter(|item| is_gone(item));
         // Where a later prompt holds it again, the user had repeated it.
-        let back = later.iter().find(|item| !is_gone(item));
+        let back = items[met.len()..].iter().find(|item| !is_gone(item));
         let until = back.map_or(session.calls().len(), |item| item.call);
         let gone_at = gone.map(|item| item.call);
         let broken_at = gone_at.and_then(|at| broken::first_call(&rule, session, at..until));
-        let compactions = &mut self.compactions;
         for item in met {
-            for compaction in compactions.iter_mut().filter(|one| one.call == item.call) {
+            for compaction in self.compactions.iter_mut().filter(|one| one.call == item.call) {
                 let fate = item.survival.fate;
                 compaction.count(kind, fate == Fate::Kept);
                 let row = compaction.thrown.entry(kind).or_default();
@@ -352,11 +342,10 @@ impl Autopsy {
                 row.needed += usize::from(gone_at == Some(item.call) && broken_at.is_some());
             }
         }
-        let fates = items.iter().map(|item| (item.call, item.survival.fate));
         self.rules.push(RuleFate {
             kind,
             set_at,
-            fates: fates.collect(),
+            fates: items.iter().map(|item| (item.call, item.survival.fate)).collect(),
             gone_at,
             changed_to: gone.and_then(|item| item.survival.changed_to().map(str::to_owned)),
             broken_at,
@@ -368,33 +357,32 @@ impl Autopsy {
 /// Whether a session begins with a result that answers nothing, or with an answer to a prompt that is not there.
 fn begins_midway(session: &Session) -> bool {
     let first = session.message(0);
-    let is_answer = first.role() == Role::Assistant;
-    let was_asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
-    first.has_tag(Tag::Orphan) || is_answer && was_asked
+    let asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
+    first.has_tag(Tag::Orphan) || first.role() == Role::Assistant && asked
 }
 
-/// The calls that follow compactions, in order, and whether one of these cannot be read: behind it no context is known.
-fn compacted(session: &Session) -> (Vec<usize>, bool) {
+/// The calls that follow compactions, in order: as the first, if all of these can be read. Else as the second, for no context
+/// behind an unreadable one is known.
+fn compacted(session: &Session) -> (Vec<usize>, Vec<usize>) {
     let last = session.calls().last();
-    let events = session.compactions().iter();
-    let events = events.filter(|event| last >= Some(&event.at) && !is_inherited(session, event));
-    let calls = events.clone().map(|event| session.call_after(event.at));
-    let mut left = events.map(|event| &event.after);
-    (calls.collect(), left.any(|after| !matches!(after, CompactedTo::Replaced(_))))
+    let mut events = own_compactions(session).filter(|event| last >= Some(&event.at));
+    let mut calls: Vec<_> = events.clone().map(|event| session.call_after(event.at)).collect();
+    calls.dedup();
+    let readable = events.all(|event| matches!(event.after, CompactedTo::Replaced(_)));
+    if readable { (calls, Vec::new()) } else { (Vec::new(), calls) }
 }
 
-/// Whether a compaction was made before this session was resumed: it counts in the one before.
-fn is_inherited(session: &Session, event: &RecordedCompaction) -> bool {
-    (1..=session.loaded()).contains(&event.at)
+/// The compactions but those before this session was resumed, which count in the session before.
+fn own_compactions(session: &Session) -> impl Iterator<Item = &RecordedCompaction> + Clone {
+    let loaded = 1..=session.loaded();
+    session.compactions().iter().filter(move |event| !loaded.contains(&event.at))
 }
 
 /// Whether an autopsy can say what the compactions of a session made of its decisions.
 pub fn follows_decisions(session: &Session) -> bool {
-    let (calls, is_opaque) = compacted(session);
-    !calls.is_empty() && !is_opaque
+    !compacted(session).0.is_empty()
 }
 
 fn is_gone(item: &ProbeRecord) -> bool {
-    let fate = item.survival.fate;
-    matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable)
+    matches!(item.survival.fate, Fate::Changed | Fate::Lost | Fate::Reachable)
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::anchors::{Anchors, command_of, text_of};
-use super::{Autopsy, Compaction, How, Kind, Need, is_inherited};
+use super::{Autopsy, Compaction, How, Kind, Need, own_compactions};
 use crate::context::{Applied, Entry};
 use crate::probe::derive::work::calls;
 use crate::replay::PreparedSession;
@@ -95,13 +95,12 @@ impl<'a> Needs<'a> {
         found: &'a mut Autopsy,
     ) -> Self {
         let session = prepared.session();
-        let calls = calls(session).into_iter();
         let mut needs = Self {
             prepared,
             anchors,
             opaque,
             found,
-            answered: calls.map(|call| (call.answered, call.tool)).collect(),
+            answered: calls(session).into_iter().map(|call| (call.answered, call.tool)).collect(),
             present: vec![0; anchors.all.len()],
             results: BTreeSet::new(),
             lost: BTreeMap::new(),
@@ -109,33 +108,25 @@ impl<'a> Needs<'a> {
         };
         let fixed = session.tools().len() + usize::from(session.system().is_some());
         for text in session.texts().take(fixed) {
-            needs.count(&anchors.standing_in(text), |texts| *texts += 1);
+            for number in anchors.standing_in(text).iter() {
+                needs.present[*number as usize] += 1;
+            }
         }
         needs
     }
 
-    fn count(&mut self, numbers: &[u32], change: impl Fn(&mut u32)) {
-        for number in numbers {
-            change(&mut self.present[*number as usize]);
-        }
-    }
-
-    fn follow(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
+    /// The texts of an entry came into the prompt, or left it.
+    fn follow(&mut self, entry: &Entry, change: i32) {
         for (content, text) in entry.message.content().iter().zip(entry.message.model_text()) {
-            self.count(&self.anchors.in_block(content, text), &change);
+            for number in self.anchors.in_block(content, text).iter() {
+                let texts = &mut self.present[*number as usize];
+                *texts = texts.saturating_add_signed(change);
+            }
         }
     }
 
     fn is_present(&self, number: u32) -> bool {
         self.present[number as usize] > 0
-    }
-
-    fn is_held(&self, number: u32) -> bool {
-        self.is_present(number) && !self.lost.contains_key(&number)
-    }
-
-    fn is_back(&self, (number, (.., back_at)): &(u32, Loss)) -> bool {
-        back_at.is_some() || self.is_present(*number)
     }
 
     /// A compaction has changed the prompt, in which these texts stood before; nothing shows yet how its losses are made good.
@@ -174,30 +165,30 @@ impl<'a> Needs<'a> {
         };
         let new = Shown::new(place, kind, text);
         let known = self.shown.entry(key).or_default();
-        let is_repeated = new.is_shown_by(&known.iter().filter(|shown| shown.gone.is_none()));
-        let is_again = !is_repeated && new.is_shown_by(&known.iter());
+        let repeated = new.is_shown_by(&known.iter().filter(|shown| shown.gone.is_none()));
+        let again = !repeated && new.is_shown_by(&known.iter());
         let by = known.iter().filter_map(|shown| shown.gone).max();
         known.push(new);
-        self.found.repeated_anyway += usize::from(is_repeated);
-        if let Some(by) = by.filter(|_| is_again) {
-            let next = self.prepared.session().call_after(place.0);
-            let call = next.saturating_sub(1);
-            let size = self.prepared.counts().size(text);
-            let tokens = self.prepared.bill().scale(call).text(size);
+        self.found.repeated_anyway += usize::from(repeated);
+        if let Some(by) = by.filter(|_| again) {
+            let call = self.prepared.session().call_after(place.0).saturating_sub(1);
+            let tokens = self.prepared.bill().scale(call).text(self.prepared.counts().size(text));
             self.need((kind, what), call, tokens, (by, How::Fetched, Some(call)));
         }
     }
 
     /// A call needs one of these, which it spells so.
     fn look_for(&mut self, call: usize, numbers: &[u32], spelled: String) {
-        if numbers.iter().any(|number| self.is_held(*number)) {
+        let mut present = numbers.iter().filter(|number| self.is_present(**number));
+        if present.any(|number| !self.lost.contains_key(number)) {
             return;
         }
         let known = &mut self.lost;
-        let lost: Vec<(u32, Loss)> =
-            numbers.iter().filter_map(|number| known.remove_entry(number)).collect();
+        let lost: Vec<_> = numbers.iter().filter_map(|number| known.remove_entry(number)).collect();
         // One that has come back, else the first.
-        let first = lost.into_iter().min_by_key(|lost| !self.is_back(lost));
+        let first = lost.into_iter().min_by_key(|(number, (.., back_at))| {
+            back_at.is_none() && !self.is_present(*number)
+        });
         let Some((number, loss)) = first else { return };
         // Else the product or the agent itself put it back.
         if loss.2.is_some() || !self.is_present(number) {
@@ -215,28 +206,26 @@ impl<'a> Needs<'a> {
 
 impl Observer for Needs<'_> {
     fn entered(&mut self, entry: &Entry) {
-        self.follow(entry, |texts| *texts += 1);
+        self.follow(entry, 1);
         self.results.extend(places(entry));
     }
 
     fn left(&mut self, entry: &Entry) {
-        self.follow(entry, |texts| *texts = texts.saturating_sub(1));
+        self.follow(entry, -1);
         places(entry).for_each(|place| _ = self.results.remove(&place));
     }
 
     fn appended(&mut self, entry: &Entry) {
         self.entered(entry);
-        let Some(at) = entry.origin.message() else {
-            return;
-        };
+        let Some(at) = entry.origin.message() else { return };
         let next = self.prepared.session().call_after(at);
-        let is_typed = entry.message.has_tag(Tag::TypedUser);
+        let typed = entry.message.has_tag(Tag::TypedUser);
         for (block, content) in entry.message.content().iter().enumerate() {
             let text = &entry.message.model_text()[block];
-            let is_own = is_typed && !entry.message.details.injected.contains(&block);
+            let own = typed && !entry.message.details.injected.contains(&block);
             let (how, back_at) = match content {
                 ContentBlock::ToolResult(_) => (How::Fetched, next.saturating_sub(1)),
-                ContentBlock::Text(_) if is_own => (How::Told, next),
+                ContentBlock::Text(_) if own => (How::Told, next),
                 _ => continue,
             };
             for number in self.anchors.in_block(content, text).iter() {
@@ -255,9 +244,7 @@ impl Observer for Needs<'_> {
         applied.change.removed.iter().for_each(|entry| self.left(entry));
         applied.written().for_each(|entry| self.entered(entry));
         let session = self.prepared.session();
-        if session.compactions().iter().any(|event| {
-            session.call_after(event.at) == applied.call && !is_inherited(session, event)
-        }) {
+        if own_compactions(session).any(|event| session.call_after(event.at) == applied.call) {
             self.compacted(applied.call, &before, How::Without);
         }
     }

@@ -34,8 +34,7 @@ impl Totals {
     /// The sum over these sessions and their sub-agents.
     pub fn of(sessions: &[Autopsy]) -> Self {
         let mut sum = Self::default();
-        let all = sessions.iter().flat_map(|main| once(main).chain(&main.sub_agents));
-        for autopsy in all {
+        for autopsy in sessions.iter().flat_map(|main| once(main).chain(&main.sub_agents)) {
             sum.usd += autopsy.usd.unwrap_or_default();
             sum.estimated_usd += autopsy.estimated_usd;
             sum.unpriced += usize::from(autopsy.usd.is_none());
