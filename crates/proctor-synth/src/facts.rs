@@ -107,9 +107,8 @@ pub(crate) struct Facts {
 
 impl Ways {
     pub(crate) fn of(recipe: &Recipe) -> Self {
-        let (most, language) = (recipe.phrasings, recipe.language);
-        let most = most.map_or(usize::MAX, |most| whole(most.into()));
-        Self { most, language }
+        let most = recipe.phrasings.map_or(usize::MAX, |most| whole(most.into()));
+        Self { most, language: recipe.language }
     }
 
     /// One of the first of these, which must not be none.
@@ -148,8 +147,8 @@ impl Channel {
 impl Event {
     /// Whether the user can say it where nothing else said it in time.
     fn can_be_typed(&self) -> bool {
-        let is_work = matches!(self.channel, Channel::Settings | Channel::Count);
-        self.channel == Channel::User || (self.channel.is_tool() && !is_work)
+        let work = matches!(self.channel, Channel::Settings | Channel::Count);
+        self.channel == Channel::User || (self.channel.is_tool() && !work)
     }
 }
 
@@ -159,9 +158,9 @@ impl Content {
         match self {
             Self::Line(line) | Self::Part(line, _) => vec![line.clone()],
             Self::Pairs(pairs) => {
-                let is_log = matches!(channel, Channel::Config | Channel::Log | Channel::Comment);
-                let bank = bank(if is_log { "logged" } else { "said" });
-                pairs.iter().map(|pair| ways.pair(random, bank, pair)).collect()
+                let logged = matches!(channel, Channel::Config | Channel::Log | Channel::Comment);
+                let phrases = bank(if logged { "logged" } else { "said" });
+                pairs.iter().map(|pair| ways.pair(random, phrases, pair)).collect()
             }
         }
     }
@@ -273,8 +272,8 @@ impl Facts {
     pub(crate) fn typed(&mut self, progress: u64, message: usize, closing: bool) -> Vec<String> {
         let mut facts = BTreeSet::new();
         let due = self.events.extract_if(.., |event| {
-            let is_due = closing || (event.channel == Channel::User && event.due < progress);
-            is_due && event.can_be_typed() && facts.insert(event.fact)
+            let due = closing || (event.channel == Channel::User && event.due < progress);
+            due && event.can_be_typed() && facts.insert(event.fact)
         });
         let due: Vec<Event> = due.collect();
         if closing {

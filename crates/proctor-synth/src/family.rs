@@ -150,7 +150,7 @@ pub static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     // A test reads each of them, so that none is left out.
     let mut families: Vec<Family> = texts.into_iter().flat_map(toml::from_str).collect();
     for at in 0..families.len() {
-        let base = families.iter().find(|it| Some(it.name) == families[at].like);
+        let base = families.iter().find(|family| Some(family.name) == families[at].like);
         if let Some(phrases) = base.map(|base| base.phrases.clone()) {
             families[at].phrases = phrases;
         }

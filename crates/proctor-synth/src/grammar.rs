@@ -73,8 +73,7 @@ impl Grammar {
     fn add(&mut self, name: String, node: Node) {
         if let Node::Table(table) = node {
             for (key, node) in table {
-                let is_top = name.is_empty();
-                self.add(if is_top { key } else { format!("{name}.{key}") }, node);
+                self.add(if name.is_empty() { key } else { format!("{name}.{key}") }, node);
             }
         } else {
             self.0.insert(name, templates(node));

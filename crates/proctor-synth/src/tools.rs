@@ -38,8 +38,8 @@ pub(crate) fn class(name: &str) -> ToolClass {
 
 /// The tools at hand in a workspace; `snip` is for sessions in phases.
 pub(crate) fn schemas(workspace: WorkspaceKind, with_snip: bool) -> Vec<ToolSchema> {
-    let names = TOOLS.at_hand.get(&workspace).into_iter().flatten();
-    let names = names.filter(|name| with_snip || *name != "snip");
+    let all = TOOLS.at_hand.get(&workspace).into_iter().flatten();
+    let names = all.filter(|name| with_snip || *name != "snip");
     let schema = |name: &String| {
         Some(ToolSchema {
             name: Arc::from(name.as_str()),

@@ -145,19 +145,19 @@ impl Assembly {
             self.is_complete = true;
             return;
         }
-        let event = serde_json::from_slice::<Value>(data).or_else(|_| {
+        let parsed = serde_json::from_slice::<Value>(data).or_else(|_| {
             // A character may be cut between two events.
             let mut mended = String::from_utf8_lossy(data).into_owned().into_bytes();
             mend_surrogates(&mut mended);
             serde_json::from_slice(&mended)
         });
-        let event = event.unwrap_or_default();
+        let event = parsed.unwrap_or_default();
         if !event.is_object() {
             self.problem.get_or_insert(Problem::Unreadable);
             return;
         }
-        let is_error = event["type"] == "error" || event["type"] == "response.failed";
-        if is_error || event.get("error").is_some_and(|error| !error.is_null()) {
+        let failed = event["type"] == "error" || event["type"] == "response.failed";
+        if failed || event.get("error").is_some_and(|error| !error.is_null()) {
             self.problem.get_or_insert(Problem::Reported(event));
             return;
         }
@@ -280,16 +280,16 @@ const MOST: u64 = 10_000;
 
 /// The place of that index in a list, which is made and filled up as need be. No index is 0.
 fn slot<'v>(list: &'v mut Value, index: &Value) -> Option<&'v mut Value> {
-    let index = index.as_u64().or(index.is_null().then_some(0));
-    let index = usize::try_from(index.filter(|index| *index < MOST)?).ok()?;
+    let number = index.as_u64().or(index.is_null().then_some(0));
+    let index = usize::try_from(number.filter(|number| *number < MOST)?).ok()?;
     if !list.is_array() {
         *list = Value::Array(Vec::new());
     }
-    let list = list.as_array_mut()?;
-    while list.len() <= index {
-        list.push(Value::Null);
+    let slots = list.as_array_mut()?;
+    while slots.len() <= index {
+        slots.push(Value::Null);
     }
-    list.get_mut(index)
+    slots.get_mut(index)
 }
 
 /// A new place at the end of a list.
@@ -369,9 +369,9 @@ fn is_another(list: &Value, index: &Value, item: &Value) -> bool {
         return false;
     };
     let (own, new) = (text_at(known, "/id"), text_at(item, "/id"));
-    let is_named = !text_at(item, "/function/name").is_empty();
-    let is_begun = !text_at(known, "/function/arguments").is_empty();
-    is_named && is_begun && !own.is_empty() && !new.is_empty() && own != new
+    let named = !text_at(item, "/function/name").is_empty();
+    let begun = !text_at(known, "/function/arguments").is_empty();
+    named && begun && !own.is_empty() && !new.is_empty() && own != new
 }
 
 /// The text at this JSON pointer; empty if there is none.

@@ -209,11 +209,11 @@ impl Planner {
             slots[1].1 = self.random.pick(&self.words.parts);
             let key = fill(KEY, &slots);
             let words: Vec<String> = key.split(' ').map(str::to_owned).collect();
-            let is_like = |other: &Vec<String>| {
+            let alike = self.keys.iter().any(|other| {
                 let common = other.iter().filter(|word| words.contains(word)).count();
                 common == words.len() || (attempt < TRIES && 2 * common >= words.len())
-            };
-            if words.len() <= 4 && !self.keys.iter().any(is_like) {
+            });
+            if words.len() <= 4 && !alike {
                 self.keys.push(words);
                 break;
             }

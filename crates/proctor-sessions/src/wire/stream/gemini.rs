@@ -75,11 +75,10 @@ fn add_candidate(whole: &mut Value, candidate: Value) {
 
 /// Adds a part; a text goes on with the one before it.
 fn add_part(said: &mut Vec<Value>, mut part: Value) {
-    let is_thought = |part: &Value| part["thought"] == true;
     let (Some(text), Some(last)) = (part["text"].as_str(), said.last_mut()) else {
         return said.push(part);
     };
-    if !last["text"].is_string() || is_thought(last) != is_thought(&part) {
+    if !last["text"].is_string() || (last["thought"] == true) != (part["thought"] == true) {
         return said.push(part);
     }
     append(last, "text", text);
