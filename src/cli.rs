@@ -307,8 +307,8 @@ fn chain(error: &anyhow::Error) -> String {
 }
 
 /// The words of the operating system, without the number of its error and the name of a temporary file.
-fn without_number(text: &str) -> String {
-    let text = text.split(" at path \"").next().unwrap_or(text);
+fn without_number(message: &str) -> String {
+    let text = message.split(" at path \"").next().unwrap_or(message);
     match text.split_once(" (os error ") {
         Some((words, rest)) => {
             let behind = rest.split_once(')').map_or("", |(_, behind)| behind);

@@ -184,8 +184,8 @@ pub(super) fn against(
     let family = found.comparisons.len();
     for one in &mut found.comparisons {
         let mut named = sides.iter().filter(|side| side.name == one.baseline_source);
-        let old = named.next().map(|side| &side.source);
-        let old = old.and_then(|source| source.strategy(&one.comparison.baseline));
+        let known = named.next().map(|side| &side.source);
+        let old = known.and_then(|source| source.strategy(&one.comparison.baseline));
         let new = candidate.source.strategy(&one.comparison.candidate);
         let [old, new] = [old, new].map(|sample| sample.cloned().unwrap_or_default());
         one.gated = Some(gate_one(&one.comparison, [&old, &new], rules, family));

@@ -40,29 +40,28 @@ const KEYS: &[&str] =
 pub(super) fn run(args: &Args) -> Result<Exit> {
     args.inputs.refuse_caller("doctor")?;
     let (table, folder) = args.inputs.laid_over()?;
-    let scenario = args.inputs.scenario_of(table.clone(), &folder);
-    let scenario = scenario.and_then(|scenario| {
+    let found = args.inputs.scenario_of(table.clone(), &folder);
+    let scenario = found.and_then(|scenario| {
         rules(&scenario.gate)?;
         scenario.strategies.iter().try_for_each(runner::starts)?;
-        let planned = planned(&scenario)?;
-        Ok((scenario, planned))
+        let plan = planned(&scenario)?;
+        Ok((scenario, plan))
     });
     let read = scenario.as_ref().ok().map(|(scenario, _)| scenario);
-    let terminal = terminal();
+    let screen = terminal();
     let variables = ENVIRONMENT
         .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
-    let prices = read.map(|scenario| prices::in_force(&scenario.cache));
-    let prices = prices.transpose();
+    let prices = read.map(|scenario| prices::in_force(&scenario.cache)).transpose();
     let lists = match &prices {
         Ok(Some(prices)) => prices.lists(),
         Ok(None) | Err(_) => &[],
     };
-    let strategies = read.map_or(&[][..], |scenario| &scenario.strategies).iter();
-    let strategies = strategies.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
+    let specs = read.map_or(&[][..], |scenario| &scenario.strategies).iter();
+    let strategies = specs.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
     let facts = json!({
         "proctor": env!("CARGO_PKG_VERSION"),
-        "columns": terminal.columns(),
-        "color": terminal.has_color(),
+        "columns": screen.columns(),
+        "color": screen.has_color(),
         "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         "environment": variables,
         "keys": keys(read),
@@ -73,8 +72,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         "prices": lists.iter().map(price_list).collect::<Vec<_>>(),
         "strategies": strategies.collect::<Vec<_>>(),
     });
-    let set = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"];
-    let set = set.into_iter().filter(|name| environment(name).is_some());
+    let names = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"];
+    let set = names.into_iter().filter(|name| environment(name).is_some());
     let more = json!({
         "is_whole": args.all,
         "set": set.collect::<Vec<_>>(),

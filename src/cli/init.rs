@@ -66,8 +66,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     let path = args.path.as_deref().unwrap_or(Path::new("proctor.toml"));
     write_new(path, STARTER.as_bytes(), args.force)?;
-    let path = path.display();
-    print(&format!("wrote `{path}`; run it with `proctor run {path}`\n"))
+    let shown = path.display();
+    print(&format!("wrote `{shown}`; run it with `proctor run {shown}`\n"))
 }
 
 /// Writes all of the files, or none where one of them is there already; says what to do with them.
@@ -80,8 +80,8 @@ fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> Result<E
         let path = folder.join(name);
         make_folder(path.parent().unwrap_or(folder))?;
         // The packages bring the client; a copy beside the program needs none.
-        let text = text.replace("from \"proctor-bench\"", "from \"./proctor_strategy.js\"");
-        write_new(&path, text.as_bytes(), args.force)?;
+        let standalone = text.replace("from \"proctor-bench\"", "from \"./proctor_strategy.js\"");
+        write_new(&path, standalone.as_bytes(), args.force)?;
     }
     let names = listed(files.iter().map(|(name, _)| name));
     let change = match args.path {

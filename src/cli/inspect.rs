@@ -261,13 +261,13 @@ impl Bench {
     }
 
     /// Replays the session as far as the call, and looks at what is sent.
-    fn page(&self, (strategy, call): &View<'_>, chars: usize) -> Result<Page<'_>> {
+    fn page(&self, (strategy, asked): &View<'_>, chars: usize) -> Result<Page<'_>> {
         let id = self.session.id();
         let Some(last) = self.session.calls().len().checked_sub(1) else {
             let problem = format!("session `{id}` has no call");
             return stop(Exit::NothingSelected, problem);
         };
-        let call = call.unwrap_or(last);
+        let call = asked.unwrap_or(last);
         if call > last {
             let problem = format!("session `{id}` has no call {call}");
             let hint = format!("its calls are 0 to {last}");
@@ -276,10 +276,10 @@ impl Bench {
         let at = strategy.and_then(|name| self.names.iter().position(|typed| typed == name));
         let spec = at.and_then(|at| self.strategies.get(at));
         let name = spec.map_or(FULL, StrategySpec::name);
-        let mut snapshot = None;
-        let observer = Box::new(SnapshotObserver::new(call, &mut snapshot));
+        let mut seen = None;
+        let observer = Box::new(SnapshotObserver::new(call, &mut seen));
         let end = &self.replay(spec, vec![observer])?.record.end;
-        let snapshot = snapshot.ok_or_else(|| early(name, call, end, self.window))?;
+        let snapshot = seen.ok_or_else(|| early(name, call, end, self.window))?;
         Ok(Page {
             session: &self.session,
             strategy: name,

@@ -57,16 +57,16 @@ fn answers<'a>(cells: &'a [CellRecord], texts: &Texts<'a>) -> impl Iterator<Item
     let items = cells.iter().flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
     items.flat_map(move |(cell, item)| {
         let text = texts.get(&(&*cell.session, &*item.probe, item.percent));
-        let answers = text.map(|text| (0..).zip(item.answers()).map(move |one| (one, *text)));
-        let answers = answers.into_iter().flatten();
+        let known = text.map(|text| (0..).zip(item.answers()).map(move |one| (one, *text)));
+        let answers = known.into_iter().flatten();
         answers.map(move |((turn, answer), text)| Answer { cell, item, turn, answer, text })
     })
 }
 
 /// The end of a command about the answers of a run that has none.
 fn no_answers(folder: &Path) -> Result<Exit> {
-    let folder = folder.display();
-    let problem = format!("the run in `{folder}` holds no answers with their questions");
+    let shown = folder.display();
+    let problem = format!("the run in `{shown}` holds no answers with their questions");
     let hint = "only runs whose reader answered, and that have cells of `full`, have them";
     stop_with(Exit::NothingSelected, problem, hint)
 }

@@ -71,8 +71,8 @@ fn without_recordings(arg: clap::Arg) -> clap::Arg {
 }
 
 fn seconds(typed: &str) -> Result<f64, String> {
-    let number: Option<f64> = typed.parse().ok();
-    let number = number.filter(|seconds| (0.001..=86_400.0).contains(seconds));
+    let parsed: Option<f64> = typed.parse().ok();
+    let number = parsed.filter(|seconds| (0.001..=86_400.0).contains(seconds));
     number.ok_or_else(|| "it must be a number of seconds".to_owned())
 }
 

@@ -234,8 +234,8 @@ mod with_http {
                 }
                 let path = write_session(&self.folder, session, false)?;
                 let (messages, calls) = (session.messages().len(), session.calls().len());
-                let path = path.display();
-                print(&format!("{path}: {messages} messages, {calls} calls\n"))?;
+                let shown = path.display();
+                print(&format!("{shown}: {messages} messages, {calls} calls\n"))?;
             }
             say(&format!(
                 "{} requests in {} sessions; {rest}",

@@ -167,8 +167,8 @@ fn page(folder: &Path, session: Option<&str>) -> Result<String> {
     let run = read_run(folder)?;
     let mut report = Report::of(&run.manifest, &run.cells);
     if let Some(id) = session {
-        let is_known = run.manifest.sessions.iter().any(|session| session.id == id);
-        anyhow::ensure!(is_known, "the run has no session `{id}`");
+        let known = run.manifest.sessions.iter().any(|session| session.id == id);
+        anyhow::ensure!(known, "the run has no session `{id}`");
         report.first_session = Some(id.to_owned());
     }
     let format = format_of(Kind::Run, Path::new("report.html"))?;

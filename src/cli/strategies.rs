@@ -100,8 +100,8 @@ fn list(words: &[String], args: &Args) -> Result<Exit> {
     let products: Vec<String> = strategies.iter().map(|(product, ..)| product.clone()).collect();
     strategies.sort_by_key(|(product, ..)| products.iter().position(|other| other == product));
     strategies.retain(|(_, about, _)| {
-        let about = about.to_lowercase();
-        words.iter().all(|word| about.contains(word))
+        let text = about.to_lowercase();
+        words.iter().all(|word| text.contains(word))
     });
     if strategies.is_empty() {
         let problem = format!(

@@ -197,7 +197,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let all = apply::chosen(&sweep, &points);
     let applied = apply::apply(args, &sweep, &all, (&whole.manifest().scenario, seed));
     let next = next::command(args, &all, applied.as_deref().unwrap_or_default(), &missing);
-    let is_empty = sweep.points.iter().all(|point| !point.on_front);
+    let empty = sweep.points.iter().all(|point| !point.on_front);
     if !args.json {
         print(&sweep::screen(&sweep, &next, terminal().columns()))?;
     }
@@ -209,7 +209,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if let Some(stopped) = unmeasured {
         return Err(stopped.into());
     }
-    if is_empty {
+    if empty {
         let problem = "no setting can be chosen: the verdict says why";
         return stop(Exit::NothingSelected, problem);
     }
@@ -255,8 +255,8 @@ fn confirm_choices(
     }
     for ((at, _), pair) in open.into_iter().zip(tried.chunks_exact(2)) {
         let [default, setting] = [&pair[0].sample, &pair[1].sample];
-        let problem = broken(setting).map(|why| format!("it is broken there: {why}"));
-        let problem = problem.or_else(|| {
+        let own = broken(setting).map(|why| format!("it is broken there: {why}"));
+        let problem = own.or_else(|| {
             let why = broken(default)?;
             Some(format!("the default is broken there, so nothing can be compared with it: {why}"))
         });
@@ -380,8 +380,8 @@ impl SweepRun<'_> {
             let mut scenario = self.window_runs[at].scenario.clone();
             // Two settings may spell the same strategy, such as the default written out.
             let mut names = BTreeSet::new();
-            let specs = own.iter().map(|(_, point)| point.spec.clone());
-            let specs = specs.filter(|spec| names.insert(spec.name().to_owned()));
+            let all = own.iter().map(|(_, point)| point.spec.clone());
+            let specs = all.filter(|spec| names.insert(spec.name().to_owned()));
             scenario.strategies = specs.collect();
             let mut plan = self.whole.variant(scenario, &|id| ids.contains(id));
             let folder = self.args.folder().join(plan.folder(Path::new(part)));
@@ -408,13 +408,12 @@ impl SweepRun<'_> {
             }
             let source = ComparedRun::of(&run.manifest, &run.cells);
             self.window_runs[at].done = run.cells;
-            let default = own.iter().find(|(_, point)| point.is_default);
-            let default = default.and_then(|(_, point)| source.strategy(point.spec.name()));
+            let usual = own.iter().find(|(_, point)| point.is_default);
+            let default = usual.and_then(|(_, point)| source.strategy(point.spec.name()));
             for (place, point) in own {
-                let sample = source.strategy(point.spec.name()).cloned();
-                let is_default = point.is_default || point.is_spelled;
-                let sample = sample.unwrap_or_default();
-                let mut trial = Trial::new(typed(&point.values), sample, is_default);
+                let sample = source.strategy(point.spec.name()).cloned().unwrap_or_default();
+                let same = point.is_default || point.is_spelled;
+                let mut trial = Trial::new(typed(&point.values), sample, same);
                 if let Some(default) = default {
                     trial.held_against(default);
                 }

@@ -36,8 +36,8 @@ impl<'a> Diff<'a> {
         });
         let mut rows: Vec<(Category, [u64; 2])> = rows.collect();
         rows.sort_by_key(|(_, [a, b])| Reverse(a.abs_diff(*b)));
-        let rows = rows.iter();
-        rows.map(|(category, [a, b])| json!({ "category": category.name(), "a": a, "b": b }))
+        let all = rows.iter();
+        all.map(|(category, [a, b])| json!({ "category": category.name(), "a": a, "b": b }))
             .collect()
     }
 
@@ -61,8 +61,8 @@ impl<'a> Diff<'a> {
     }
 
     pub(super) fn facts(&self) -> Value {
-        let spans = self.spans();
-        let spans = spans.iter().map(|span| {
+        let all = self.spans();
+        let spans = all.iter().map(|span| {
             json!({
                 "from": span.from,
                 "to": span.to,

@@ -246,8 +246,8 @@ impl Page<'_> {
     ) -> impl Iterator<Item = Value> {
         entries.into_iter().map(move |entry: &Entry| {
             let message = &entry.message;
-            let blocks = message.content().iter().zip(message.model_text());
-            let blocks = blocks.enumerate().map(|(at, (block, text))| {
+            let parts = message.content().iter().zip(message.model_text());
+            let blocks = parts.enumerate().map(|(at, (block, text))| {
                 let shown: String = match chars {
                     0 => text.to_string(),
                     chars => text.chars().take(chars).collect(),

@@ -206,8 +206,8 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
         Err(error) => (at, Err(error.to_string())),
         Ok(record) => {
             let line = record.position().and_then(|at| line_of(text, at.byte()));
-            let fields = headers.iter().map(str::trim).map(str::to_owned);
-            let fields = fields.zip(record.iter().map(Value::from)).collect();
+            let names = headers.iter().map(str::trim).map(str::to_owned);
+            let fields = names.zip(record.iter().map(Value::from)).collect();
             (line.unwrap_or(at), Ok(Value::Object(fields)))
         }
     });
@@ -337,8 +337,8 @@ impl Agreement {
         let verdicts: Vec<Vec<bool>> = verdicts.map(Iterator::collect).collect();
         let without: Vec<bool> =
             rows.iter().filter(|row| row.label.is_none()).filter_map(Row::verdict).collect();
-        let groups = groups.into_iter();
-        let strategies = groups.filter_map(|(name, own)| Some((name, Calibration::of(&own)?)));
+        let by_strategy = groups.into_iter();
+        let strategies = by_strategy.filter_map(|(name, own)| Some((name, Calibration::of(&own)?)));
         let called_right = without.iter().filter(|right| **right).count();
         Ok(Self {
             judge,

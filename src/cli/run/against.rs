@@ -74,8 +74,7 @@ impl AgainstBaseline {
             let hint = "name one with `--baseline NAME`, or with `baseline` in `[gate]`";
             return stop_with(Exit::Usage, problem, hint);
         };
-        let anchor = setting.anchor.as_deref().filter(|_| self.gate);
-        let anchor = anchor.filter(|anchor| named != *anchor);
+        let anchor = setting.anchor.as_deref().filter(|anchor| self.gate && named != *anchor);
         Ok(std::iter::once(named).chain(anchor).collect())
     }
 
@@ -96,8 +95,8 @@ impl AgainstBaseline {
         let mut ending = exit;
         if !names.is_empty() {
             let rules = rules(setting)?;
-            let tables = tables.map(PrintedTables::of_another);
-            let printed = tables.as_ref().map_or(OutputFormat::Nothing, OutputFormat::Text);
+            let others = tables.map(PrintedTables::of_another);
+            let printed = others.as_ref().map_or(OutputFormat::Nothing, OutputFormat::Text);
             let options = ComparisonOptions {
                 baselines: self.baselines.clone(),
                 ..ComparisonOptions::default()

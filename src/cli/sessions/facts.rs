@@ -174,8 +174,8 @@ fn derive_asked(all: &[(Arc<Session>, Option<PathBuf>)], args: &Args) -> Result<
     }
     .into_iter();
     for (session, output) in all {
-        let decided = decided.next().transpose()?.unwrap_or_default();
-        derive_one(session, output.as_deref(), decided, args)?;
+        let own = decided.next().transpose()?.unwrap_or_default();
+        derive_one(session, output.as_deref(), own, args)?;
     }
     Ok(())
 }

@@ -220,13 +220,12 @@ impl ImportRun<'_> {
     fn copied(&self, recordings: &[Recording]) -> Option<&Path> {
         let earlier = self.read.get(recordings.first()?.session.id())?;
         let before = import::load_with_truth(earlier, self.format).ok()?;
-        let is_copy = native_bytes(&before).ok()? == native_bytes(recordings).ok()?;
-        is_copy.then_some(earlier)
+        (native_bytes(&before).ok()? == native_bytes(recordings).ok()?).then_some(earlier)
     }
 
     fn passes_over(&self, error: &ImportError, input: &Input) -> bool {
-        let is_asked_for = input.is_named || self.format.is_some() || self.args.strict;
-        error.is_no_recording() && !is_asked_for
+        let asked = input.is_named || self.format.is_some() || self.args.strict;
+        error.is_no_recording() && !asked
     }
 
     /// Writes a session, and the facts about it.

@@ -61,8 +61,8 @@ pub(super) fn apply(
             continue;
         };
         let Some((choice, setting)) = one.recommended() else {
-            let why = one.choice.and_then(|choice| verdict(sweep, choice).into_iter().next());
-            let why = why.as_deref().unwrap_or("one setting alone was tried");
+            let sentence = one.choice.and_then(|choice| verdict(sweep, choice).into_iter().next());
+            let why = sentence.as_deref().unwrap_or("one setting alone was tried");
             return Err(not_written(&format!("`{}`", path.display()), why));
         };
         let path = in_window(&path, all.len(), &choice.window);
