@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -141,7 +141,7 @@ impl Proxy {
         now: fn() -> Timestamp,
         stop: &StopToken,
     ) -> Result<L, ProxyError> {
-        let runtime = runtime()?;
+        let threads = runtime()?;
         let pass = Arc::new(pass::Pass {
             client: pass::client(usize::MAX)?,
             careful: pass::client(0)?,
@@ -154,7 +154,7 @@ impl Proxy {
             error: watch::Sender::new(None),
             is_stopped: watch::Sender::new(false),
         });
-        runtime.block_on(async move {
+        threads.block_on(async move {
             let answering = pass.clone();
             let answer = move |request| {
                 let pass = answering.clone();
@@ -192,8 +192,8 @@ impl Proxy {
 fn base(typed: &str) -> Result<Url, &'static str> {
     const BEGINNING: &str = "it must begin with `http://` or `https://`";
     let Ok(url) = Url::parse(typed) else {
-        let is_http = typed.starts_with("http://") || typed.starts_with("https://");
-        return Err(if is_http { "it is no URL" } else { BEGINNING });
+        let http = typed.starts_with("http://") || typed.starts_with("https://");
+        return Err(if http { "it is no URL" } else { BEGINNING });
     };
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(BEGINNING);
@@ -216,9 +216,9 @@ fn leads_to(url: &Url, address: SocketAddr) -> bool {
         return false;
     }
     let named = url.socket_addrs(|| None).unwrap_or_default();
-    let is_here =
-        |ip: IpAddr| ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback();
-    named.into_iter().any(|named| is_here(named.ip()))
+    named.iter().map(SocketAddr::ip).any(|ip| {
+        ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback()
+    })
 }
 
 /// Whether a request that came to this address of loopback names it. A page of a foreign site could
@@ -250,7 +250,7 @@ fn listen(listen: SocketAddr) -> Result<(std::net::TcpListener, SocketAddr), Pro
 fn runtime() -> Result<Runtime, ProxyError> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     // Each request that waits for a strategy has a thread for as long.
-    let builder = builder.worker_threads(2).max_blocking_threads(8_192).enable_all();
+    builder.worker_threads(2).max_blocking_threads(8_192).enable_all();
     builder.build().map_err(ProxyError::Start)
 }
 

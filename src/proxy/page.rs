@@ -44,8 +44,8 @@ impl PageServer {
         let address = self.address;
         super::runtime()?.block_on(async move {
             let answer = move |request| {
-                let render = render.clone();
-                async move { Ok::<_, Infallible>(answer(address, &request, render).await) }
+                let shared = render.clone();
+                async move { Ok::<_, Infallible>(answer(address, &request, shared).await) }
             };
             let listener = (self.listener, address);
             let open = connections(listener, stop.requested(), answer, &mut |_| {}).await;

@@ -204,8 +204,8 @@ pub(super) fn check(address: SocketAddr, parts: &Parts) -> Result<(), Refusal> {
     }
 }
 
-fn is_of_this_machine(origin: &HeaderValue) -> bool {
-    let origin = origin.to_str().ok().and_then(|text| Url::parse(text).ok());
+fn is_of_this_machine(header: &HeaderValue) -> bool {
+    let origin = header.to_str().ok().and_then(|text| Url::parse(text).ok());
     origin.is_some_and(|origin| match origin.host_str() {
         Some("localhost" | "[::1]") => true,
         Some(host) => host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback()),
@@ -243,14 +243,14 @@ pub(super) async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
 
 /// The headers without those that belong to the connection, named by it included.
 pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
-    let named = headers.get_all("connection").iter().filter_map(|value| value.to_str().ok());
-    let named = named.flat_map(|value| value.split(','));
-    let named: Vec<String> = named.map(|name| name.trim().to_ascii_lowercase()).collect();
+    let values = headers.get_all("connection").iter().filter_map(|value| value.to_str().ok());
+    let parts = values.flat_map(|value| value.split(','));
+    let named: Vec<String> = parts.map(|name| name.trim().to_ascii_lowercase()).collect();
     let mut kept = headers.clone();
     for name in headers.keys() {
         let own = name.as_str();
-        let is_ours = NOT_PASSED_ON.contains(&own) || HEADERS.contains(&own);
-        if is_ours || named.iter().any(|named| named == own) {
+        let ours = NOT_PASSED_ON.contains(&own) || HEADERS.contains(&own);
+        if ours || named.iter().any(|named| named == own) {
             kept.remove(name);
         }
     }
@@ -259,8 +259,7 @@ pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
 
 /// Whether a body is packed, so that it cannot be read here.
 pub(super) fn is_packed(headers: &HeaderMap) -> bool {
-    let encoding = headers.get(CONTENT_ENCODING);
-    let encoding = encoding.and_then(|encoding| encoding.to_str().ok());
+    let encoding = headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
     encoding.is_some_and(|encoding| !encoding.trim().eq_ignore_ascii_case("identity"))
 }
 

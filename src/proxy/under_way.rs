@@ -160,8 +160,8 @@ impl<L: Log + 'static> UnderWay<L> {
         loop {
             let answer = self.send_once(asked, client).await?;
             let status = answer.status();
-            let is_error = status.is_client_error() || status.is_server_error();
-            let Some(relayed) = self.relayed.as_mut().filter(|_| is_error) else {
+            let failed = status.is_client_error() || status.is_server_error();
+            let Some(relayed) = self.relayed.as_mut().filter(|_| failed) else {
                 return Ok(answer);
             };
             let mut headers = passed_on(answer.headers());
@@ -195,8 +195,8 @@ impl<L: Log + 'static> UnderWay<L> {
         client: &mut Client,
     ) -> Result<reqwest::Response, Unanswered> {
         let (method, url) = (asked.method.clone(), asked.url.clone());
-        let request = self.pass.client().request(method, url).headers(asked.headers.clone());
-        let request = request.body(asked.body.clone());
+        let bare = self.pass.client().request(method, url).headers(asked.headers.clone());
+        let request = bare.body(asked.body.clone());
         let begun = Instant::now();
         let sent = tokio::select! {
             biased;
@@ -213,10 +213,10 @@ impl<L: Log + 'static> UnderWay<L> {
     async fn relay(mut self, asked: Asked, mut answer: reqwest::Response, client: Client) {
         let status = answer.status();
         let kind = answer.headers().get(CONTENT_TYPE);
-        let is_stream = kind
+        let stream = kind
             .and_then(|kind| kind.to_str().ok())
             .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"));
-        let is_packed_answer = is_packed(answer.headers());
+        let packed = is_packed(answer.headers());
         let (pipe, pieces) = mpsc::channel(PIECES);
         let mut response =
             Response::new(Piped::Left(Pieces { pieces, _under_way: self.stopping.clone() }));
@@ -225,7 +225,7 @@ impl<L: Log + 'static> UnderWay<L> {
         let added = self.came.elapsed().saturating_sub(self.waited);
         // Where nobody takes it, the pipe is closed.
         drop(client.send(response));
-        let mut assembly = asked.api.map(|api| Assembly::new(api, is_stream));
+        let mut assembly = asked.api.map(|api| Assembly::new(api, stream));
         let (mut received, mut patience) = (0, None);
         let ended = loop {
             let piece = tokio::select! {
@@ -257,7 +257,6 @@ impl<L: Log + 'static> UnderWay<L> {
             _ => None,
         };
         if let (Some(api), Some(assembly)) = (asked.api, assembly) {
-            let is_kept_apart = self.relayed.is_some();
             let request = match asked.kept {
                 Some(kept) => kept.await.ok().flatten(),
                 None => None,
@@ -266,17 +265,15 @@ impl<L: Log + 'static> UnderWay<L> {
                 () if asked.is_packed => {
                     "the request is packed: let the client send it as it is".into()
                 }
-                () if request.is_none() && !is_kept_apart => "the request is no JSON".into(),
+                () if request.is_none() && self.relayed.is_none() => "the request is no JSON".into(),
                 () if received > LONGEST_ANSWER => "the answer is longer than 64 MiB".into(),
                 () if !status.is_success() => status_words(status).into(),
-                () if is_packed_answer => {
-                    "the answer is packed, though it was asked for as it is".into()
-                }
+                () if packed => "the answer is packed, though it was asked for as it is".into(),
                 () => Cow::default(),
             };
-            let (response, problem) = assembly.so_far();
-            let response = response.map(value_without_keys);
-            let problem = problem.or_else(|| reported(response.as_ref()?.get()));
+            let (so_far, own) = assembly.so_far();
+            let response = so_far.map(value_without_keys);
+            let problem = own.or_else(|| reported(response.as_ref()?.get()));
             let failure = match problem {
                 _ if !odd.is_empty() => Some(Failure::Other(odd)),
                 Some(Problem::Reported(event)) => {
@@ -294,8 +291,8 @@ impl<L: Log + 'static> UnderWay<L> {
                     self.answered(&Exchange { at: self.at, api, request, response, added });
                 }
                 (failure, response) => {
-                    let response = response.as_ref().map(|response| response.get());
-                    self.failed(&failure.unwrap_or(BROKE_OFF), response);
+                    let text = response.as_ref().map(|response| response.get());
+                    self.failed(&failure.unwrap_or(BROKE_OFF), text);
                 }
             }
         }
@@ -333,9 +330,8 @@ async fn refusal(mut answer: reqwest::Response) -> Option<Vec<u8>> {
 fn reported(response: &str) -> Option<Problem> {
     let answer: Value =
         response.contains("\"error\"").then(|| serde_json::from_str(response).ok())??;
-    let is_error =
-        answer["type"] == "error" || answer.get("error").is_some_and(|error| !error.is_null());
-    is_error.then_some(Problem::Reported(answer))
+    (answer["type"] == "error" || answer.get("error").is_some_and(|error| !error.is_null()))
+        .then_some(Problem::Reported(answer))
 }
 
 /// A reported error with its type. Its own words are left out: they may repeat what was asked, or a key.
@@ -343,8 +339,8 @@ fn reported_words(event: &Value) -> String {
     let mut names = [&event["error"], &event["response"]["error"], event]
         .into_iter()
         .flat_map(|error| [&error["type"], &error["code"], &error["status"]]);
-    let kind = names.find_map(|name| name.as_str().filter(|name| is_word(name)));
-    let kind = kind.map(|kind| format!(": {kind}")).unwrap_or_default();
+    let name = names.find_map(|name| name.as_str().filter(|name| is_word(name)));
+    let kind = name.map(|name| format!(": {name}")).unwrap_or_default();
     format!("the API reported an error in its answer{kind}")
 }
 
