@@ -265,7 +265,9 @@ impl<L: Log + 'static> UnderWay<L> {
                 () if asked.is_packed => {
                     "the request is packed: let the client send it as it is".into()
                 }
-                () if request.is_none() && self.relayed.is_none() => "the request is no JSON".into(),
+                () if request.is_none() && self.relayed.is_none() => {
+                    "the request is no JSON".into()
+                }
                 () if received > LONGEST_ANSWER => "the answer is longer than 64 MiB".into(),
                 () if !status.is_success() => status_words(status).into(),
                 () if packed => "the answer is packed, though it was asked for as it is".into(),
