@@ -83,7 +83,7 @@ pub struct Autopsy {
     /// The call with the largest prompt, and its size.
     pub fullest: (usize, Tokens),
     /// The compactions that a call followed, in order.
-    pub compactions: Vec<Compaction>,
+    pub compactions: Vec<CompactionLoss>,
     /// Whether the recording begins with a summary: what came before is not known.
     pub begins_compacted: bool,
     /// Whether the recording begins with an answer or a result of a request that it does not hold.
@@ -106,7 +106,7 @@ pub struct Autopsy {
 
 /// One compaction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Compaction {
+pub struct CompactionLoss {
     /// The first call after it.
     pub call: usize,
     /// How many the product made with no call between them: what the earlier of these left is not seen.
@@ -128,7 +128,7 @@ pub struct Compaction {
     /// The cost of both.
     pub usd: Option<f64>,
     /// By kind, what became of all that stood in the prompt before.
-    pub thrown: BTreeMap<Kind, Thrown>,
+    pub thrown: BTreeMap<ThingKind, Thrown>,
     /// Things that were thrown away and needed later, in the order of the calls.
     pub needed: Vec<Need>,
 }
@@ -136,7 +136,7 @@ pub struct Compaction {
 /// A kind of thing that a prompt holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ThingKind {
     /// The content of a file, as a tool showed it.
     File,
     /// The result of another call.
@@ -182,7 +182,7 @@ pub struct Thrown {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Need {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ThingKind,
     /// The thing, as the session spells it.
     pub what: String,
     /// The call that needed it.
@@ -215,7 +215,7 @@ pub enum How {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RuleFate {
     /// Which of both it is.
-    pub kind: Kind,
+    pub kind: ThingKind,
     /// The sentence, as the session has it; of a decision, the choice and its reason.
     pub rule: String,
     /// The call before which it was set.
@@ -243,9 +243,9 @@ pub struct Breaks {
     pub largest: (Tokens, usize),
 }
 
-impl Compaction {
+impl CompactionLoss {
     /// Counts a thing that stood in the prompt before.
-    fn count(&mut self, kind: Kind, stays: bool) {
+    fn count(&mut self, kind: ThingKind, stays: bool) {
         let row = self.thrown.entry(kind).or_default();
         row.before += 1;
         row.stayed += usize::from(stays);
@@ -319,9 +319,9 @@ impl Autopsy {
     fn follow_rule(&mut self, fact: Probe, session: &Session, record: &CellRecord) {
         let set_at = fact.evidence.first().map(|message| session.call_after(*message));
         let (kind, rule) = match fact.fact {
-            Fact::Constraint { statement, .. } => (Kind::Rule, statement),
+            Fact::Constraint { statement, .. } => (ThingKind::Rule, statement),
             Fact::Decision { choice, reason, .. } => {
-                (Kind::Decision, format!("{choice} ({reason})"))
+                (ThingKind::Decision, format!("{choice} ({reason})"))
             }
             _ => return,
         };

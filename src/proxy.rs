@@ -46,9 +46,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const STUCK: Duration = Duration::from_millis(50);
 
 /// Keeps what was answered.
-pub trait Log: Send {
+pub trait ExchangeLog: Send {
     /// One request with its answer, as JSON objects.
-    fn answered(&mut self, exchange: &Exchange) -> io::Result<()>;
+    fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()>;
 
     /// One request that brought no whole answer.
     fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()>;
@@ -81,7 +81,7 @@ pub enum Failure {
 
 /// One answered request.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct ProxiedExchange {
     /// When the request came.
     pub at: Timestamp,
     /// The API that was spoken to.
@@ -134,7 +134,7 @@ impl Proxy {
     /// [`Proxy::with_grace`] says. What has not ended by then is told to the log as failed.
     ///
     /// `front` changes requests on their way. `now` is the clock for requests. The first error of the log ends it.
-    pub fn serve<L: Log + 'static>(
+    pub fn serve<L: ExchangeLog + 'static>(
         self,
         log: L,
         front: Option<Arc<Front>>,
@@ -142,7 +142,7 @@ impl Proxy {
         stop: &StopToken,
     ) -> Result<L, ProxyError> {
         let threads = runtime()?;
-        let pass = Arc::new(pass::Pass {
+        let pass = Arc::new(pass::PassState {
             client: pass::client(usize::MAX)?,
             careful: pass::client(0)?,
             is_careful: AtomicBool::new(false),

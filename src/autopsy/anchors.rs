@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::Kind;
+use super::ThingKind;
 use crate::patterns::{Boundary, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::derive::{derive, work::items_of};
 use crate::probe::{self, Fact};
@@ -36,7 +36,7 @@ pub(super) struct Anchors {
     /// The numbers of a spelling: several where it is the end of several paths.
     numbers: HashMap<String, Vec<u32>>,
     /// By number: its kind, and its longest spelling.
-    pub(super) all: Vec<(Kind, String)>,
+    pub(super) all: Vec<(ThingKind, String)>,
     /// The paths by their last part.
     files: HashMap<String, Vec<u32>>,
     /// Commands, plan items and running tasks, which are several words: they have the first numbers.
@@ -54,9 +54,9 @@ impl Anchors {
             // A file that a tool has shown or changed is there.
             given.extend(files_of(tool));
             if tool.class == ToolClass::Shell {
-                phrases.insert(command_of(tool), Kind::Command);
+                phrases.insert(command_of(tool), ThingKind::Command);
             }
-            phrases.extend(items_of(tool).into_iter().map(|item| (item, Kind::PlanItem)));
+            phrases.extend(items_of(tool).into_iter().map(|item| (item, ThingKind::PlanItem)));
         }
         let touched = given.clone();
         let of_user = session.messages().iter().filter(|message| message.role() == Role::User);
@@ -67,7 +67,7 @@ impl Anchors {
         if !session.compactions().is_empty() {
             for fact in derive(session).facts {
                 if let Fact::OpenHandle { handles, .. } = fact.fact {
-                    phrases.extend(handles.into_iter().map(|task| (task.name, Kind::Task)));
+                    phrases.extend(handles.into_iter().map(|task| (task.name, ThingKind::Task)));
                 }
             }
         }
@@ -91,11 +91,11 @@ impl Anchors {
                 numbers.push(number);
                 let kind = if name.contains('/') {
                     anchors.files.entry(last_part(&name).to_owned()).or_default().push(number);
-                    Kind::Path
+                    ThingKind::Path
                 } else if VALUE.is_match(&name) {
-                    Kind::Value
+                    ThingKind::Value
                 } else {
-                    Kind::Name
+                    ThingKind::Name
                 };
                 anchors.all.push((kind, name.clone()));
             }
@@ -170,7 +170,7 @@ impl Anchors {
                 let mut found = self.in_text(&OPTION.replaced(own, " "));
                 // A command that is run again needs no prompt that holds it: its result is what was made again.
                 found.retain(|numbers, _| {
-                    numbers.iter().all(|number| self.all[*number as usize].0 != Kind::Command)
+                    numbers.iter().all(|number| self.all[*number as usize].0 != ThingKind::Command)
                 });
                 found
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Autopsy, Breaks, Compaction, own_compactions};
+use super::{Autopsy, Breaks, CompactionLoss, own_compactions};
 use crate::record::words::PerToken;
 use crate::record::{CacheRecord, CellRecord};
 use crate::runner::PlannedSession;
@@ -18,12 +18,12 @@ const LEAST_BROKEN: Tokens = Tokens(1_024);
 
 /// A request, with the prices of its model where they are known.
 #[derive(Clone, Copy)]
-struct Request<'a> {
+struct Charge<'a> {
     usage: Usage,
     prices: Option<&'a PerToken>,
 }
 
-impl Request<'_> {
+impl Charge<'_> {
     /// The cost of a part of it.
     fn cost(&self, part: Usage) -> Option<Usd> {
         self.prices?.cost_of_part(&self.usage, part)
@@ -35,7 +35,7 @@ pub(super) struct Bill<'a> {
     planned: &'a PlannedSession<'a>,
     session: &'a Session,
     cache: CacheRecord,
-    calls: Vec<Request<'a>>,
+    calls: Vec<Charge<'a>>,
     /// The tokens of all.
     sum: Usage,
 }
@@ -70,7 +70,7 @@ impl<'a> Bill<'a> {
         }
         for event in own_compactions(bill.session) {
             let asked = bill.of_call(bill.session.call_after(event.at));
-            others.extend(event.usage.map(|usage| Request { usage, ..asked }));
+            others.extend(event.usage.map(|usage| Charge { usage, ..asked }));
         }
         let compactions = into.compactions.iter_mut();
         let estimated: Vec<_> = compactions.filter_map(|one| bill.complete(one, record)).collect();
@@ -90,13 +90,13 @@ impl<'a> Bill<'a> {
     }
 
     /// A request of this model, else of the session's.
-    fn priced(&self, model: Option<&str>, usage: Usage) -> Request<'a> {
+    fn priced(&self, model: Option<&str>, usage: Usage) -> Charge<'a> {
         let known = model.or(self.session.model()).and_then(|model| self.planned.prices.of(model));
-        Request { usage, prices: known.map(|(_, price)| &price.per_token) }
+        Charge { usage, prices: known.map(|(_, price)| &price.per_token) }
     }
 
     /// A call, or an empty one behind the last.
-    fn of_call(&self, call: usize) -> Request<'a> {
+    fn of_call(&self, call: usize) -> Charge<'a> {
         self.calls.get(call).copied().unwrap_or_else(|| self.priced(None, Usage::default()))
     }
 
@@ -118,7 +118,7 @@ impl<'a> Bill<'a> {
 
     /// Adds to a compaction what the recording and its bill say of it; returns the request for its summary if the recording
     /// does not bill it.
-    fn complete(&self, compaction: &mut Compaction, record: &CellRecord) -> Option<Request<'a>> {
+    fn complete(&self, compaction: &mut CompactionLoss, record: &CellRecord) -> Option<Charge<'a>> {
         let call = compaction.call;
         let own = own_compactions(self.session);
         let events = own.filter(|event| self.session.call_after(event.at) == call);
@@ -135,7 +135,7 @@ impl<'a> Bill<'a> {
         let billed = event.and_then(|event| event.usage);
         compaction.is_billed = billed.is_some();
         compaction.request = billed.unwrap_or_else(|| simulated.sum());
-        let request = Request { usage: compaction.request, ..first };
+        let request = Charge { usage: compaction.request, ..first };
         let anew = compaction.after - first.usage.cache_read;
         compaction.tokens = request.usage.total() + anew;
         let usd = request.cost(request.usage).zip(self.above_read(call, anew));
@@ -189,7 +189,7 @@ impl<'a> Bill<'a> {
 }
 
 /// The cost of this part of all requests whose price is known.
-fn usd(requests: &[Request<'_>], part: impl Fn(&Usage) -> Usage) -> Option<f64> {
+fn usd(requests: &[Charge<'_>], part: impl Fn(&Usage) -> Usage) -> Option<f64> {
     let sum: Usd = requests.iter().filter_map(|request| request.cost(part(&request.usage))).sum();
     (sum > Usd::default()).then(|| sum.in_dollars())
 }

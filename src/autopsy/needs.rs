@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::anchors::{Anchors, command_of, text_of};
-use super::{Autopsy, Compaction, How, Kind, Need, own_compactions};
+use super::{Autopsy, CompactionLoss, How, ThingKind, Need, own_compactions};
 use crate::context::{Applied, Entry};
 use crate::probe::derive::work::calls;
 use crate::replay::PreparedSession;
@@ -21,23 +21,23 @@ const LEAST_RESULT: usize = 20;
 const LEAST_LINE: usize = 4;
 
 /// A place in the session: message and block.
-type Place = (usize, usize);
+type BlockPlace = (usize, usize);
 
 /// A result of a tool call that may be made again, or what a change wrote.
 #[derive(Debug)]
-struct Shown {
-    place: Place,
-    kind: Kind,
+struct ShownLines {
+    place: BlockPlace,
+    kind: ThingKind,
     /// The lines of a file; of another result, all of its text.
     lines: BTreeSet<String>,
     /// The compaction that took it out.
     gone: Option<usize>,
 }
 
-impl Shown {
-    fn new(place: Place, kind: Kind, text: &str) -> Self {
+impl ShownLines {
+    fn new(place: BlockPlace, kind: ThingKind, text: &str) -> Self {
         let (mut lines, least): (Vec<&str>, usize) = match kind {
-            Kind::File => (text.lines().map(without_number).collect(), LEAST_LINE),
+            ThingKind::File => (text.lines().map(without_number).collect(), LEAST_LINE),
             _ => (vec![text], LEAST_RESULT),
         };
         lines.retain(|line| line.len() >= least);
@@ -59,7 +59,7 @@ fn without_number(line: &str) -> &str {
 }
 
 /// The results in an entry that are as they were.
-fn places(entry: &Entry) -> impl Iterator<Item = Place> {
+fn places(entry: &Entry) -> impl Iterator<Item = BlockPlace> {
     let results = entry.message.tool_results().filter(|(block, _)| entry.is_verbatim(*block));
     results.filter_map(|(block, _)| Some((entry.origin.message()?, block)))
 }
@@ -76,15 +76,15 @@ pub(super) struct Needs<'a> {
     opaque: Vec<usize>,
     found: &'a mut Autopsy,
     /// The tool uses that results answer.
-    answered: BTreeMap<Place, &'a ToolUse>,
+    answered: BTreeMap<BlockPlace, &'a ToolUse>,
     /// By number of an anchor: in how many texts of the prompt it stands.
     present: Vec<u32>,
     /// The results that stand there.
-    results: BTreeSet<Place>,
+    results: BTreeSet<BlockPlace>,
     /// By number of an anchor.
     lost: BTreeMap<u32, Loss>,
     /// By file, or by call.
-    shown: BTreeMap<String, Vec<Shown>>,
+    shown: BTreeMap<String, Vec<ShownLines>>,
 }
 
 impl<'a> Needs<'a> {
@@ -133,7 +133,7 @@ impl<'a> Needs<'a> {
     fn compacted(&mut self, call: usize, before: &[u32], how: How) {
         let by = self.found.compactions.len();
         let mut compaction =
-            Compaction { call, is_opaque: how == How::Unknown, ..Compaction::default() };
+            CompactionLoss { call, is_opaque: how == How::Unknown, ..CompactionLoss::default() };
         for (number, _) in (0..).zip(before).filter(|(_, texts)| **texts > 0) {
             let stays = self.is_present(number);
             compaction.count(self.anchors.all[number as usize].0, stays);
@@ -150,20 +150,20 @@ impl<'a> Needs<'a> {
     }
 
     /// Notes a tool result, and whether it brings again what an earlier one had brought.
-    fn take_result(&mut self, place: Place, text: &Arc<str>, tool: &ToolUse) {
+    fn take_result(&mut self, place: BlockPlace, text: &Arc<str>, tool: &ToolUse) {
         for path in files::changed_by(tool) {
-            let shown = Shown::new(place, Kind::File, &text_of(tool));
+            let shown = ShownLines::new(place, ThingKind::File, &text_of(tool));
             self.shown.entry(path).or_default().push(shown);
         }
         let (kind, what, key) = match (files::seen_by(tool), tool.class) {
-            (Some(path), _) => (Kind::File, path.clone(), path),
+            (Some(path), _) => (ThingKind::File, path.clone(), path),
             (None, ToolClass::Edit | ToolClass::Write | ToolClass::Todo) => return,
             (None, _) => {
                 let key = format!("{} {}", tool.name, tool.input.as_str());
-                (Kind::Result, command_of(tool), key)
+                (ThingKind::Result, command_of(tool), key)
             }
         };
-        let new = Shown::new(place, kind, text);
+        let new = ShownLines::new(place, kind, text);
         let known = self.shown.entry(key).or_default();
         let repeated = new.is_shown_by(&known.iter().filter(|shown| shown.gone.is_none()));
         let again = !repeated && new.is_shown_by(&known.iter());
@@ -198,7 +198,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    fn need(&mut self, (kind, what): (Kind, String), call: usize, tokens: Tokens, loss: Loss) {
+    fn need(&mut self, (kind, what): (ThingKind, String), call: usize, tokens: Tokens, loss: Loss) {
         let (by, how, back_at) = loss;
         self.found.compactions[by].need(Need { kind, what, call, how, back_at, tokens, usd: None });
     }

@@ -9,7 +9,7 @@ use super::decisions::Proposer;
 use super::inputs::Inputs;
 use super::models::{JudgeOptions, at_least_one};
 use super::{
-    Exit, Facts, Result, find_sessions, outputs, print, print_json, prose, sessions, stop_with,
+    Exit, CliFacts, Result, find_sessions, outputs, print, print_json, prose, sessions, stop_with,
     template, terminal, write_output,
 };
 use crate::autopsy::{Autopsy, Totals, follows_decisions, with_sub_agents};
@@ -98,14 +98,14 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
                 filled(&[page, include_str!("text/autopsy_page.txt")], &facts)?
             }
             _ => {
-                let facts = Facts::new("proctor-autopsy", &facts);
+                let facts = CliFacts::new("proctor-autopsy", &facts);
                 escape::json(&serde_json::to_string_pretty(&facts)?)
             }
         };
         write_output(file, bytes.as_bytes())?;
     }
     if args.json {
-        return print_json(&Facts::new("proctor-autopsy", facts));
+        return print_json(&CliFacts::new("proctor-autopsy", facts));
     }
     facts["columns"] = json!(terminal().columns());
     facts["again"] = json!(again(args, &all[0]));

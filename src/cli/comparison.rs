@@ -107,13 +107,13 @@ pub(super) enum OutputFormat<'a> {
 
 /// One side: a run, or a baseline.
 #[derive(Debug, Clone)]
-pub(super) struct Side {
+pub(super) struct RunSide {
     /// As it was typed.
     pub(super) name: String,
     pub(super) source: ComparedRun,
 }
 
-impl Side {
+impl RunSide {
     /// Finds `PATH` or `NAME`, or one strategy of it: `PATH::STRATEGY`.
     pub(super) fn find(typed: &str, baselines: &Path) -> Result<Self> {
         let (place, strategy) = match typed.split_once("::") {
@@ -208,7 +208,7 @@ pub(super) enum Unpaired {
 /// happens to those of the candidate.
 pub(super) fn compare(
     found: &mut Comparisons,
-    [baseline, candidate]: [&Side; 2],
+    [baseline, candidate]: [&RunSide; 2],
     (options, rules): (&ComparisonOptions, &Rules),
     unpaired: Unpaired,
     seed: u64,
@@ -335,7 +335,7 @@ fn short(text: &str) -> &str {
     if hash { &text[..8] } else { text }
 }
 
-fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow::Error {
+fn refused(baseline: &RunSide, candidate: &RunSide, mismatches: &[Mismatch]) -> anyhow::Error {
     let lines = mismatches.iter().take(12).map(|mismatch| {
         format!(
             "\n  {}: {} in the baseline, {} in the candidate",

@@ -130,7 +130,7 @@ fn planned(scenario: &Scenario) -> Result<Json> {
 
 /// A setting, by its dotted path.
 #[derive(Serialize)]
-struct Row {
+struct SettingRow {
     path: String,
     value: String,
     source: String,
@@ -161,7 +161,7 @@ fn keys(scenario: Option<&Scenario>) -> Vec<Key<'_>> {
 }
 
 /// Every setting of the scenario, defaults included.
-fn settings(table: &Table) -> Vec<Row> {
+fn settings(table: &Table) -> Vec<SettingRow> {
     let mut settings = Vec::new();
     flatten("", table, &mut settings);
     // Sessions and strategies are many.
@@ -171,13 +171,13 @@ fn settings(table: &Table) -> Vec<Row> {
         let within = format!("{path}.");
         let mut set = settings.iter().map(|row| &row.path);
         if !set.any(|set| *set == path || set.starts_with(&within)) {
-            settings.push(Row::default(path, default));
+            settings.push(SettingRow::default(path, default));
         }
     }
     settings
 }
 
-impl Row {
+impl SettingRow {
     fn default(path: String, value: String) -> Self {
         let source = "default".to_owned();
         Self { path, value, source }
@@ -206,13 +206,13 @@ fn is_key(path: &str) -> bool {
 }
 
 /// Every setting of a table, under this path.
-fn flatten(prefix: &str, table: &Table, out: &mut Vec<Row>) {
+fn flatten(prefix: &str, table: &Table, out: &mut Vec<SettingRow>) {
     for (key, setting) in table.entries() {
         flatten_one(&Reader::new(table, prefix).path_of(key), setting, out);
     }
 }
 
-fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
+fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<SettingRow>) {
     match &setting.value {
         Value::Table(inner) => flatten(path, inner, out),
         Value::List(items) if items.iter().any(|item| item.as_table().is_some()) => {
@@ -220,13 +220,13 @@ fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
                 flatten_one(&format!("{path}[{at}]"), item, out);
             }
         }
-        Value::Text(text) if is_key(path) && !is_variable_name(text) => out.push(Row {
+        Value::Text(text) if is_key(path) && !is_variable_name(text) => out.push(SettingRow {
             path: path.to_owned(),
             // It may be the key itself.
             value: "not shown".to_owned(),
             source: setting.place.without_value().to_string(),
         }),
-        value => out.push(Row {
+        value => out.push(SettingRow {
             path: path.to_owned(),
             value: value.to_string(),
             source: match &setting.place {
@@ -240,7 +240,7 @@ fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
 }
 
 /// Every setting of a strategy, other knobs with their defaults.
-fn knobs(spec: &StrategySpec) -> Vec<Row> {
+fn knobs(spec: &StrategySpec) -> Vec<SettingRow> {
     let mut settings = Vec::new();
     for (key, setting) in spec.table().entries() {
         for stage in setting.as_list().unwrap_or(std::slice::from_ref(setting)) {
@@ -253,7 +253,7 @@ fn knobs(spec: &StrategySpec) -> Vec<Row> {
     settings
 }
 
-fn stage_knobs(table: &Table, settings: &mut Vec<Row>) {
+fn stage_knobs(table: &Table, settings: &mut Vec<SettingRow>) {
     let kind = table.text("kind").unwrap_or_default();
     let name = table.text("name").unwrap_or(kind);
     flatten(name, table, settings);
@@ -261,6 +261,6 @@ fn stage_knobs(table: &Table, settings: &mut Vec<Row>) {
     knobs.retain(|knob| table.get(knob.name).is_none());
     for knob in knobs {
         let path = format!("{name}.{}", knob.name);
-        settings.push(Row::default(path, knob.default));
+        settings.push(SettingRow::default(path, knob.default));
     }
 }

@@ -25,7 +25,7 @@ const STARTER: &str = include_str!("../../scenarios/starter.toml");
 const SUITE: &str = include_str!("../../examples/ci/suite.toml");
 
 /// Where files go, with their texts.
-type Files = [(&'static str, &'static str)];
+type StarterFiles = [(&'static str, &'static str)];
 
 /// A file of a folder of this repository, which keeps its name or goes to another place.
 macro_rules! copy {
@@ -37,7 +37,7 @@ macro_rules! copy {
     };
 }
 
-const PYTHON: &Files = &[
+const PYTHON: &StarterFiles = &[
     copy!("examples/python", "compaction.py"),
     copy!("examples/python", "test_compaction.py"),
     copy!("clients/python", "proctor_strategy.py"),
@@ -45,7 +45,7 @@ const PYTHON: &Files = &[
     copy!("examples/python", "workflow.yml", ".github/workflows/compaction.yml"),
 ];
 
-const TYPESCRIPT: &Files = &[
+const TYPESCRIPT: &StarterFiles = &[
     copy!("examples/typescript", "compaction.js"),
     copy!("examples/typescript", "compaction.test.js"),
     copy!("examples/typescript", "package.json"),
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 }
 
 /// Writes all of the files, or none where one of them is there already; says what to do with them.
-fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> Result<Exit> {
+fn write_all(args: &Args, files: &StarterFiles, program: &str, tests: &str) -> Result<Exit> {
     let folder = args.path.as_deref().unwrap_or(Path::new("."));
     for (name, _) in files {
         refuse_existing(&folder.join(name), args.force)?;

@@ -13,7 +13,7 @@ use super::comparison;
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
-use super::messages::{self, MessageProgress, Summary};
+use super::messages::{self, MessageProgress, RunSummary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
@@ -60,7 +60,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = "Cells")]
     cells: CellOptions,
     #[command(flatten, next_help_heading = "Output")]
-    output: report::Output,
+    output: report::ReportOutput,
     #[command(flatten)]
     printed: report::Printed,
     /// Print one JSON object per line: messages while the run goes on, and its results in the last
@@ -181,7 +181,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     };
     let already = cells.iter().filter(|key| journal.done().contains(*key));
     let (planned, already) = (cells.len(), already.count());
-    let mut summary = Summary { planned, ..Summary::default() };
+    let mut summary = RunSummary { planned, ..RunSummary::default() };
     if args.json {
         let manifest = plan.manifest();
         messages::send(&messages::launch(manifest, &folder, planned, already));
@@ -228,7 +228,7 @@ fn replay(
     args: &Args,
     (plan, journal, workers): (&mut Plan, &mut Journal, &Workers),
     earlier: Option<&EarlierRun>,
-    summary: &mut Summary,
+    summary: &mut RunSummary,
 ) -> Result<Exit> {
     let started = now();
     let folder = journal.folder().to_owned();

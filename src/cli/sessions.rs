@@ -28,7 +28,7 @@ pub(super) mod places;
 #[command(after_help = places::help(), args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<SessionsAction>,
     /// Show so many, the newest first
     #[arg(short = 'n', long, value_name = "N", default_value_t = 16, value_parser = models::at_least_one)]
     limit: usize,
@@ -41,7 +41,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum SessionsAction {
     /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
     Import(import::Args),
     /// Write synthetic sessions and the facts planted in them
@@ -74,9 +74,9 @@ struct Found {
 pub(super) fn run(args: &Args) -> Result<Exit> {
     match &args.action {
         None => list(args),
-        Some(Action::Import(args)) => import::run(args),
-        Some(Action::Generate(args)) => generate::run(args),
-        Some(Action::Facts(args)) => facts::run(args),
+        Some(SessionsAction::Import(args)) => import::run(args),
+        Some(SessionsAction::Generate(args)) => generate::run(args),
+        Some(SessionsAction::Facts(args)) => facts::run(args),
     }
 }
 

@@ -105,7 +105,7 @@ type Knobs = Vec<(String, Setting)>;
 
 /// One setting to be tried.
 #[derive(Debug, Clone)]
-struct Point {
+struct GridPoint {
     /// Each knob with its value; empty for the default.
     values: Knobs,
     /// The strategy with its knobs set.
@@ -233,7 +233,7 @@ fn one_strategy(scenario: &Scenario) -> Result<&StrategySpec> {
 fn confirm_choices(
     running: &mut SweepRun<'_>,
     sweep: &mut Sweep,
-    points: &[Point],
+    points: &[GridPoint],
     quality: Objective,
     seed: u64,
 ) -> Result<()> {
@@ -241,13 +241,13 @@ fn confirm_choices(
         return Ok(());
     }
     let all = apply::chosen(sweep, points).into_iter().enumerate();
-    let open: Vec<(usize, [Point; 2])> = all
+    let open: Vec<(usize, [GridPoint; 2])> = all
         .filter_map(|(at, one)| {
             let setting = one.setting.filter(|setting| !setting.is_default)?;
             Some((at, [one.default.clone(), setting.clone()]))
         })
         .collect();
-    let pairs: Vec<Point> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
+    let pairs: Vec<GridPoint> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
     let tried = running.on("confirm", &pairs, &sweep.confirm)?;
     let mut rule = Rule::of_population(seed);
     if let Err(problem) = rule.margins.set(quality.axis.name(), quality.margin) {
@@ -278,9 +278,9 @@ fn points(
     folder: &Path,
     own: Scenario,
     grid: &[Knobs],
-) -> Result<(Vec<Point>, Vec<WindowRun>)> {
+) -> Result<(Vec<GridPoint>, Vec<WindowRun>)> {
     let base = one_strategy(&own)?;
-    let mut points = vec![Point::default_in(0, Vec::new(), base)];
+    let mut points = vec![GridPoint::default_in(0, Vec::new(), base)];
     let mut defaults = Vec::new();
     let mut window_runs = vec![WindowRun::of(Vec::new(), own)];
     for values in grid {
@@ -300,14 +300,14 @@ fn points(
             scenario.sessions.clone_from(sessions);
             // Its settings are compared with the default in the same window.
             let default = &scenario.strategies[0];
-            defaults.push(Point::default_in(window, outer.clone(), default));
+            defaults.push(GridPoint::default_in(window, outer.clone(), default));
             window_runs.push(WindowRun::of(outer, scenario));
         }
         if knobs.is_empty() {
             continue;
         }
         let default = &window_runs[window].scenario.strategies[0];
-        points.push(Point::of(window, values.clone(), &knobs, default)?);
+        points.push(GridPoint::of(window, values.clone(), &knobs, default)?);
     }
     points.extend(defaults);
     Ok((points, window_runs))
@@ -319,7 +319,7 @@ impl WindowRun {
     }
 }
 
-impl Point {
+impl GridPoint {
     fn default_in(window: usize, values: Knobs, spec: &StrategySpec) -> Self {
         Self { values, spec: spec.clone(), window, is_default: true, is_spelled: false }
     }
@@ -346,7 +346,7 @@ impl Point {
 
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
-    fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> Result<Vec<Point>> {
+    fn halve(&mut self, mut points: Vec<GridPoint>, tune: &[String]) -> Result<Vec<GridPoint>> {
         let rounds = points.len().ilog2();
         for round in 0..rounds {
             let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
@@ -367,12 +367,12 @@ impl SweepRun<'_> {
     }
 
     /// Runs points on sessions, one run folder per window; cells that were run before are reused.
-    fn on(&mut self, part: &str, points: &[Point], sessions: &[String]) -> Result<Vec<Trial>> {
+    fn on(&mut self, part: &str, points: &[GridPoint], sessions: &[String]) -> Result<Vec<Trial>> {
         let ids: BTreeSet<&str> = sessions.iter().map(String::as_str).collect();
         let mut tried: Vec<Option<Trial>> = vec![None; points.len()];
         let mut references: Vec<CellRecord> = Vec::new();
         for at in 0..self.window_runs.len() {
-            let own: Vec<(usize, &Point)> =
+            let own: Vec<(usize, &GridPoint)> =
                 points.iter().enumerate().filter(|(_, point)| point.window == at).collect();
             if own.is_empty() {
                 continue;

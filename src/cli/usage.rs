@@ -18,7 +18,7 @@ use crate::settings::did_you_mean;
 pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) -> CliError {
     let typed: Vec<String> =
         typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let call = Call::of(program, &typed);
+    let call = CalledCommand::of(program, &typed);
     let invalid = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue);
     let (problem, hint) = match error.kind() {
@@ -90,7 +90,7 @@ fn wanted<'a>(why: &'a str, value: &str) -> &'a str {
 }
 
 /// The command that was called.
-struct Call<'a> {
+struct CalledCommand<'a> {
     /// The program.
     program: &'a Command,
     command: &'a Command,
@@ -100,7 +100,7 @@ struct Call<'a> {
     words: &'a [String],
 }
 
-impl<'a> Call<'a> {
+impl<'a> CalledCommand<'a> {
     fn of(program: &'a Command, typed: &'a [String]) -> Self {
         let (mut command, mut words) = (program, typed);
         let mut name = program.get_name().to_owned();

@@ -16,12 +16,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::pass::{Pass, Pieces, Piped, Refusal, body_of, check, is_packed, passed_on, refused};
+use super::pass::{PassState, Pieces, Piped, Denial, body_of, check, is_packed, passed_on, refused};
 use super::relay::Relayed;
-use super::{Exchange, Failure, LAST_WORDS, Log};
+use super::{ProxiedExchange, Failure, LAST_WORDS, ExchangeLog};
 use crate::live::LiveCell;
 use crate::session::redact::value_without_keys;
-use crate::session::wire::stream::{Api, Assembly, Problem};
+use crate::session::wire::stream::{Api, Assembly, StreamProblem};
 use crate::units::Timestamp;
 
 /// An answer that is not whole.
@@ -40,7 +40,7 @@ const LONGEST_REFUSAL: usize = 16 << 20;
 const PIECES: usize = 64;
 
 /// A request as it is passed on.
-struct Asked {
+struct Outgoing {
     method: Method,
     url: Url,
     headers: HeaderMap,
@@ -63,17 +63,17 @@ pub(super) struct UnderWay<L> {
     cell: LiveCell,
     relayed: Option<Relayed>,
     stopping: watch::Receiver<bool>,
-    pass: Arc<Pass<L>>,
+    pass: Arc<PassState<L>>,
 }
 
 /// An end without an answer of the API that goes on to the client as it comes: why, and what the client hears.
 type Unanswered = (Failure, Response<Piped>);
 
 /// Takes the answer's head, and hears when the client goes away.
-pub(super) type Client = oneshot::Sender<Response<Piped>>;
+pub(super) type ClientPipe = oneshot::Sender<Response<Piped>>;
 
-impl<L: Log + 'static> UnderWay<L> {
-    pub(super) fn begin(pass: Arc<Pass<L>>) -> Self {
+impl<L: ExchangeLog + 'static> UnderWay<L> {
+    pub(super) fn begin(pass: Arc<PassState<L>>) -> Self {
         Self {
             at: (pass.now)(),
             came: Instant::now(),
@@ -85,7 +85,7 @@ impl<L: Log + 'static> UnderWay<L> {
         }
     }
 
-    pub(super) async fn run(mut self, request: Request<Incoming>, mut client: Client) {
+    pub(super) async fn run(mut self, request: Request<Incoming>, mut client: ClientPipe) {
         let sent = match self.read(request).await {
             Ok(mut asked) => {
                 let answer = self.send(&mut asked, &mut client).await;
@@ -111,13 +111,13 @@ impl<L: Log + 'static> UnderWay<L> {
     }
 
     /// Reads the request, and lets the strategy change it.
-    async fn read(&mut self, request: Request<Incoming>) -> Result<Asked, Refusal> {
+    async fn read(&mut self, request: Request<Incoming>) -> Result<Outgoing, Denial> {
         let (parts, body) = request.into_parts();
         check(self.pass.address, &parts)?;
         let (url, cell) = self.pass.place(&parts)?;
         self.cell.clone_from(&cell);
         let body = body_of(body).await?;
-        let mut asked = Asked {
+        let mut asked = Outgoing {
             url,
             headers: passed_on(&parts.headers),
             body,
@@ -154,8 +154,8 @@ impl<L: Log + 'static> UnderWay<L> {
     /// Sends the request, shorter ones too where it is refused as too long and the strategy has one.
     async fn send(
         &mut self,
-        asked: &mut Asked,
-        client: &mut Client,
+        asked: &mut Outgoing,
+        client: &mut ClientPipe,
     ) -> Result<reqwest::Response, Unanswered> {
         loop {
             let answer = self.send_once(asked, client).await?;
@@ -191,8 +191,8 @@ impl<L: Log + 'static> UnderWay<L> {
 
     async fn send_once(
         &mut self,
-        asked: &Asked,
-        client: &mut Client,
+        asked: &Outgoing,
+        client: &mut ClientPipe,
     ) -> Result<reqwest::Response, Unanswered> {
         let (method, url) = (asked.method.clone(), asked.url.clone());
         let bare = self.pass.client().request(method, url).headers(asked.headers.clone());
@@ -210,7 +210,7 @@ impl<L: Log + 'static> UnderWay<L> {
     }
 
     /// Passes the answer on as it comes, and keeps it.
-    async fn relay(mut self, asked: Asked, mut answer: reqwest::Response, client: Client) {
+    async fn relay(mut self, asked: Outgoing, mut answer: reqwest::Response, client: ClientPipe) {
         let status = answer.status();
         let kind = answer.headers().get(CONTENT_TYPE);
         let stream = kind
@@ -278,7 +278,7 @@ impl<L: Log + 'static> UnderWay<L> {
             let problem = own.or_else(|| reported(response.as_ref()?.get()));
             let failure = match problem {
                 _ if !odd.is_empty() => Some(Failure::Other(odd)),
-                Some(Problem::Reported(event)) => {
+                Some(StreamProblem::Reported(event)) => {
                     Some(Failure::Other(reported_words(&event).into()))
                 }
                 // A client may leave when it has read the end of the answer, and not of the body.
@@ -290,7 +290,7 @@ impl<L: Log + 'static> UnderWay<L> {
             };
             match (failure, response) {
                 (None, Some(response)) => {
-                    self.answered(&Exchange { at: self.at, api, request, response, added });
+                    self.answered(&ProxiedExchange { at: self.at, api, request, response, added });
                 }
                 (failure, response) => {
                     let text = response.as_ref().map(|response| response.get());
@@ -305,7 +305,7 @@ impl<L: Log + 'static> UnderWay<L> {
     }
 
     /// Keeps the answer.
-    fn answered(&self, exchange: &Exchange) {
+    fn answered(&self, exchange: &ProxiedExchange) {
         let response = exchange.response.get();
         if let Some(relayed) = &self.relayed {
             relayed.answered(response, (self.pass.now)());
@@ -329,11 +329,11 @@ async fn refusal(mut answer: reqwest::Response) -> Option<Vec<u8>> {
 }
 
 /// The error that a whole answer reports, though its status is one of success.
-fn reported(response: &str) -> Option<Problem> {
+fn reported(response: &str) -> Option<StreamProblem> {
     let answer: Value =
         response.contains("\"error\"").then(|| serde_json::from_str(response).ok())??;
     (answer["type"] == "error" || answer.get("error").is_some_and(|error| !error.is_null()))
-        .then_some(Problem::Reported(answer))
+        .then_some(StreamProblem::Reported(answer))
 }
 
 /// A reported error with its type. Its own words are left out: they may repeat what was asked, or a key.

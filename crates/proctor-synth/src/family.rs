@@ -108,7 +108,7 @@ pub(crate) struct TimelinePlan {
     pub(crate) revisions: (u64, u64),
     /// The part of the chapter, in percent, in which counts are printed.
     pub(crate) counted: (u64, u64),
-    pub(crate) counts: Counts,
+    pub(crate) counts: CountTrend,
     /// The percentage of keys whose values the user types; tools print those of the others.
     pub(crate) typed: u64,
 }
@@ -116,7 +116,7 @@ pub(crate) struct TimelinePlan {
 /// How counts move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Counts {
+pub(crate) enum CountTrend {
     /// Each is larger than the one before: the largest is the newest.
     Grow,
     /// Up and down: only the order shows which is the newest.

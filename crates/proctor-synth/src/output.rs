@@ -25,7 +25,7 @@ impl Place {
 
 /// Names that the agent may use again.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct OutputNames {
     pub(crate) requests: Vec<String>,
     pub(crate) tests: Vec<String>,
     pub(crate) commits: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     pub(crate) lines: Vec<String>,
-    pub(crate) names: Names,
+    pub(crate) names: OutputNames,
     pub(crate) failed: bool,
     /// The bytes of the lines that were pushed.
     size: usize,

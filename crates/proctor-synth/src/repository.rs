@@ -9,7 +9,7 @@ use super::Recipe;
 use super::code;
 use super::facts::{Channel, Content, Ways};
 use super::files::{Files, Hunk, numbered};
-use super::output::{self, Names, Output, Place};
+use super::output::{self, OutputNames, Output, Place};
 use super::prose::{self, Topic};
 use super::random::{Random, whole};
 use super::words::SIZES;
@@ -28,7 +28,7 @@ pub(crate) struct Repository {
     focus: usize,
     visited: Vec<usize>,
     changed: Vec<usize>,
-    known: Names,
+    known: OutputNames,
     created: usize,
     just_changed: bool,
     ways: Ways,
@@ -49,7 +49,7 @@ impl Repository {
             focus: 0,
             visited: Vec::new(),
             changed: Vec::new(),
-            known: Names::default(),
+            known: OutputNames::default(),
             created: 0,
             just_changed: false,
             ways: Ways::of(recipe),

@@ -119,7 +119,7 @@ fn fitting(
     let mut within = limit.most();
     let mut least: Option<u64> = None;
     for _ in 0..ATTEMPTS {
-        let size = match Size::choose(plan, &mut cells, (limit, within), enough) {
+        let size = match PlanSize::choose(plan, &mut cells, (limit, within), enough) {
             Ok(size) => size,
             Err(cheapest) => return Ok(Err(least.max(cheapest))),
         };
@@ -140,13 +140,13 @@ fn fitting(
 }
 
 /// A part of a plan.
-struct Size {
+struct PlanSize {
     selection: Selection,
     /// Indices of its sessions.
     sessions: Vec<usize>,
 }
 
-impl Size {
+impl PlanSize {
     /// Of all sizes with `enough` sessions that fit, the one that shows the smallest difference; where none
     /// fits, what the cheapest takes.
     fn choose(

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use super::{Answer, answers, known_requests, no_answers, texts};
+use super::{RunAnswer, answers, known_requests, no_answers, texts};
 use crate::bill::Scale;
 use crate::cli::{CliError, Exit, Result, models, read_run, report, stop};
 use crate::model::{CallFailure, Model, Request};
@@ -45,7 +45,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, help_heading = "Output")]
     json: bool,
     #[command(flatten, next_help_heading = "Output")]
-    output: report::Output,
+    output: report::ReportOutput,
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let connected = args.judges.connect("--judge", &args.judge, &cassette)?;
     let calibrations = calibrations(&args.calibration, &models::names(&connected))?;
     let judges = &connected.judges;
-    let graded: Vec<Answer<'_>> =
+    let graded: Vec<RunAnswer<'_>> =
         answers(&run.cells, &texts).filter(|one| one.is_graded(args.all)).collect();
     let mut requests = known_requests();
     requests.extend(graded.iter().map(|one| one.request(JudgeTask::Wide)));
@@ -126,7 +126,7 @@ fn calibrations(files: &[PathBuf], judges: &str) -> Result<Vec<JudgeCalibration>
     Ok(calibrations)
 }
 
-impl Answer<'_> {
+impl RunAnswer<'_> {
     /// Whether judges grade it: where rules give no verdict, or with `all`.
     fn is_graded(&self, all: bool) -> bool {
         let reason = Unscored::NeedsJudge;
@@ -195,7 +195,7 @@ impl Panel<'_> {
 
     /// Grades all answers, several at once, until a judge cannot be asked; verdicts are in the order
     /// of the answers, those of the panel side by side.
-    fn grade_all(&self, answers: &[Answer<'_>]) -> Result<Vec<GivenVerdict>, CliError> {
+    fn grade_all(&self, answers: &[RunAnswer<'_>]) -> Result<Vec<GivenVerdict>, CliError> {
         let all = answers.par_iter().flat_map_iter(|one| {
             let judges = self.judges.iter().zip(&self.tasks);
             judges.map(move |(judge, task)| self.grade(one, &**judge, *task))
@@ -232,7 +232,7 @@ impl Panel<'_> {
     /// row, or in a way that any later request meets too.
     fn grade(
         &self,
-        answer: &Answer<'_>,
+        answer: &RunAnswer<'_>,
         judge: &dyn Model,
         task: Option<JudgeTask>,
     ) -> Result<Option<GivenVerdict>, CliError> {

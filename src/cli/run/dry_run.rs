@@ -50,7 +50,7 @@ fn shards(typed: &str) -> Result<Shards, String> {
 
 /// The share of one shard.
 #[derive(Debug, Default, Clone)]
-struct Share {
+struct ShardShare {
     sessions: usize,
     cells: usize,
     work: u64,
@@ -130,7 +130,7 @@ impl Shards {
     fn show(self, plan: &Plan, out: Option<&Path>, is_json: bool) -> Result<Exit> {
         let Self { of, by } = self;
         let manifest = plan.manifest();
-        let mut shares = vec![Share::default(); of as usize];
+        let mut shares = vec![ShardShare::default(); of as usize];
         for (at, shard) in by.shards(of, manifest).into_iter().enumerate() {
             let share = &mut shares[shard as usize - 1];
             share.sessions += 1;

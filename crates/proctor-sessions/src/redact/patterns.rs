@@ -17,8 +17,8 @@ pub(super) static PATTERNS: LazyLock<Option<Patterns>> =
 
 #[derive(Deserialize)]
 pub(super) struct Patterns {
-    tokens: Tokens,
-    shapes: Vec<Shape>,
+    tokens: TokenShape,
+    shapes: Vec<SecretShape>,
     pub(super) names: Names,
 }
 
@@ -38,9 +38,9 @@ impl TryFrom<String> for Pattern {
 /// One expression for all tokens: their beginnings are searched at once.
 #[derive(Deserialize)]
 #[serde(try_from = "BTreeMap<String, usize>")]
-struct Tokens(Shape);
+struct TokenShape(SecretShape);
 
-impl TryFrom<BTreeMap<String, usize>> for Tokens {
+impl TryFrom<BTreeMap<String, usize>> for TokenShape {
     type Error = regex::Error;
 
     /// How tokens begin, and the least number of characters behind.
@@ -51,7 +51,7 @@ impl TryFrom<BTreeMap<String, usize>> for Tokens {
             format!(r"{prefix}[\w{dot}-]{{{},}}[\w-]", least - 1)
         });
         let alternatives: Vec<String> = alternatives.collect();
-        Ok(Self(Shape {
+        Ok(Self(SecretShape {
             class: Class::Token,
             regex: format!(r"\b(?:{})", alternatives.join("|")).try_into()?,
             unless: None,
@@ -62,7 +62,7 @@ impl TryFrom<BTreeMap<String, usize>> for Tokens {
 
 /// A shape of secrets: see `patterns.toml`.
 #[derive(Deserialize)]
-struct Shape {
+struct SecretShape {
     class: Class,
     regex: Pattern,
     unless: Option<Pattern>,

@@ -11,7 +11,7 @@ mod gemini;
 
 /// Why an answer is not whole.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Problem {
+pub enum StreamProblem {
     /// It ended before its last event.
     BrokeOff,
     /// A part of it is not JSON.
@@ -20,7 +20,7 @@ pub enum Problem {
     Reported(Value),
 }
 
-impl Problem {
+impl StreamProblem {
     /// The problem in words.
     pub fn message(&self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ pub struct Assembly {
     items: Vec<Value>,
     is_complete: bool,
     /// The first problem.
-    problem: Option<Problem>,
+    problem: Option<StreamProblem>,
 }
 
 impl Assembly {
@@ -85,13 +85,13 @@ impl Assembly {
     }
 
     /// The whole answer; an error where it did not come to its end.
-    pub fn finish(self) -> Result<Box<RawValue>, Problem> {
+    pub fn finish(self) -> Result<Box<RawValue>, StreamProblem> {
         let (whole, problem) = self.so_far();
-        problem.map_or_else(|| whole.ok_or(Problem::Unreadable), Err)
+        problem.map_or_else(|| whole.ok_or(StreamProblem::Unreadable), Err)
     }
 
     /// As much of the answer as came, and its first problem.
-    pub fn so_far(mut self) -> (Option<Box<RawValue>>, Option<Problem>) {
+    pub fn so_far(mut self) -> (Option<Box<RawValue>>, Option<StreamProblem>) {
         let rest = std::mem::take(&mut self.bytes);
         if !self.is_stream {
             let whole = match self.api {
@@ -103,12 +103,12 @@ impl Assembly {
                 stream.push(&rest);
                 return stream.so_far();
             }
-            let problem = whole.is_none().then_some(Problem::Unreadable);
+            let problem = whole.is_none().then_some(StreamProblem::Unreadable);
             return (whole, problem);
         }
         self.line(&rest);
         if !self.is_complete && !self.has_ended() {
-            self.problem.get_or_insert(Problem::BrokeOff);
+            self.problem.get_or_insert(StreamProblem::BrokeOff);
         }
         self.put_items();
         parse_inputs(&mut self.whole);
@@ -153,12 +153,12 @@ impl Assembly {
         });
         let event = parsed.unwrap_or_default();
         if !event.is_object() {
-            self.problem.get_or_insert(Problem::Unreadable);
+            self.problem.get_or_insert(StreamProblem::Unreadable);
             return;
         }
         let failed = event["type"] == "error" || event["type"] == "response.failed";
         if failed || event.get("error").is_some_and(|error| !error.is_null()) {
-            self.problem.get_or_insert(Problem::Reported(event));
+            self.problem.get_or_insert(StreamProblem::Reported(event));
             return;
         }
         match self.api {

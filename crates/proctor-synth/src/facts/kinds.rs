@@ -1,8 +1,8 @@
 //! One function for each kind of facts: what it is about, who says it, and how it is asked for.
 
-use super::planner::{Planner, Share, Span, WHOLE};
+use super::planner::{Planner, Share, ChapterSpan, WHOLE};
 use super::{Channel, Content};
-use crate::family::Counts;
+use crate::family::CountTrend;
 use crate::grammar::bank;
 use crate::random::whole;
 use crate::words::RuleWords;
@@ -365,8 +365,8 @@ impl Planner {
             let mut value = self.random.between(COUNTS.0, COUNTS.1);
             let drawn = (0..self.revisions(plan.revisions)).map(|_| {
                 value = match plan.counts {
-                    Counts::Grow => value + self.random.between(1_009, 90_007),
-                    Counts::Vary => self.random.between(COUNTS.0, COUNTS.1),
+                    CountTrend::Grow => value + self.random.between(1_009, 90_007),
+                    CountTrend::Vary => self.random.between(COUNTS.0, COUNTS.1),
                 };
                 value.to_string()
             });
@@ -399,7 +399,7 @@ impl Planner {
         channel: Channel,
         (key, values): (&str, Vec<String>),
         said: &[&str],
-        (span, share): (Span, Share),
+        (span, share): (ChapterSpan, Share),
     ) {
         let count = values.len();
         for (part, value) in values.into_iter().enumerate() {

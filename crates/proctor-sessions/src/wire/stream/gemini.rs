@@ -89,10 +89,10 @@ fn add_part(said: &mut Vec<Value>, mut part: Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Api, Assembly, Problem};
+    use super::super::{Api, Assembly, StreamProblem};
     use super::*;
 
-    fn answer(stream: &str, is_stream: bool) -> Result<Value, Problem> {
+    fn answer(stream: &str, is_stream: bool) -> Result<Value, StreamProblem> {
         let mut assembly = Assembly::new(Api::GenerateContent, is_stream);
         stream.as_bytes().chunks(7).for_each(|piece| {
             assembly.push(piece);
@@ -146,7 +146,7 @@ mod tests {
         assert_eq!(answer(&list, false), Ok(expected.clone()));
         let wrapped = events.each_ref().map(|event| format!("{{\"response\":{event}}}"));
         assert_eq!(answer(&lines(&wrapped), true), Ok(expected));
-        assert_eq!(answer(&lines(&events[..3]), true), Err(Problem::BrokeOff));
+        assert_eq!(answer(&lines(&events[..3]), true), Err(StreamProblem::BrokeOff));
         assert!(answer(&list[..list.len() - 9], false).is_err());
         for odd in [
             r#"{"content":"hi"}"#,
@@ -156,9 +156,9 @@ mod tests {
         ] {
             let stream =
                 format!(r#"data: {{"candidates":[{odd}],"usageMetadata":1,"promptFeedback":7}}"#);
-            assert_eq!(answer(&stream, true), Err(Problem::BrokeOff), "{odd}");
+            assert_eq!(answer(&stream, true), Err(StreamProblem::BrokeOff), "{odd}");
         }
         let failed = r#"data: {"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}"#;
-        assert!(matches!(answer(failed, true), Err(Problem::Reported(_))));
+        assert!(matches!(answer(failed, true), Err(StreamProblem::Reported(_))));
     }
 }
