@@ -376,7 +376,6 @@ impl<W: Write> EscapedLines<W> {
 
 /// The JSON that a command prints or writes: which kind of facts, and the facts.
 #[derive(Serialize)]
-#[expect(clippy::struct_field_names, reason = "flattened: no file shows it")]
 struct CliFacts<'a, T> {
     format: &'a str,
     version: u32,

@@ -29,8 +29,7 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Input> {
         if is_walked(path) {
             walk(path, true, &mut inputs);
         } else {
-            let (path, is_named) = (path.clone(), true);
-            inputs.push(Input { path, is_named });
+            inputs.push(Input { path: path.clone(), is_named: true });
         }
     }
     inputs
@@ -44,8 +43,7 @@ pub(super) fn is_walked(path: &Path) -> bool {
 fn walk(folder: &Path, is_named: bool, inputs: &mut Vec<Input>) {
     let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
     let Ok(mut entries) = entries else {
-        let path = folder.to_owned();
-        return inputs.push(Input { path, is_named });
+        return inputs.push(Input { path: folder.to_owned(), is_named });
     };
     entries.sort_by_key(std::fs::DirEntry::path);
     for entry in entries {

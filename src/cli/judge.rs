@@ -32,7 +32,6 @@ pub(super) fn run(action: &JudgeAction) -> Result<Exit> {
 type ProbeTexts<'a> = BTreeMap<(&'a str, &'a str, u8), &'a ProbeText>;
 
 /// An answer of a run, with its question.
-#[expect(clippy::struct_field_names, reason = "the answer as it was recorded")]
 struct RunAnswer<'a> {
     cell: &'a CellRecord,
     item: &'a ProbeRecord,

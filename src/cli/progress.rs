@@ -107,8 +107,7 @@ impl ProgressDisplay {
 
 impl Progress for ProgressDisplay {
     fn begin(&self, cells: &[(CellKey, u64)]) {
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        work.begin(cells);
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).begin(cells);
     }
 
     fn calls(&self, cell: &CellKey, done: usize, planned: usize) {

@@ -282,7 +282,7 @@ fn points(
     let base = one_strategy(&own)?;
     let mut points = vec![GridPoint::default_in(0, Vec::new(), base)];
     let mut defaults = Vec::new();
-    let mut window_runs = vec![WindowRun::of(Vec::new(), own)];
+    let mut window_runs = vec![WindowRun { knobs: Vec::new(), scenario: own, done: Vec::new() }];
     for values in grid {
         let all = values.iter().cloned();
         let (outer, knobs): (Knobs, Knobs) = all.partition(|(path, _)| is_of_window(path));
@@ -301,7 +301,7 @@ fn points(
             // Its settings are compared with the default in the same window.
             let default = &scenario.strategies[0];
             defaults.push(GridPoint::default_in(window, outer.clone(), default));
-            window_runs.push(WindowRun::of(outer, scenario));
+            window_runs.push(WindowRun { knobs: outer, scenario, done: Vec::new() });
         }
         if knobs.is_empty() {
             continue;
@@ -311,12 +311,6 @@ fn points(
     }
     points.extend(defaults);
     Ok((points, window_runs))
-}
-
-impl WindowRun {
-    fn of(knobs: Knobs, scenario: Scenario) -> Self {
-        Self { knobs, scenario, done: Vec::new() }
-    }
 }
 
 impl GridPoint {
@@ -434,8 +428,7 @@ impl SweepRun<'_> {
             Workers { threads: models::threads(self.args.jobs, plan), stop: token.clone() };
         let progress = ProgressDisplay::new(plan, journal);
         let outcome = runner::run(plan, journal, &workers, &progress)?;
-        let part = &self.args.part;
-        part.note_stop(journal, outcome.budget.as_deref())?;
+        self.args.part.note_stop(journal, outcome.budget.as_deref())?;
         progress.finish();
         if outcome.missed || outcome.outstanding > 0 {
             models::close(plan.models(), outcome.missed)?;
