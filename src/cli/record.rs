@@ -234,8 +234,7 @@ mod with_http {
                 }
                 let path = write_session(&self.folder, session, false)?;
                 let (messages, calls) = (session.messages().len(), session.calls().len());
-                let shown = path.display();
-                print(&format!("{shown}: {messages} messages, {calls} calls\n"))?;
+                print(&format!("{}: {messages} messages, {calls} calls\n", path.display()))?;
             }
             say(&format!(
                 "{} requests in {} sessions; {rest}",
