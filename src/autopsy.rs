@@ -24,8 +24,7 @@ use derive_more::AddAssign;
 use serde::Serialize;
 
 use crate::patterns::PatternsError;
-use crate::probe::derive::said;
-use crate::probe::{Fact, Probe};
+use crate::probe::{Fact, Probe, derive::said};
 use crate::record::{CellRecord, Fate, ProbeRecord};
 use crate::replay::observe::Observer;
 use crate::replay::observe::survival::{SurvivalObserver, SurvivalPlan};
@@ -84,7 +83,7 @@ pub struct Autopsy {
     /// The call with the largest prompt, and its size.
     pub fullest: (usize, Tokens),
     /// The compactions that a call followed, in order.
-    pub compactions: Vec<Compaction>,
+    pub compactions: Vec<CompactionLoss>,
     /// Whether the recording begins with a summary: what came before is not known.
     pub begins_compacted: bool,
     /// Whether the recording begins with an answer or a result of a request that it does not hold.
@@ -107,7 +106,7 @@ pub struct Autopsy {
 
 /// One compaction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Compaction {
+pub struct CompactionLoss {
     /// The first call after it.
     pub call: usize,
     /// How many the product made with no call between them: what the earlier of these left is not seen.
@@ -129,7 +128,7 @@ pub struct Compaction {
     /// The cost of both.
     pub usd: Option<f64>,
     /// By kind, what became of all that stood in the prompt before.
-    pub thrown: BTreeMap<Kind, Thrown>,
+    pub thrown: BTreeMap<ThingKind, Thrown>,
     /// Things that were thrown away and needed later, in the order of the calls.
     pub needed: Vec<Need>,
 }
@@ -137,7 +136,7 @@ pub struct Compaction {
 /// A kind of thing that a prompt holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum ThingKind {
     /// The content of a file, as a tool showed it.
     File,
     /// The result of another call.
@@ -183,7 +182,7 @@ pub struct Thrown {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Need {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ThingKind,
     /// The thing, as the session spells it.
     pub what: String,
     /// The call that needed it.
@@ -216,7 +215,7 @@ pub enum How {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RuleFate {
     /// Which of both it is.
-    pub kind: Kind,
+    pub kind: ThingKind,
     /// The sentence, as the session has it; of a decision, the choice and its reason.
     pub rule: String,
     /// The call before which it was set.
@@ -244,9 +243,9 @@ pub struct Breaks {
     pub largest: (Tokens, usize),
 }
 
-impl Compaction {
+impl CompactionLoss {
     /// Counts a thing that stood in the prompt before.
-    fn count(&mut self, kind: Kind, stays: bool) {
+    fn count(&mut self, kind: ThingKind, stays: bool) {
         let row = self.thrown.entry(kind).or_default();
         row.before += 1;
         row.stayed += usize::from(stays);
@@ -254,8 +253,7 @@ impl Compaction {
 
     /// Notes a need of what it threw away; a file that is shown in parts counts once.
     fn need(&mut self, need: Need) {
-        let mut known = self.needed.iter();
-        if !known.any(|known| (known.kind, &known.what) == (need.kind, &need.what)) {
+        if !self.needed.iter().any(|known| (known.kind, &known.what) == (need.kind, &need.what)) {
             let row = self.thrown.entry(need.kind).or_default();
             row.needed += 1;
             row.fetched += usize::from(need.how == How::Fetched);
@@ -273,8 +271,9 @@ impl Autopsy {
         let (prepared, entry) = (&planned.prepared, planned.entry);
         let session = &**prepared.session();
         let events = session.compactions();
-        let (mut compacted, is_opaque) = compacted(session);
-        let inherited = events.iter().filter(|event| is_inherited(session, event)).count();
+        let (followed, opaque) = compacted(session);
+        let own_events = own_compactions(session);
+        let last = session.calls().last();
         let own = entry.native_window.own();
         let mut found = Self {
             file: planned.file.clone(),
@@ -285,21 +284,16 @@ impl Autopsy {
             model: session.model().map(str::to_owned),
             calls: session.calls().len(),
             window: own.tokens,
-            begins_compacted: compacted.first() == Some(&0) || inherited > 0,
+            begins_compacted: followed.first().or(opaque.first()) == Some(&0)
+                || own_events.clone().count() < events.len(),
             begins_midway: begins_midway(session),
             mended: session.source().warnings.clone(),
-            compactions_at_end: events.len() - compacted.len() - inherited,
+            compactions_at_end: own_events.filter(|event| last < Some(&event.at)).count(),
             hides_system_prompt: session.system().is_none(),
             ..Self::default()
         };
-        compacted.dedup();
-        let (replayed, followed, opaque) = if is_opaque {
-            (Replayed::Full, Vec::new(), compacted)
-        } else {
-            (Replayed::recorded(session), compacted, Vec::new())
-        };
-        let mut facts = said::instructions(session);
-        facts.extend_from_slice(decisions);
+        let replayed = if opaque.is_empty() { Replayed::recorded(session) } else { Replayed::Full };
+        let facts = [said::instructions(session), decisions.to_vec()].concat();
         let plan = SurvivalPlan::at_calls(session, facts.clone().into(), &followed)?;
         let anchors = Anchors::of(session)?;
         let observers: Vec<Box<dyn Observer + '_>> = vec![
@@ -316,9 +310,8 @@ impl Autopsy {
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
         // A product that went on beyond it does not have this line.
-        let has_line = entry.format == "claude-code"
-            && (events.iter().any(RecordedCompaction::is_automatic) || found.fullest.1 <= line);
-        found.line = has_line.then_some(line);
+        let holds = events.iter().any(RecordedCompaction::is_automatic) || found.fullest.1 <= line;
+        found.line = Some(line).filter(|_| holds && entry.format == "claude-code");
         Ok(found)
     }
 
@@ -326,25 +319,22 @@ impl Autopsy {
     fn follow_rule(&mut self, fact: Probe, session: &Session, record: &CellRecord) {
         let set_at = fact.evidence.first().map(|message| session.call_after(*message));
         let (kind, rule) = match fact.fact {
-            Fact::Constraint { statement, .. } => (Kind::Rule, statement),
+            Fact::Constraint { statement, .. } => (ThingKind::Rule, statement),
             Fact::Decision { choice, reason, .. } => {
-                (Kind::Decision, format!("{choice} ({reason})"))
+                (ThingKind::Decision, format!("{choice} ({reason})"))
             }
             _ => return,
         };
-        let items: Vec<&ProbeRecord> =
-            record.probes.iter().filter(|item| item.probe == fact.id).collect();
-        let gone = items.iter().position(|item| is_gone(item));
-        let (met, later) = items.split_at(gone.map_or(items.len(), |gone| gone + 1));
-        let gone = met.last().filter(|_| gone.is_some());
+        let items: Vec<_> = record.probes.iter().filter(|item| item.probe == fact.id).collect();
+        let met = items.split_inclusive(|item| is_gone(item)).next().unwrap_or_default();
+        let gone = met.last().filter(|item| is_gone(item));
         // Where a later prompt holds it again, the user had repeated it.
-        let back = later.iter().find(|item| !is_gone(item));
+        let back = items[met.len()..].iter().find(|item| !is_gone(item));
         let until = back.map_or(session.calls().len(), |item| item.call);
         let gone_at = gone.map(|item| item.call);
         let broken_at = gone_at.and_then(|at| broken::first_call(&rule, session, at..until));
-        let compactions = &mut self.compactions;
         for item in met {
-            for compaction in compactions.iter_mut().filter(|one| one.call == item.call) {
+            for compaction in self.compactions.iter_mut().filter(|one| one.call == item.call) {
                 let fate = item.survival.fate;
                 compaction.count(kind, fate == Fate::Kept);
                 let row = compaction.thrown.entry(kind).or_default();
@@ -352,11 +342,10 @@ impl Autopsy {
                 row.needed += usize::from(gone_at == Some(item.call) && broken_at.is_some());
             }
         }
-        let fates = items.iter().map(|item| (item.call, item.survival.fate));
         self.rules.push(RuleFate {
             kind,
             set_at,
-            fates: fates.collect(),
+            fates: items.iter().map(|item| (item.call, item.survival.fate)).collect(),
             gone_at,
             changed_to: gone.and_then(|item| item.survival.changed_to().map(str::to_owned)),
             broken_at,
@@ -368,33 +357,32 @@ impl Autopsy {
 /// Whether a session begins with a result that answers nothing, or with an answer to a prompt that is not there.
 fn begins_midway(session: &Session) -> bool {
     let first = session.message(0);
-    let is_answer = first.role() == Role::Assistant;
-    let was_asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
-    first.has_tag(Tag::Orphan) || is_answer && was_asked
+    let asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
+    first.has_tag(Tag::Orphan) || first.role() == Role::Assistant && asked
 }
 
-/// The calls that follow compactions, in order, and whether one of these cannot be read: behind it no context is known.
-fn compacted(session: &Session) -> (Vec<usize>, bool) {
+/// The calls that follow compactions, in order: as the first, if all of these can be read. Else as the second, for no context
+/// behind an unreadable one is known.
+fn compacted(session: &Session) -> (Vec<usize>, Vec<usize>) {
     let last = session.calls().last();
-    let events = session.compactions().iter();
-    let events = events.filter(|event| last >= Some(&event.at) && !is_inherited(session, event));
-    let calls = events.clone().map(|event| session.call_after(event.at));
-    let mut left = events.map(|event| &event.after);
-    (calls.collect(), left.any(|after| !matches!(after, CompactedTo::Replaced(_))))
+    let mut events = own_compactions(session).filter(|event| last >= Some(&event.at));
+    let mut calls: Vec<_> = events.clone().map(|event| session.call_after(event.at)).collect();
+    calls.dedup();
+    let readable = events.all(|event| matches!(event.after, CompactedTo::Replaced(_)));
+    if readable { (calls, Vec::new()) } else { (Vec::new(), calls) }
 }
 
-/// Whether a compaction was made before this session was resumed: it counts in the one before.
-fn is_inherited(session: &Session, event: &RecordedCompaction) -> bool {
-    (1..=session.loaded()).contains(&event.at)
+/// The compactions but those before this session was resumed, which count in the session before.
+fn own_compactions(session: &Session) -> impl Iterator<Item = &RecordedCompaction> + Clone {
+    let loaded = 1..=session.loaded();
+    session.compactions().iter().filter(move |event| !loaded.contains(&event.at))
 }
 
 /// Whether an autopsy can say what the compactions of a session made of its decisions.
 pub fn follows_decisions(session: &Session) -> bool {
-    let (calls, is_opaque) = compacted(session);
-    !calls.is_empty() && !is_opaque
+    !compacted(session).0.is_empty()
 }
 
 fn is_gone(item: &ProbeRecord) -> bool {
-    let fate = item.survival.fate;
-    matches!(fate, Fate::Changed | Fate::Lost | Fate::Reachable)
+    matches!(item.survival.fate, Fate::Changed | Fate::Lost | Fate::Reachable)
 }

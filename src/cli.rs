@@ -96,11 +96,11 @@ use report::read_run;
 #[command(name = "proctor", version, after_help = Exit::HELP, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Replay sessions through strategies and report; without a scenario, a built-in quick start
     Run(Box<run::Args>),
     /// Join the parts of a run that several machines made
@@ -133,7 +133,7 @@ enum Command {
     Budget(budget::Args),
     /// Grade the answers of a run with another judge, and test a judge against people's labels
     #[command(subcommand)]
-    Judge(judge::Action),
+    Judge(judge::JudgeAction),
     /// Recorded answers of models: list, verify, clear
     Cache(cassette::Args),
     /// Check a scenario, and list what it would run with which settings
@@ -175,38 +175,38 @@ fn without_command(error: &clap::Error, command: &clap::Command, typed: &[OsStri
     }
 }
 
-fn dispatch(command: Command) -> Exit {
+fn dispatch(command: CliCommand) -> Exit {
     interrupt::say_on_interrupt(match command {
-        Command::Run(_) | Command::Sweep(_) => "interrupted: nothing was run",
+        CliCommand::Run(_) | CliCommand::Sweep(_) => "interrupted: nothing was run",
         _ => "interrupted",
     });
     let result = match command {
-        Command::Run(args) => run::run(&args),
-        Command::Merge(args) => merge::run(&args),
-        Command::Report(args) => report::run(&args),
-        Command::Compare(args) => compare::run(&args),
-        Command::Sweep(args) => sweep::run(&args),
-        Command::Baseline(args) => baseline::run(&args),
-        Command::Autopsy(args) => autopsy::run(&args),
-        Command::Sessions(args) => sessions::run(&args),
+        CliCommand::Run(args) => run::run(&args),
+        CliCommand::Merge(args) => merge::run(&args),
+        CliCommand::Report(args) => report::run(&args),
+        CliCommand::Compare(args) => compare::run(&args),
+        CliCommand::Sweep(args) => sweep::run(&args),
+        CliCommand::Baseline(args) => baseline::run(&args),
+        CliCommand::Autopsy(args) => autopsy::run(&args),
+        CliCommand::Sessions(args) => sessions::run(&args),
         #[cfg(feature = "http")]
-        Command::Record(args) => record::run(&args),
+        CliCommand::Record(args) => record::run(&args),
         #[cfg(feature = "http")]
-        Command::Live(args) => live::run(&args),
+        CliCommand::Live(args) => live::run(&args),
         #[cfg(not(feature = "http"))]
-        Command::Record(_) | Command::Live(_) => without_http(),
-        Command::Strategies(args) => strategies::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Init(args) => init::run(&args),
-        Command::Inspect(args) => inspect::run(&args),
-        Command::Budget(args) => budget::run(&args),
-        Command::Judge(action) => judge::run(&action),
-        Command::Cache(args) => cassette::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Schema(args) => schema::run(&args),
-        Command::Completions(args) => completions::run(&args),
-        Command::Man(args) => man::run(&args),
+        CliCommand::Record(_) | CliCommand::Live(_) => without_http(),
+        CliCommand::Strategies(args) => strategies::run(&args),
+        CliCommand::Check(args) => check::run(&args),
+        CliCommand::Init(args) => init::run(&args),
+        CliCommand::Inspect(args) => inspect::run(&args),
+        CliCommand::Budget(args) => budget::run(&args),
+        CliCommand::Judge(action) => judge::run(&action),
+        CliCommand::Cache(args) => cassette::run(&args),
+        CliCommand::Doctor(args) => doctor::run(&args),
+        CliCommand::Explain(args) => explain::run(&args),
+        CliCommand::Schema(args) => schema::run(&args),
+        CliCommand::Completions(args) => completions::run(&args),
+        CliCommand::Man(args) => man::run(&args),
     };
     result.unwrap_or_else(|error| say_error(&error))
 }
@@ -307,8 +307,8 @@ fn chain(error: &anyhow::Error) -> String {
 }
 
 /// The words of the operating system, without the number of its error and the name of a temporary file.
-fn without_number(text: &str) -> String {
-    let text = text.split(" at path \"").next().unwrap_or(text);
+fn without_number(message: &str) -> String {
+    let text = message.split(" at path \"").next().unwrap_or(message);
     match text.split_once(" (os error ") {
         Some((words, rest)) => {
             let behind = rest.split_once(')').map_or("", |(_, behind)| behind);
@@ -376,15 +376,14 @@ impl<W: Write> EscapedLines<W> {
 
 /// The JSON that a command prints or writes: which kind of facts, and the facts.
 #[derive(Serialize)]
-#[expect(clippy::struct_field_names, reason = "flattened: no file shows it")]
-struct Facts<'a, T> {
+struct CliFacts<'a, T> {
     format: &'a str,
     version: u32,
     #[serde(flatten)]
     facts: T,
 }
 
-impl<'a, T: Serialize> Facts<'a, T> {
+impl<'a, T: Serialize> CliFacts<'a, T> {
     fn new(format: &'a str, facts: T) -> Self {
         let version = 1;
         Self { format, version, facts }
@@ -394,7 +393,7 @@ impl<'a, T: Serialize> Facts<'a, T> {
 /// Prints the result of a command: its facts for programs, or for people a text that the template makes
 /// of them, in which nothing is left that a terminal obeys.
 fn show(as_json: bool, format: &str, facts: impl Serialize, template: &str) -> Result<Exit> {
-    if as_json { print_json(&Facts::new(format, facts)) } else { show_text(facts, template) }
+    if as_json { print_json(&CliFacts::new(format, facts)) } else { show_text(facts, template) }
 }
 
 /// The same, with more that only the text says: the template knows the facts as `facts`.

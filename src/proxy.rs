@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -46,9 +46,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 const STUCK: Duration = Duration::from_millis(50);
 
 /// Keeps what was answered.
-pub trait Log: Send {
+pub trait ExchangeLog: Send {
     /// One request with its answer, as JSON objects.
-    fn answered(&mut self, exchange: &Exchange) -> io::Result<()>;
+    fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()>;
 
     /// One request that brought no whole answer.
     fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()>;
@@ -81,7 +81,7 @@ pub enum Failure {
 
 /// One answered request.
 #[derive(Debug)]
-pub struct Exchange {
+pub struct ProxiedExchange {
     /// When the request came.
     pub at: Timestamp,
     /// The API that was spoken to.
@@ -134,15 +134,15 @@ impl Proxy {
     /// [`Proxy::with_grace`] says. What has not ended by then is told to the log as failed.
     ///
     /// `front` changes requests on their way. `now` is the clock for requests. The first error of the log ends it.
-    pub fn serve<L: Log + 'static>(
+    pub fn serve<L: ExchangeLog + 'static>(
         self,
         log: L,
         front: Option<Arc<Front>>,
         now: fn() -> Timestamp,
         stop: &StopToken,
     ) -> Result<L, ProxyError> {
-        let runtime = runtime()?;
-        let pass = Arc::new(pass::Pass {
+        let threads = runtime()?;
+        let pass = Arc::new(pass::PassState {
             client: pass::client(usize::MAX)?,
             careful: pass::client(0)?,
             is_careful: AtomicBool::new(false),
@@ -154,7 +154,7 @@ impl Proxy {
             error: watch::Sender::new(None),
             is_stopped: watch::Sender::new(false),
         });
-        runtime.block_on(async move {
+        threads.block_on(async move {
             let answering = pass.clone();
             let answer = move |request| {
                 let pass = answering.clone();
@@ -192,8 +192,8 @@ impl Proxy {
 fn base(typed: &str) -> Result<Url, &'static str> {
     const BEGINNING: &str = "it must begin with `http://` or `https://`";
     let Ok(url) = Url::parse(typed) else {
-        let is_http = typed.starts_with("http://") || typed.starts_with("https://");
-        return Err(if is_http { "it is no URL" } else { BEGINNING });
+        let http = typed.starts_with("http://") || typed.starts_with("https://");
+        return Err(if http { "it is no URL" } else { BEGINNING });
     };
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
         return Err(BEGINNING);
@@ -216,9 +216,9 @@ fn leads_to(url: &Url, address: SocketAddr) -> bool {
         return false;
     }
     let named = url.socket_addrs(|| None).unwrap_or_default();
-    let is_here =
-        |ip: IpAddr| ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback();
-    named.into_iter().any(|named| is_here(named.ip()))
+    named.iter().map(SocketAddr::ip).any(|ip| {
+        ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback()
+    })
 }
 
 /// Whether a request that came to this address of loopback names it. A page of a foreign site could
@@ -250,7 +250,7 @@ fn listen(listen: SocketAddr) -> Result<(std::net::TcpListener, SocketAddr), Pro
 fn runtime() -> Result<Runtime, ProxyError> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     // Each request that waits for a strategy has a thread for as long.
-    let builder = builder.worker_threads(2).max_blocking_threads(8_192).enable_all();
+    builder.worker_threads(2).max_blocking_threads(8_192).enable_all();
     builder.build().map_err(ProxyError::Start)
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::Kind;
+use super::ThingKind;
 use crate::patterns::{Boundary, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::derive::{derive, work::items_of};
 use crate::probe::{self, Fact};
@@ -36,7 +36,7 @@ pub(super) struct Anchors {
     /// The numbers of a spelling: several where it is the end of several paths.
     numbers: HashMap<String, Vec<u32>>,
     /// By number: its kind, and its longest spelling.
-    pub(super) all: Vec<(Kind, String)>,
+    pub(super) all: Vec<(ThingKind, String)>,
     /// The paths by their last part.
     files: HashMap<String, Vec<u32>>,
     /// Commands, plan items and running tasks, which are several words: they have the first numbers.
@@ -54,10 +54,9 @@ impl Anchors {
             // A file that a tool has shown or changed is there.
             given.extend(files_of(tool));
             if tool.class == ToolClass::Shell {
-                phrases.insert(command_of(tool), Kind::Command);
+                phrases.insert(command_of(tool), ThingKind::Command);
             }
-            let items = items_of(tool).into_iter();
-            phrases.extend(items.map(|item| (item, Kind::PlanItem)));
+            phrases.extend(items_of(tool).into_iter().map(|item| (item, ThingKind::PlanItem)));
         }
         let touched = given.clone();
         let of_user = session.messages().iter().filter(|message| message.role() == Role::User);
@@ -68,17 +67,15 @@ impl Anchors {
         if !session.compactions().is_empty() {
             for fact in derive(session).facts {
                 if let Fact::OpenHandle { handles, .. } = fact.fact {
-                    phrases.extend(handles.into_iter().map(|task| (task.name, Kind::Task)));
+                    phrases.extend(handles.into_iter().map(|task| (task.name, ThingKind::Task)));
                 }
             }
         }
         let patterns =
             phrases.keys().map(|text| Pattern { text: text.clone(), boundary: Boundary::Word });
-        let phrases_of = Patterns::new(patterns.collect())?;
-        let all = phrases.into_iter().map(|(text, kind)| (kind, text));
         let mut anchors = Self {
-            phrases: phrases_of,
-            all: all.collect(),
+            phrases: Patterns::new(patterns.collect())?,
+            all: phrases.into_iter().map(|(text, kind)| (kind, text)).collect(),
             numbers: HashMap::new(),
             files: HashMap::new(),
             touched,
@@ -92,14 +89,13 @@ impl Anchors {
             if numbers.is_empty() {
                 let number = u32::try_from(anchors.all.len()).unwrap_or(u32::MAX);
                 numbers.push(number);
-                if name.contains('/') {
-                    let files = anchors.files.entry(last_part(&name).to_owned());
-                    files.or_default().push(number);
-                }
-                let kind = match &*name {
-                    path if path.contains('/') => Kind::Path,
-                    value if VALUE.is_match(value) => Kind::Value,
-                    _ => Kind::Name,
+                let kind = if name.contains('/') {
+                    anchors.files.entry(last_part(&name).to_owned()).or_default().push(number);
+                    ThingKind::Path
+                } else if VALUE.is_match(&name) {
+                    ThingKind::Value
+                } else {
+                    ThingKind::Name
                 };
                 anchors.all.push((kind, name.clone()));
             }
@@ -174,8 +170,7 @@ impl Anchors {
                 let mut found = self.in_text(&OPTION.replaced(own, " "));
                 // A command that is run again needs no prompt that holds it: its result is what was made again.
                 found.retain(|numbers, _| {
-                    let mut kinds = numbers.iter().map(|number| self.all[*number as usize].0);
-                    kinds.all(|kind| kind != Kind::Command)
+                    numbers.iter().all(|number| self.all[*number as usize].0 != ThingKind::Command)
                 });
                 found
             }
@@ -186,10 +181,9 @@ impl Anchors {
 
 /// The files and folders that a tool use shows or changes, as a text names them.
 fn files_of(tool: &ToolUse) -> Vec<String> {
-    let mut files = files::changed_by(tool);
-    files.extend(files::seen_by(tool));
-    let names = files.iter().map(|path| path.trim_end_matches('/')).filter(|name| !name.is_empty());
-    names.map(str::to_owned).collect()
+    let files = files::changed_by(tool).into_iter().chain(files::seen_by(tool));
+    let names = files.map(|path| path.trim_end_matches('/').to_owned());
+    names.filter(|name| !name.is_empty()).collect()
 }
 
 /// The command line of a tool use, else its name and arguments.
@@ -201,12 +195,9 @@ pub(super) fn command_of(tool: &ToolUse) -> String {
 
 /// All texts and numbers in the arguments of a tool use, a line each. A round number is a limit or a time.
 pub(super) fn text_of(tool: &ToolUse) -> String {
-    let mut lines = Vec::new();
-    each_text(&tool.input.value(), &mut |text| {
-        if !text.parse::<u64>().is_ok_and(|number| number % 100 == 0) {
-            lines.push(text.to_owned());
-        }
-    });
+    let mut lines: Vec<String> = Vec::new();
+    each_text(&tool.input.value(), &mut |text| lines.push(text.to_owned()));
+    lines.retain(|line| !line.parse::<u64>().is_ok_and(|number| number % 100 == 0));
     lines.join("\n")
 }
 
@@ -234,10 +225,10 @@ fn is_end(path: &str, other: &str) -> bool {
 /// before a path, unless a touched file ends so.
 fn each_name(text: &str, touched: &BTreeSet<String>, mut found: impl FnMut(&str)) {
     names(&text.replace("\\n", "\n").replace("\\t", "\t"), |name| {
-        let path = SIDES.iter().find_map(|side| name.strip_prefix(side));
-        let path = path.filter(|_| !touched.iter().any(|file| is_end(file, name)));
+        let plain = SIDES.iter().find_map(|side| name.strip_prefix(side));
         if !NEVER_NEEDED.is_match(name) {
-            found(path.unwrap_or(name));
+            let side = plain.filter(|_| !touched.iter().any(|file| is_end(file, name)));
+            found(side.unwrap_or(name));
         }
     });
 }

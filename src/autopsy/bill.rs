@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Autopsy, Breaks, Compaction, is_inherited};
+use super::{Autopsy, Breaks, CompactionLoss, own_compactions};
 use crate::record::words::PerToken;
 use crate::record::{CacheRecord, CellRecord};
 use crate::runner::PlannedSession;
@@ -18,12 +18,12 @@ const LEAST_BROKEN: Tokens = Tokens(1_024);
 
 /// A request, with the prices of its model where they are known.
 #[derive(Clone, Copy)]
-struct Request<'a> {
+struct Charge<'a> {
     usage: Usage,
     prices: Option<&'a PerToken>,
 }
 
-impl Request<'_> {
+impl Charge<'_> {
     /// The cost of a part of it.
     fn cost(&self, part: Usage) -> Option<Usd> {
         self.prices?.cost_of_part(&self.usage, part)
@@ -35,7 +35,7 @@ pub(super) struct Bill<'a> {
     planned: &'a PlannedSession<'a>,
     session: &'a Session,
     cache: CacheRecord,
-    calls: Vec<Request<'a>>,
+    calls: Vec<Charge<'a>>,
     /// The tokens of all.
     sum: Usage,
 }
@@ -53,14 +53,13 @@ impl<'a> Bill<'a> {
         let mut others = Vec::new();
         for (call, answer) in bill.session.calls().iter().enumerate() {
             let details = &bill.session.message(*answer).details;
-            let usage = details.usage.filter(|usage| usage.prompt() > Tokens::ZERO);
-            into.billed_calls += usize::from(usage.is_some());
+            let billed = details.usage.filter(|usage| usage.prompt() > Tokens::ZERO);
+            into.billed_calls += usize::from(billed.is_some());
             let prompt = record.prompt_tokens.get(call).copied().unwrap_or_default();
-            let mut usage = usage.unwrap_or_else(|| bill.cache.of_call(call, prompt));
+            let mut usage = billed.unwrap_or_else(|| bill.cache.of_call(call, prompt));
+            // More than was billed only where its words are more than twice as many.
             let output = planned.prepared.answered(call, *answer);
-            // Counted words and billed ones differ a little wherever the output is whole.
-            let is_partial = usage.output > Tokens::ZERO && output > usage.output.times(2);
-            into.partial_outputs += usize::from(is_partial);
+            into.partial_outputs += usize::from((Tokens(1)..output).contains(&usage.output));
             usage.output = output;
             bill.sum += usage;
             let model = details.model.as_deref();
@@ -69,21 +68,14 @@ impl<'a> Bill<'a> {
                 others.push(bill.priced(asked.model.as_deref().or(model), asked.usage));
             }
         }
-        let own = bill.session.compactions().iter();
-        for event in own.filter(|event| !is_inherited(bill.session, event)) {
+        for event in own_compactions(bill.session) {
             let asked = bill.of_call(bill.session.call_after(event.at));
-            others.extend(event.usage.map(|usage| Request { usage, ..asked }));
+            others.extend(event.usage.map(|usage| Charge { usage, ..asked }));
         }
-        let mut estimated = Usd::default();
-        for compaction in &mut into.compactions {
-            let asked = bill.complete(compaction, record);
-            if !compaction.is_billed {
-                estimated += asked.cost(asked.usage).unwrap_or_default();
-                others.push(asked);
-            }
-        }
-        into.estimated_usd = estimated.in_dollars();
-        others.extend(&bill.calls);
+        let compactions = into.compactions.iter_mut();
+        let estimated: Vec<_> = compactions.filter_map(|one| bill.complete(one, record)).collect();
+        into.estimated_usd = usd(&estimated, Usage::clone).unwrap_or_default();
+        others.extend(estimated.iter().chain(&bill.calls));
         into.usage = others.iter().map(|request| request.usage).sum();
         into.usd = usd(&others, Usage::clone);
         into.cache_usd = [usd(&others, Usage::read), usd(&others, Usage::written)];
@@ -98,72 +90,62 @@ impl<'a> Bill<'a> {
     }
 
     /// A request of this model, else of the session's.
-    fn priced(&self, model: Option<&str>, usage: Usage) -> Request<'a> {
-        let model = model.or(self.session.model());
-        let known = model.and_then(|model| self.planned.prices.of(model));
-        let prices = known.map(|(_, price)| &price.per_token);
-        Request { usage, prices }
+    fn priced(&self, model: Option<&str>, usage: Usage) -> Charge<'a> {
+        let known = model.or(self.session.model()).and_then(|model| self.planned.prices.of(model));
+        Charge { usage, prices: known.map(|(_, price)| &price.per_token) }
     }
 
     /// A call, or an empty one behind the last.
-    fn of_call(&self, call: usize) -> Request<'a> {
+    fn of_call(&self, call: usize) -> Charge<'a> {
         self.calls.get(call).copied().unwrap_or_else(|| self.priced(None, Usage::default()))
     }
 
     /// Tokens as new input: they are written to the cache where calls of this session write to it.
     fn as_new(&self, tokens: Tokens) -> Usage {
-        let mut new = Usage::default();
-        *if self.sum.cache_write_1h > self.sum.cache_write_5m {
-            &mut new.cache_write_1h
-        } else if self.sum.cache_write_5m > Tokens::ZERO {
-            &mut new.cache_write_5m
-        } else {
-            &mut new.input_uncached
-        } = tokens;
-        new
+        match [self.sum.cache_write_5m, self.sum.cache_write_1h] {
+            [short, long] if long > short => Usage { cache_write_1h: tokens, ..Usage::default() },
+            [Tokens::ZERO, _] => Usage::uncached(tokens, Tokens::ZERO),
+            _ => Usage { cache_write_5m: tokens, ..Usage::default() },
+        }
     }
 
     /// The price of tokens of this call as new input, above that of reading them from the cache.
     fn above_read(&self, call: usize, tokens: Tokens) -> Option<Usd> {
-        let read = Usage { cache_read: tokens, ..Usage::default() };
         let call = self.of_call(call);
-        let [new, read] = [self.as_new(tokens), read].map(|part| call.cost(part));
-        Some(Usd(new?.0.saturating_sub(read?.0)))
+        let read = call.cost(Usage { cache_read: tokens, ..Usage::default() })?;
+        Some(Usd(call.cost(self.as_new(tokens))?.0.saturating_sub(read.0)))
     }
 
-    /// Adds to a compaction what the recording and its bill say of it; returns the request for its summary.
-    fn complete(&self, compaction: &mut Compaction, record: &CellRecord) -> Request<'a> {
+    /// Adds to a compaction what the recording and its bill say of it; returns the request for its summary if the recording
+    /// does not bill it.
+    fn complete(&self, compaction: &mut CompactionLoss, record: &CellRecord) -> Option<Charge<'a>> {
         let call = compaction.call;
-        let mut events = self.session.compactions().iter().filter(|event| {
-            self.session.call_after(event.at) == call && !is_inherited(self.session, event)
-        });
+        let own = own_compactions(self.session);
+        let events = own.filter(|event| self.session.call_after(event.at) == call);
         compaction.in_a_row = events.clone().count();
-        let event = events.next_back();
+        let event = events.last();
         compaction.trigger = event.and_then(|event| event.trigger.clone());
-        let last = call.checked_sub(1).map(|last| self.of_call(last));
-        let last = last.map(|last| last.usage.total());
-        let counted = event.and_then(|event| event.pre_tokens);
-        compaction.before = counted.or(last).unwrap_or_default();
+        let last = call.checked_sub(1).map(|last| self.of_call(last).usage.total());
+        compaction.before = event.and_then(|event| event.pre_tokens).or(last).unwrap_or_default();
         let first = self.of_call(call);
         compaction.after = first.usage.prompt();
         // As `run` bills it: the recorded product asks a model for summaries alone.
-        let asked = record.model_calls.iter().enumerate();
-        let asked = asked.filter(|(_, asked)| asked.call == call);
-        let asked = asked.map(|(number, asked)| self.cache.of_strategy(number, &asked.usage));
+        let asked = record.model_calls.iter().enumerate().filter(|(_, asked)| asked.call == call);
+        let simulated = asked.map(|(number, asked)| self.cache.of_strategy(number, &asked.usage));
         let billed = event.and_then(|event| event.usage);
         compaction.is_billed = billed.is_some();
-        compaction.request = billed.unwrap_or_else(|| asked.sum());
-        let asked = Request { usage: compaction.request, ..first };
+        compaction.request = billed.unwrap_or_else(|| simulated.sum());
+        let request = Charge { usage: compaction.request, ..first };
         let anew = compaction.after - first.usage.cache_read;
-        compaction.tokens = asked.usage.total() + anew;
-        let usd = asked.cost(asked.usage).zip(self.above_read(call, anew));
+        compaction.tokens = request.usage.total() + anew;
+        let usd = request.cost(request.usage).zip(self.above_read(call, anew));
         compaction.usd = usd.map(|(one, more)| (one + more).in_dollars());
         for need in &mut compaction.needed {
             // The call behind the one that fetched it sends it.
             let usd = self.of_call(need.call + 1).cost(self.as_new(need.tokens));
             need.usd = usd.map(Usd::in_dollars);
         }
-        asked
+        (!compaction.is_billed).then_some(request)
     }
 
     /// The breaks by cause.
@@ -174,13 +156,11 @@ impl<'a> Bill<'a> {
             // Messages that a compaction took out are not sent again, and so not billed again.
             let readable = last.prompt().min(now.prompt());
             let broken = readable - now.cache_read;
-            let least = readable.0.saturating_mul(LEAST_READ);
-            if broken >= LEAST_BROKEN && now.cache_read.0.saturating_mul(100) < least {
+            if broken >= LEAST_BROKEN && now.cache_read.times(100) < readable.times(LEAST_READ) {
                 let known = breaks.entry(self.cause(call)).or_default();
                 known.calls += 1;
                 known.tokens += broken;
-                let usd = self.above_read(call, broken).unwrap_or_default();
-                known.usd += usd.in_dollars();
+                known.usd += self.above_read(call, broken).unwrap_or_default().in_dollars();
                 known.largest = known.largest.max((broken, call));
             }
         }
@@ -196,13 +176,12 @@ impl<'a> Bill<'a> {
         let mut later = messages[last + 1..now].iter().rev().chain([&messages[now]]);
         let sent = later.find_map(|message| message.details.timestamp);
         let times = sent.zip(messages[last].details.timestamp);
-        let gap = times.map(|(sent, answered)| sent.0.saturating_sub(answered.0) / 1_000);
-        let gap = gap.and_then(|gap| u64::try_from(gap).ok());
-        let idle = gap.zip(self.cache.ttl_seconds);
+        let idle = times.map_or(0, |(sent, answered)| sent.0.saturating_sub(answered.0) / 1_000);
+        let ttl = self.cache.ttl_seconds.map_or(i64::MAX, u64::cast_signed);
         match () {
             () if events.any(|event| last < event.at && event.at <= now) => "compaction",
             () if messages[last].details.model != messages[now].details.model => "another model",
-            () if idle.is_some_and(|(gap, ttl)| gap > ttl) => "idle too long",
+            () if idle > ttl => "idle too long",
             () if drops.any(|drop| drop.call == call) => "prompt edited",
             () => "tools, system prompt or provider",
         }
@@ -210,7 +189,7 @@ impl<'a> Bill<'a> {
 }
 
 /// The cost of this part of all requests whose price is known.
-fn usd(requests: &[Request<'_>], part: impl Fn(&Usage) -> Usage) -> Option<f64> {
+fn usd(requests: &[Charge<'_>], part: impl Fn(&Usage) -> Usage) -> Option<f64> {
     let sum: Usd = requests.iter().filter_map(|request| request.cost(part(&request.usage))).sum();
     (sum > Usd::default()).then(|| sum.in_dollars())
 }

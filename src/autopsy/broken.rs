@@ -13,9 +13,9 @@ const FIRST_WORDS: usize = 6;
 
 /// The first of these calls that breaks the rule; `None` where it is not shown that one does.
 pub(super) fn first_call(rule: &str, session: &Session, mut calls: Range<usize>) -> Option<usize> {
-    let forbidden = forbidden(rule)?;
+    let ban = forbidden(rule)?;
     calls.find(|call| {
-        session.message(session.calls()[*call]).tool_uses().any(|(_, tool)| does(tool, forbidden))
+        session.message(session.calls()[*call]).tool_uses().any(|(_, tool)| does(tool, ban))
     })
 }
 
@@ -23,10 +23,10 @@ pub(super) fn first_call(rule: &str, session: &Session, mut calls: Range<usize>)
 fn forbidden(rule: &str) -> Option<&str> {
     let (before, rest) = rule.split_once('`')?;
     let (quoted, after) = rest.split_once('`')?;
-    let is_whole = after.chars().all(|c| c.is_ascii_punctuation() && c != '`');
-    let is_short = before.split_whitespace().count() <= FIRST_WORDS && !before.contains(',');
-    (is_whole && is_short && !quoted.trim().is_empty() && marks(before).only_forbids())
-        .then(|| quoted.trim())
+    let whole = after.chars().all(|c| c.is_ascii_punctuation() && c != '`');
+    let short = before.split_whitespace().count() <= FIRST_WORDS && !before.contains(',');
+    let ban = Some(quoted.trim()).filter(|ban| whole && short && !ban.is_empty());
+    ban.filter(|_| marks(before).only_forbids())
 }
 
 /// Whether a tool use runs this command, or changes this file or one in this folder.
@@ -40,9 +40,8 @@ fn does(tool: &ToolUse, forbidden: &str) -> bool {
 
 /// Whether one of the commands of a line begins with these words; the text that a command is given is none.
 fn runs(line: &str, command: &str) -> bool {
-    let line = line.split("<<").next().unwrap_or_default();
     let words = commands(command).concat();
-    let mut own = commands(line).into_iter();
+    let mut own = commands(line.split("<<").next().unwrap_or_default()).into_iter();
     !words.is_empty() && own.any(|own| own.starts_with(&words))
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::anchors::{Anchors, command_of, text_of};
-use super::{Autopsy, Compaction, How, Kind, Need, is_inherited};
+use super::{Autopsy, CompactionLoss, How, ThingKind, Need, own_compactions};
 use crate::context::{Applied, Entry};
 use crate::probe::derive::work::calls;
 use crate::replay::PreparedSession;
@@ -21,23 +21,23 @@ const LEAST_RESULT: usize = 20;
 const LEAST_LINE: usize = 4;
 
 /// A place in the session: message and block.
-type Place = (usize, usize);
+type BlockPlace = (usize, usize);
 
 /// A result of a tool call that may be made again, or what a change wrote.
 #[derive(Debug)]
-struct Shown {
-    place: Place,
-    kind: Kind,
+struct ShownLines {
+    place: BlockPlace,
+    kind: ThingKind,
     /// The lines of a file; of another result, all of its text.
     lines: BTreeSet<String>,
     /// The compaction that took it out.
     gone: Option<usize>,
 }
 
-impl Shown {
-    fn new(place: Place, kind: Kind, text: &str) -> Self {
+impl ShownLines {
+    fn new(place: BlockPlace, kind: ThingKind, text: &str) -> Self {
         let (mut lines, least): (Vec<&str>, usize) = match kind {
-            Kind::File => (text.lines().map(without_number).collect(), LEAST_LINE),
+            ThingKind::File => (text.lines().map(without_number).collect(), LEAST_LINE),
             _ => (vec![text], LEAST_RESULT),
         };
         lines.retain(|line| line.len() >= least);
@@ -59,7 +59,7 @@ fn without_number(line: &str) -> &str {
 }
 
 /// The results in an entry that are as they were.
-fn places(entry: &Entry) -> impl Iterator<Item = Place> {
+fn places(entry: &Entry) -> impl Iterator<Item = BlockPlace> {
     let results = entry.message.tool_results().filter(|(block, _)| entry.is_verbatim(*block));
     results.filter_map(|(block, _)| Some((entry.origin.message()?, block)))
 }
@@ -76,15 +76,15 @@ pub(super) struct Needs<'a> {
     opaque: Vec<usize>,
     found: &'a mut Autopsy,
     /// The tool uses that results answer.
-    answered: BTreeMap<Place, &'a ToolUse>,
+    answered: BTreeMap<BlockPlace, &'a ToolUse>,
     /// By number of an anchor: in how many texts of the prompt it stands.
     present: Vec<u32>,
     /// The results that stand there.
-    results: BTreeSet<Place>,
+    results: BTreeSet<BlockPlace>,
     /// By number of an anchor.
     lost: BTreeMap<u32, Loss>,
     /// By file, or by call.
-    shown: BTreeMap<String, Vec<Shown>>,
+    shown: BTreeMap<String, Vec<ShownLines>>,
 }
 
 impl<'a> Needs<'a> {
@@ -95,13 +95,12 @@ impl<'a> Needs<'a> {
         found: &'a mut Autopsy,
     ) -> Self {
         let session = prepared.session();
-        let calls = calls(session).into_iter();
         let mut needs = Self {
             prepared,
             anchors,
             opaque,
             found,
-            answered: calls.map(|call| (call.answered, call.tool)).collect(),
+            answered: calls(session).into_iter().map(|call| (call.answered, call.tool)).collect(),
             present: vec![0; anchors.all.len()],
             results: BTreeSet::new(),
             lost: BTreeMap::new(),
@@ -109,20 +108,20 @@ impl<'a> Needs<'a> {
         };
         let fixed = session.tools().len() + usize::from(session.system().is_some());
         for text in session.texts().take(fixed) {
-            needs.count(&anchors.standing_in(text), |texts| *texts += 1);
+            for number in anchors.standing_in(text).iter() {
+                needs.present[*number as usize] += 1;
+            }
         }
         needs
     }
 
-    fn count(&mut self, numbers: &[u32], change: impl Fn(&mut u32)) {
-        for number in numbers {
-            change(&mut self.present[*number as usize]);
-        }
-    }
-
-    fn follow(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
+    /// The texts of an entry came into the prompt, or left it.
+    fn follow(&mut self, entry: &Entry, change: i32) {
         for (content, text) in entry.message.content().iter().zip(entry.message.model_text()) {
-            self.count(&self.anchors.in_block(content, text), &change);
+            for number in self.anchors.in_block(content, text).iter() {
+                let texts = &mut self.present[*number as usize];
+                *texts = texts.saturating_add_signed(change);
+            }
         }
     }
 
@@ -130,19 +129,11 @@ impl<'a> Needs<'a> {
         self.present[number as usize] > 0
     }
 
-    fn is_held(&self, number: u32) -> bool {
-        self.is_present(number) && !self.lost.contains_key(&number)
-    }
-
-    fn is_back(&self, (number, (.., back_at)): &(u32, Loss)) -> bool {
-        back_at.is_some() || self.is_present(*number)
-    }
-
     /// A compaction has changed the prompt, in which these texts stood before; nothing shows yet how its losses are made good.
     fn compacted(&mut self, call: usize, before: &[u32], how: How) {
         let by = self.found.compactions.len();
         let mut compaction =
-            Compaction { call, is_opaque: how == How::Unknown, ..Compaction::default() };
+            CompactionLoss { call, is_opaque: how == How::Unknown, ..CompactionLoss::default() };
         for (number, _) in (0..).zip(before).filter(|(_, texts)| **texts > 0) {
             let stays = self.is_present(number);
             compaction.count(self.anchors.all[number as usize].0, stays);
@@ -159,45 +150,45 @@ impl<'a> Needs<'a> {
     }
 
     /// Notes a tool result, and whether it brings again what an earlier one had brought.
-    fn take_result(&mut self, place: Place, text: &Arc<str>, tool: &ToolUse) {
+    fn take_result(&mut self, place: BlockPlace, text: &Arc<str>, tool: &ToolUse) {
         for path in files::changed_by(tool) {
-            let shown = Shown::new(place, Kind::File, &text_of(tool));
+            let shown = ShownLines::new(place, ThingKind::File, &text_of(tool));
             self.shown.entry(path).or_default().push(shown);
         }
         let (kind, what, key) = match (files::seen_by(tool), tool.class) {
-            (Some(path), _) => (Kind::File, path.clone(), path),
+            (Some(path), _) => (ThingKind::File, path.clone(), path),
             (None, ToolClass::Edit | ToolClass::Write | ToolClass::Todo) => return,
             (None, _) => {
                 let key = format!("{} {}", tool.name, tool.input.as_str());
-                (Kind::Result, command_of(tool), key)
+                (ThingKind::Result, command_of(tool), key)
             }
         };
-        let new = Shown::new(place, kind, text);
+        let new = ShownLines::new(place, kind, text);
         let known = self.shown.entry(key).or_default();
-        let is_repeated = new.is_shown_by(&known.iter().filter(|shown| shown.gone.is_none()));
-        let is_again = !is_repeated && new.is_shown_by(&known.iter());
+        let repeated = new.is_shown_by(&known.iter().filter(|shown| shown.gone.is_none()));
+        let again = !repeated && new.is_shown_by(&known.iter());
         let by = known.iter().filter_map(|shown| shown.gone).max();
         known.push(new);
-        self.found.repeated_anyway += usize::from(is_repeated);
-        if let Some(by) = by.filter(|_| is_again) {
-            let next = self.prepared.session().call_after(place.0);
-            let call = next.saturating_sub(1);
-            let size = self.prepared.counts().size(text);
-            let tokens = self.prepared.bill().scale(call).text(size);
+        self.found.repeated_anyway += usize::from(repeated);
+        if let Some(by) = by.filter(|_| again) {
+            let call = self.prepared.session().call_after(place.0).saturating_sub(1);
+            let tokens = self.prepared.bill().scale(call).text(self.prepared.counts().size(text));
             self.need((kind, what), call, tokens, (by, How::Fetched, Some(call)));
         }
     }
 
     /// A call needs one of these, which it spells so.
     fn look_for(&mut self, call: usize, numbers: &[u32], spelled: String) {
-        if numbers.iter().any(|number| self.is_held(*number)) {
+        let mut present = numbers.iter().filter(|number| self.is_present(**number));
+        if present.any(|number| !self.lost.contains_key(number)) {
             return;
         }
         let known = &mut self.lost;
-        let lost: Vec<(u32, Loss)> =
-            numbers.iter().filter_map(|number| known.remove_entry(number)).collect();
+        let lost: Vec<_> = numbers.iter().filter_map(|number| known.remove_entry(number)).collect();
         // One that has come back, else the first.
-        let first = lost.into_iter().min_by_key(|lost| !self.is_back(lost));
+        let first = lost.into_iter().min_by_key(|(number, (.., back_at))| {
+            back_at.is_none() && !self.is_present(*number)
+        });
         let Some((number, loss)) = first else { return };
         // Else the product or the agent itself put it back.
         if loss.2.is_some() || !self.is_present(number) {
@@ -207,7 +198,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    fn need(&mut self, (kind, what): (Kind, String), call: usize, tokens: Tokens, loss: Loss) {
+    fn need(&mut self, (kind, what): (ThingKind, String), call: usize, tokens: Tokens, loss: Loss) {
         let (by, how, back_at) = loss;
         self.found.compactions[by].need(Need { kind, what, call, how, back_at, tokens, usd: None });
     }
@@ -215,28 +206,26 @@ impl<'a> Needs<'a> {
 
 impl Observer for Needs<'_> {
     fn entered(&mut self, entry: &Entry) {
-        self.follow(entry, |texts| *texts += 1);
+        self.follow(entry, 1);
         self.results.extend(places(entry));
     }
 
     fn left(&mut self, entry: &Entry) {
-        self.follow(entry, |texts| *texts = texts.saturating_sub(1));
+        self.follow(entry, -1);
         places(entry).for_each(|place| _ = self.results.remove(&place));
     }
 
     fn appended(&mut self, entry: &Entry) {
         self.entered(entry);
-        let Some(at) = entry.origin.message() else {
-            return;
-        };
+        let Some(at) = entry.origin.message() else { return };
         let next = self.prepared.session().call_after(at);
-        let is_typed = entry.message.has_tag(Tag::TypedUser);
+        let typed = entry.message.has_tag(Tag::TypedUser);
         for (block, content) in entry.message.content().iter().enumerate() {
             let text = &entry.message.model_text()[block];
-            let is_own = is_typed && !entry.message.details.injected.contains(&block);
+            let own = typed && !entry.message.details.injected.contains(&block);
             let (how, back_at) = match content {
                 ContentBlock::ToolResult(_) => (How::Fetched, next.saturating_sub(1)),
-                ContentBlock::Text(_) if is_own => (How::Told, next),
+                ContentBlock::Text(_) if own => (How::Told, next),
                 _ => continue,
             };
             for number in self.anchors.in_block(content, text).iter() {
@@ -255,9 +244,7 @@ impl Observer for Needs<'_> {
         applied.change.removed.iter().for_each(|entry| self.left(entry));
         applied.written().for_each(|entry| self.entered(entry));
         let session = self.prepared.session();
-        if session.compactions().iter().any(|event| {
-            session.call_after(event.at) == applied.call && !is_inherited(session, event)
-        }) {
+        if own_compactions(session).any(|event| session.call_after(event.at) == applied.call) {
             self.compacted(applied.call, &before, How::Without);
         }
     }

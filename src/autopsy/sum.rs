@@ -6,7 +6,7 @@ use std::iter::once;
 
 use serde::Serialize;
 
-use super::{Autopsy, Breaks, Kind, Thrown};
+use super::{Autopsy, Breaks, ThingKind, Thrown};
 use crate::units::{Tokens, Usd};
 
 /// The costs and losses of many compactions. Money is the sum of what is known.
@@ -25,7 +25,7 @@ pub struct Totals {
     /// The cost and the tokens of the files and results that were fetched again.
     pub again: (f64, Tokens),
     /// By kind, what became of all that stood in the prompts before.
-    pub thrown: BTreeMap<Kind, Thrown>,
+    pub thrown: BTreeMap<ThingKind, Thrown>,
     /// Breaks of the prompt cache, by cause.
     pub breaks: BTreeMap<&'static str, Breaks>,
 }
@@ -34,8 +34,7 @@ impl Totals {
     /// The sum over these sessions and their sub-agents.
     pub fn of(sessions: &[Autopsy]) -> Self {
         let mut sum = Self::default();
-        let all = sessions.iter().flat_map(|main| once(main).chain(&main.sub_agents));
-        for autopsy in all {
+        for autopsy in sessions.iter().flat_map(|main| once(main).chain(&main.sub_agents)) {
             sum.usd += autopsy.usd.unwrap_or_default();
             sum.estimated_usd += autopsy.estimated_usd;
             sum.unpriced += usize::from(autopsy.usd.is_none());

@@ -39,8 +39,8 @@ impl ApplyOptions {
 
     /// Writes a preset under these comments, and says so.
     pub(super) fn write(&self, path: &Path, comments: &[String], preset: &str) -> Result<()> {
-        let comments = comments.iter().map(|line| format!("# {}\n", plain(line)));
-        let text = format!("{}\n{preset}", comments.collect::<String>());
+        let lines = comments.iter().map(|line| format!("# {}\n", plain(line)));
+        let text = format!("{}\n{preset}", lines.collect::<String>());
         write_new(path, text.as_bytes(), self.force)?;
         say!("wrote `{}`", path.display());
         Ok(())

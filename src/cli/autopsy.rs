@@ -9,7 +9,7 @@ use super::decisions::Proposer;
 use super::inputs::Inputs;
 use super::models::{JudgeOptions, at_least_one};
 use super::{
-    Exit, Facts, Result, find_sessions, outputs, print, print_json, prose, sessions, stop_with,
+    Exit, CliFacts, Result, find_sessions, outputs, print, print_json, prose, sessions, stop_with,
     template, terminal, write_output,
 };
 use crate::autopsy::{Autopsy, Totals, follows_decisions, with_sub_agents};
@@ -98,14 +98,14 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
                 filled(&[page, include_str!("text/autopsy_page.txt")], &facts)?
             }
             _ => {
-                let facts = Facts::new("proctor-autopsy", &facts);
+                let facts = CliFacts::new("proctor-autopsy", &facts);
                 escape::json(&serde_json::to_string_pretty(&facts)?)
             }
         };
         write_output(file, bytes.as_bytes())?;
     }
     if args.json {
-        return print_json(&Facts::new("proctor-autopsy", facts));
+        return print_json(&CliFacts::new("proctor-autopsy", facts));
     }
     facts["columns"] = json!(terminal().columns());
     facts["again"] = json!(again(args, &all[0]));
@@ -139,9 +139,9 @@ fn decided(args: &Args, plan: &Plan) -> Result<BTreeMap<String, Vec<Probe>>> {
     };
     let looked = plan.each_session(|planned| {
         let entry = planned.entry;
-        let is_meant = args.is_meant(&entry.id, entry.cluster.as_ref());
+        let meant = args.is_meant(&entry.id, entry.cluster.as_ref());
         let session = planned.prepared.session();
-        is_meant.then(|| (entry.id.clone(), session.clone()))
+        meant.then(|| (entry.id.clone(), session.clone()))
     });
     let meant = looked.into_iter().flatten().flatten();
     let (mut ids, mut asked, mut calm) = (Vec::new(), Vec::new(), 0);
@@ -185,13 +185,13 @@ fn filled(templates: &[&str], facts: &Value) -> Result<String> {
 /// The arguments that show one of several sessions by itself: its file, or where its sub-agents have files of their own, all
 /// that was looked at.
 fn again(args: &Args, session: &Autopsy) -> String {
-    let is_one_file = (session.sub_agents.iter()).all(|agent| agent.file == session.file);
+    let one_file = (session.sub_agents.iter()).all(|agent| agent.file == session.file);
     let places = match &args.named[..] {
-        _ if is_one_file => escape::shell(&session.file),
+        _ if one_file => escape::shell(&session.file),
         [] => format!("-n {}", args.limit),
         named => {
-            let named = named.iter().map(|path| path.display().to_string());
-            named.map(|path| escape::shell(&path)).collect::<Vec<_>>().join(" ")
+            let words = named.iter().map(|path| escape::shell(&path.display().to_string()));
+            words.collect::<Vec<_>>().join(" ")
         }
     };
     format!("{places} --id {}", session.session)

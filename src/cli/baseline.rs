@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::comparison::{self, Side, baseline_path, read_baseline};
+use super::comparison::{self, RunSide, baseline_path, read_baseline};
 use super::{
     Exit, Result, cannot, chain, has_ending, make_folder, outputs, print, read_run, show,
     show_text, stop, stop_with,
@@ -20,7 +20,7 @@ use crate::report::display::many;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    action: Action,
+    action: BaselineAction,
     /// Folder of the named baselines
     #[arg(long, value_name = "DIR", default_value = comparison::FOLDER, global = true)]
     baselines: PathBuf,
@@ -30,7 +30,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum BaselineAction {
     /// Save the scores of a run under a name, in place of an older baseline of that name
     Save {
         /// Folder of the run
@@ -71,11 +71,11 @@ enum Action {
 pub(super) fn run(args: &Args) -> Result<Exit> {
     let (baselines, json) = (&*args.baselines, args.json);
     match &args.action {
-        Action::Save { run, name, force } => save_run(run, name, *force, args),
-        Action::Refresh { name, run } => refresh(name, run, args),
-        Action::List => list(baselines, json),
-        Action::Show { name } => show_one(name, baselines, json),
-        Action::Rm { name } => {
+        BaselineAction::Save { run, name, force } => save_run(run, name, *force, args),
+        BaselineAction::Refresh { name, run } => refresh(name, run, args),
+        BaselineAction::List => list(baselines, json),
+        BaselineAction::Show { name } => show_one(name, baselines, json),
+        BaselineAction::Rm { name } => {
             let path = baseline_path(name, baselines);
             // Only a baseline is deleted: a name may be a path to any file.
             read_baseline(name, baselines)?;
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 
 fn save_run(typed: &str, name: &str, force: bool, args: &Args) -> Result<Exit> {
     let baselines = &args.baselines;
-    let side = Side::find(typed, baselines)?;
+    let side = RunSide::find(typed, baselines)?;
     // Another baseline was fit when it was saved.
     let place = Path::new(typed.split("::").next().unwrap_or(typed));
     let unfit = if place.is_dir() && !force { comparison::unfit(&read_run(place)?) } else { None };
@@ -115,7 +115,7 @@ fn refresh(name: &str, run: &Path, args: &Args) -> Result<Exit> {
     if let Some((exit, why)) = comparison::unfit(&run) {
         return stop(exit, format!("`{name}` is not refreshed from `{shown}`: {why}"));
     }
-    let source = Side::of_run(&shown, &run).source;
+    let source = RunSide::of_run(&shown, &run).source;
     let mut mismatches = old.definition_mismatches(&source);
     mismatches.extend(old.subject_mismatches(&source));
     if let [first, ..] = mismatches.as_slice() {

@@ -20,8 +20,8 @@ pub(super) fn is_answered(
 
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     let waits = cassette.is_some_and(|cassette| !cassette.deferred().is_empty());
-    let is_over = outcome.missed || outcome.budget.is_some() || !outcome.unreached.is_empty();
-    if !waits || is_over || stop.is_requested() {
+    let over = outcome.missed || outcome.budget.is_some() || !outcome.unreached.is_empty();
+    if !waits || over || stop.is_requested() {
         return Ok(false);
     }
     match plan.ask_in_batches(folder, stop, &say) {

@@ -137,16 +137,16 @@ fn list(cassettes: &[PathBuf], as_json: bool) -> Result<Exit> {
 }
 
 fn verify(cassettes: &[PathBuf], run: Option<&Path>, as_json: bool) -> Result<Exit> {
-    let own = run.map(|run| run.join("cassette.jsonl"));
-    let own = own.iter().filter(|_| cassettes.is_empty());
+    let of_run = run.map(|run| run.join("cassette.jsonl"));
+    let own = of_run.iter().filter(|_| cassettes.is_empty());
     let (mut verified, mut entries) = (Vec::new(), Vec::new());
     let mut is_sound = true;
     for path in own.chain(cassettes) {
         let contents = read(path)?;
-        let problems = problems(path, &contents)?;
-        is_sound &= problems.is_empty();
+        let damage = problems(path, &contents)?;
+        is_sound &= damage.is_empty();
         let (file, count) = (path.display().to_string(), contents.entries.len());
-        verified.push(json!({ "file": file, "answers": count, "problems": problems }));
+        verified.push(json!({ "file": file, "answers": count, "problems": damage }));
         entries.extend(contents.entries);
     }
     let mut found = None;

@@ -107,8 +107,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         check::check(&spec, &settings)?
     };
     if let Some(path) = &args.junit {
-        let suite = suite(spec.name(), &outcome, args.strict);
-        let text = junit::of_suites("proctor check", &[suite])?;
+        let text = junit::of_suites("proctor check", &[suite(spec.name(), &outcome, args.strict)])?;
         super::write_output(path, text.as_bytes())?;
     }
     let broken = [Level::Must, Level::Should].map(|level| outcome.broken(level));
@@ -174,20 +173,20 @@ impl Args {
 
     /// The flags that are not at their defaults.
     fn flags(&self) -> String {
-        let flags = [
+        let limits = [
             ("--seed", self.seed, 1),
             ("--timeout", self.timeout, 5),
             ("--start-timeout", self.start_timeout, 30),
             ("--max-seconds", self.max_seconds, 300),
         ];
-        let flags = flags.into_iter().filter(|(_, value, usual)| value != usual);
+        let flags = limits.into_iter().filter(|(_, value, usual)| value != usual);
         flags.map(|(name, value, _)| format!(" {name} {value}")).collect::<Vec<_>>().concat()
     }
 
     /// The laws that are broken on purpose: by a preset, and as the flags say.
     fn settings(&self, spec: &StrategySpec) -> Result<Settings> {
-        let declared = spec.breaks()?.into_iter().flat_map(laws_of);
-        let declared = declared.map(|law| ((*law).to_owned(), "the preset declares it".to_owned()));
+        let broken = spec.breaks()?.into_iter().flat_map(laws_of);
+        let declared = broken.map(|law| ((*law).to_owned(), "the preset declares it".to_owned()));
         let mut allowed: BTreeMap<String, String> = declared.collect();
         let flags = self.allow.iter().cloned();
         allowed.extend(flags.map(|law| (law, "`--allow`".to_owned())));
@@ -297,8 +296,8 @@ fn lines(finding: &Finding) -> Vec<String> {
 
 /// `uses Read (call-3-0)`, `result of call-3-0: part_3.rs…`, `picture`, or the text.
 fn in_words(block: &ContentBlock, text: &str) -> String {
-    let text: String = text.chars().take(SHOWN).collect();
-    let text = text.trim().replace('\n', " ↵ ");
+    let start: String = text.chars().take(SHOWN).collect();
+    let text = start.trim().replace('\n', " ↵ ");
     match block {
         ContentBlock::Text(_) | ContentBlock::Opaque(_) => text,
         ContentBlock::Thinking(_) => "thinking".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::comparison::{self, ComparisonOptions, OutputFormat, SEED, Side, Unpaired, target};
+use super::comparison::{self, ComparisonOptions, OutputFormat, SEED, RunSide, Unpaired, target};
 use super::report::PrintedTables;
 use super::{Exit, Result, models, read_run, read_text, say, stop_with};
 use crate::compare::gate::{Rules, gate as gate_one};
@@ -127,8 +127,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 fn compare(args: &Args, sides: &[String]) -> Result<Exit> {
     let files = &args.output.output;
     comparison::prepare_ungated(files)?;
-    let found = sides.iter().map(|typed| Side::find(typed, &args.options.baselines));
-    let sides: Vec<Side> = found.collect::<Result<_, _>>()?;
+    let found = sides.iter().map(|typed| RunSide::find(typed, &args.options.baselines));
+    let sides: Vec<RunSide> = found.collect::<Result<_, _>>()?;
     let rules = rules(&args.gate.setting()?)?;
     let mut found = Comparisons::default();
     for candidate in &sides[1..] {
@@ -145,7 +145,7 @@ fn gate(args: &Args, typed: &str, baseline: &str) -> Result<Exit> {
     let setting = args.gate.setting()?;
     let rules = rules(&setting)?;
     let run = read_run(Path::new(typed.split("::").next().unwrap_or(typed)))?;
-    let candidate = Side::find(typed, &args.options.baselines)?;
+    let candidate = RunSide::find(typed, &args.options.baselines)?;
     let valid = comparison::controls_hold(&run);
     let mut baselines = vec![baseline];
     baselines.extend(setting.anchor.as_deref());
@@ -163,7 +163,7 @@ fn gate(args: &Args, typed: &str, baseline: &str) -> Result<Exit> {
 
 /// Gates a candidate against each baseline that is named.
 pub(super) fn against(
-    candidate: &Side,
+    candidate: &RunSide,
     baselines: &[&str],
     options: &ComparisonOptions,
     rules: &Rules,
@@ -173,8 +173,8 @@ pub(super) fn against(
 ) -> Result<Exit> {
     let mut found = Comparisons::default();
     let named = baselines.iter();
-    let olds = named.map(|name| Side::find(name, &options.baselines));
-    let sides: Vec<Side> = olds.collect::<Result<_, _>>()?;
+    let olds = named.map(|name| RunSide::find(name, &options.baselines));
+    let sides: Vec<RunSide> = olds.collect::<Result<_, _>>()?;
     for (at, baseline) in sides.iter().enumerate() {
         // Strategies that are newer than the anchor are compared with the baseline.
         let unpaired = if at == 0 { Unpaired::Refused } else { Unpaired::Reported };
@@ -184,8 +184,8 @@ pub(super) fn against(
     let family = found.comparisons.len();
     for one in &mut found.comparisons {
         let mut named = sides.iter().filter(|side| side.name == one.baseline_source);
-        let old = named.next().map(|side| &side.source);
-        let old = old.and_then(|source| source.strategy(&one.comparison.baseline));
+        let known = named.next().map(|side| &side.source);
+        let old = known.and_then(|source| source.strategy(&one.comparison.baseline));
         let new = candidate.source.strategy(&one.comparison.candidate);
         let [old, new] = [old, new].map(|sample| sample.cloned().unwrap_or_default());
         one.gated = Some(gate_one(&one.comparison, [&old, &new], rules, family));

@@ -107,13 +107,13 @@ pub(super) enum OutputFormat<'a> {
 
 /// One side: a run, or a baseline.
 #[derive(Debug, Clone)]
-pub(super) struct Side {
+pub(super) struct RunSide {
     /// As it was typed.
     pub(super) name: String,
     pub(super) source: ComparedRun,
 }
 
-impl Side {
+impl RunSide {
     /// Finds `PATH` or `NAME`, or one strategy of it: `PATH::STRATEGY`.
     pub(super) fn find(typed: &str, baselines: &Path) -> Result<Self> {
         let (place, strategy) = match typed.split_once("::") {
@@ -179,9 +179,9 @@ pub(super) fn baseline_path(name: &str, baselines: &Path) -> PathBuf {
 
 /// A name or a file that a baseline can be saved under.
 pub(super) fn baseline_name(typed: &str) -> Result<String, String> {
-    let is_folder = typed.ends_with(['/', '\\']) || Path::new(typed).file_name().is_none();
-    let is_path = Path::new(typed).components().count() > 1;
-    if is_folder || typed.trim().is_empty() || is_path && !has_ending(typed, "json") {
+    let folder = typed.ends_with(['/', '\\']) || Path::new(typed).file_name().is_none();
+    let nested = Path::new(typed).components().count() > 1;
+    if folder || typed.trim().is_empty() || nested && !has_ending(typed, "json") {
         return Err("it must be a name, or a file that ends in `.json`".to_owned());
     }
     Ok(typed.to_owned())
@@ -208,7 +208,7 @@ pub(super) enum Unpaired {
 /// happens to those of the candidate.
 pub(super) fn compare(
     found: &mut Comparisons,
-    [baseline, candidate]: [&Side; 2],
+    [baseline, candidate]: [&RunSide; 2],
     (options, rules): (&ComparisonOptions, &Rules),
     unpaired: Unpaired,
     seed: u64,
@@ -331,11 +331,11 @@ fn strategies(source: &ComparedRun) -> String {
 
 /// A hash by its first digits, anything else whole.
 fn short(text: &str) -> &str {
-    let is_hash = text.len() >= 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash { &text[..8] } else { text }
+    let hash = text.len() >= 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if hash { &text[..8] } else { text }
 }
 
-fn refused(baseline: &Side, candidate: &Side, mismatches: &[Mismatch]) -> anyhow::Error {
+fn refused(baseline: &RunSide, candidate: &RunSide, mismatches: &[Mismatch]) -> anyhow::Error {
     let lines = mismatches.iter().take(12).map(|mismatch| {
         format!(
             "\n  {}: {} in the baseline, {} in the candidate",
@@ -410,8 +410,8 @@ pub(super) fn prepare(files: &[PathBuf]) -> Result<()> {
 
 /// Removes a file or a link, and never what a link leads to.
 fn remove_earlier(path: &Path) -> Result<()> {
-    let is_earlier = path.is_symlink() || path.is_file();
-    if report::is_stdout(path) || !is_earlier {
+    let there = path.is_symlink() || path.is_file();
+    if report::is_stdout(path) || !there {
         return Ok(());
     }
     match std::fs::remove_file(path) {

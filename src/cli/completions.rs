@@ -22,8 +22,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 }
 
 /// The same with what a shell can complete: the names of strategies, and files and folders.
-fn with_values(command: Command) -> Command {
-    let mut command = command.mut_args(|arg| match arg.get_id().as_str() {
+fn with_values(bare: Command) -> Command {
+    let mut command = bare.mut_args(|arg| match arg.get_id().as_str() {
         "strategy" => {
             arg.value_parser(PossibleValuesParser::new(PRESETS.iter().map(|(name, _)| *name)))
         }

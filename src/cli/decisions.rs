@@ -55,9 +55,9 @@ impl Proposer<'_> {
         self.options.confirm(&connected, &requests, &CharsPer4)?;
         let mut found: Vec<Result<Vec<PlantedFact>, CliError>> =
             sessions.iter().map(|session| of_session(&**model, session)).collect();
-        let is_none_found = found.iter().all(Result::is_err);
-        models::close(Some(&connected), is_none_found)?;
-        if is_none_found && let Some(Err(error)) = found.pop() {
+        let none = found.iter().all(Result::is_err);
+        models::close(Some(&connected), none)?;
+        if none && let Some(Err(error)) = found.pop() {
             return Err(error.into());
         }
         Ok(found)

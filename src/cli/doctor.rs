@@ -40,29 +40,28 @@ const KEYS: &[&str] =
 pub(super) fn run(args: &Args) -> Result<Exit> {
     args.inputs.refuse_caller("doctor")?;
     let (table, folder) = args.inputs.laid_over()?;
-    let scenario = args.inputs.scenario_of(table.clone(), &folder);
-    let scenario = scenario.and_then(|scenario| {
+    let found = args.inputs.scenario_of(table.clone(), &folder);
+    let scenario = found.and_then(|scenario| {
         rules(&scenario.gate)?;
         scenario.strategies.iter().try_for_each(runner::starts)?;
-        let planned = planned(&scenario)?;
-        Ok((scenario, planned))
+        let plan = planned(&scenario)?;
+        Ok((scenario, plan))
     });
     let read = scenario.as_ref().ok().map(|(scenario, _)| scenario);
-    let terminal = terminal();
+    let screen = terminal();
     let variables = ENVIRONMENT
         .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
-    let prices = read.map(|scenario| prices::in_force(&scenario.cache));
-    let prices = prices.transpose();
+    let prices = read.map(|scenario| prices::in_force(&scenario.cache)).transpose();
     let lists = match &prices {
         Ok(Some(prices)) => prices.lists(),
         Ok(None) | Err(_) => &[],
     };
-    let strategies = read.map_or(&[][..], |scenario| &scenario.strategies).iter();
-    let strategies = strategies.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
+    let specs = read.map_or(&[][..], |scenario| &scenario.strategies).iter();
+    let strategies = specs.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
     let facts = json!({
         "proctor": env!("CARGO_PKG_VERSION"),
-        "columns": terminal.columns(),
-        "color": terminal.has_color(),
+        "columns": screen.columns(),
+        "color": screen.has_color(),
         "counters": COUNTERS.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
         "environment": variables,
         "keys": keys(read),
@@ -73,8 +72,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         "prices": lists.iter().map(price_list).collect::<Vec<_>>(),
         "strategies": strategies.collect::<Vec<_>>(),
     });
-    let set = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"];
-    let set = set.into_iter().filter(|name| environment(name).is_some());
+    let names = ["NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR", "TERM", "CI"];
+    let set = names.into_iter().filter(|name| environment(name).is_some());
     let more = json!({
         "is_whole": args.all,
         "set": set.collect::<Vec<_>>(),
@@ -131,7 +130,7 @@ fn planned(scenario: &Scenario) -> Result<Json> {
 
 /// A setting, by its dotted path.
 #[derive(Serialize)]
-struct Row {
+struct SettingRow {
     path: String,
     value: String,
     source: String,
@@ -162,7 +161,7 @@ fn keys(scenario: Option<&Scenario>) -> Vec<Key<'_>> {
 }
 
 /// Every setting of the scenario, defaults included.
-fn settings(table: &Table) -> Vec<Row> {
+fn settings(table: &Table) -> Vec<SettingRow> {
     let mut settings = Vec::new();
     flatten("", table, &mut settings);
     // Sessions and strategies are many.
@@ -172,13 +171,13 @@ fn settings(table: &Table) -> Vec<Row> {
         let within = format!("{path}.");
         let mut set = settings.iter().map(|row| &row.path);
         if !set.any(|set| *set == path || set.starts_with(&within)) {
-            settings.push(Row::default(path, default));
+            settings.push(SettingRow::default(path, default));
         }
     }
     settings
 }
 
-impl Row {
+impl SettingRow {
     fn default(path: String, value: String) -> Self {
         let source = "default".to_owned();
         Self { path, value, source }
@@ -207,13 +206,13 @@ fn is_key(path: &str) -> bool {
 }
 
 /// Every setting of a table, under this path.
-fn flatten(prefix: &str, table: &Table, out: &mut Vec<Row>) {
+fn flatten(prefix: &str, table: &Table, out: &mut Vec<SettingRow>) {
     for (key, setting) in table.entries() {
         flatten_one(&Reader::new(table, prefix).path_of(key), setting, out);
     }
 }
 
-fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
+fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<SettingRow>) {
     match &setting.value {
         Value::Table(inner) => flatten(path, inner, out),
         Value::List(items) if items.iter().any(|item| item.as_table().is_some()) => {
@@ -221,13 +220,13 @@ fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
                 flatten_one(&format!("{path}[{at}]"), item, out);
             }
         }
-        Value::Text(text) if is_key(path) && !is_variable_name(text) => out.push(Row {
+        Value::Text(text) if is_key(path) && !is_variable_name(text) => out.push(SettingRow {
             path: path.to_owned(),
             // It may be the key itself.
             value: "not shown".to_owned(),
             source: setting.place.without_value().to_string(),
         }),
-        value => out.push(Row {
+        value => out.push(SettingRow {
             path: path.to_owned(),
             value: value.to_string(),
             source: match &setting.place {
@@ -241,7 +240,7 @@ fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<Row>) {
 }
 
 /// Every setting of a strategy, other knobs with their defaults.
-fn knobs(spec: &StrategySpec) -> Vec<Row> {
+fn knobs(spec: &StrategySpec) -> Vec<SettingRow> {
     let mut settings = Vec::new();
     for (key, setting) in spec.table().entries() {
         for stage in setting.as_list().unwrap_or(std::slice::from_ref(setting)) {
@@ -254,7 +253,7 @@ fn knobs(spec: &StrategySpec) -> Vec<Row> {
     settings
 }
 
-fn stage_knobs(table: &Table, settings: &mut Vec<Row>) {
+fn stage_knobs(table: &Table, settings: &mut Vec<SettingRow>) {
     let kind = table.text("kind").unwrap_or_default();
     let name = table.text("name").unwrap_or(kind);
     flatten(name, table, settings);
@@ -262,6 +261,6 @@ fn stage_knobs(table: &Table, settings: &mut Vec<Row>) {
     knobs.retain(|knob| table.get(knob.name).is_none());
     for knob in knobs {
         let path = format!("{name}.{}", knob.name);
-        settings.push(Row::default(path, knob.default));
+        settings.push(SettingRow::default(path, knob.default));
     }
 }

@@ -20,8 +20,8 @@ fn parts(
     text: &'static str,
     gap: &'static str,
 ) -> impl Iterator<Item = (&'static str, &'static str)> {
-    text.split(gap).skip(1).map(|block| {
-        let block = block.trim_end();
+    text.split(gap).skip(1).map(|part| {
+        let block = part.trim_end();
         block.split_once('\n').unwrap_or((block, ""))
     })
 }
@@ -41,26 +41,25 @@ fn place(name: &str) -> Option<usize> {
 /// The same command, its subcommands in the order of the text and with examples in front of what their help ends with.
 pub(super) fn with_examples(command: Command) -> Command {
     command.mut_subcommands(|own| {
-        let place = place(own.get_name()).unwrap_or(usize::MAX);
-        with_own_examples(own.display_order(place).hide(Some(place) > self::place(HIDDEN)), "")
+        let number = place(own.get_name()).unwrap_or(usize::MAX);
+        with_own_examples(own.display_order(number).hide(Some(number) > place(HIDDEN)), "")
     })
 }
 
 /// A command below `parent` with its examples, and those of its own subcommands.
-fn with_own_examples(command: Command, parent: &str) -> Command {
-    let path = format!("{parent}{}", command.get_name());
+fn with_own_examples(bare: Command, parent: &str) -> Command {
+    let path = format!("{parent}{}", bare.get_name());
     let below = format!("{path} ");
-    let command = command.mut_subcommands(|own| with_own_examples(own, &below));
-    // The reader of a number says why it takes no negative one.
-    let command = command.mut_args(|arg| {
+    let command = bare.mut_subcommands(|own| with_own_examples(own, &below)).mut_args(|arg| {
+        // The reader of a number says why it takes no negative one.
         let takes_one = arg.get_action().takes_values() && !arg.is_positional();
         arg.allow_negative_numbers(takes_one)
     });
     let own = command.get_after_help().map(ToString::to_string);
-    let end = parts(ENDS, "\n\n\n").find(|(name, _)| *name == path);
-    let end = end.map(|(_, end)| end.to_owned()).or(own);
-    let examples = blocks().find(|(name, examples)| *name == path && !examples.is_empty());
-    let examples = examples.map(|(_, examples)| format!("Examples:\n{examples}"));
+    let ending = parts(ENDS, "\n\n\n").find(|(name, _)| *name == path);
+    let end = ending.map(|(_, end)| end.to_owned()).or(own);
+    let block = blocks().find(|(name, examples)| *name == path && !examples.is_empty());
+    let examples = block.map(|(_, examples)| format!("Examples:\n{examples}"));
     let help: Vec<String> = examples.into_iter().chain(end).collect();
     if help.is_empty() {
         return command;

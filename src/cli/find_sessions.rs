@@ -29,8 +29,7 @@ pub(super) fn inputs(paths: &[PathBuf]) -> Vec<Input> {
         if is_walked(path) {
             walk(path, true, &mut inputs);
         } else {
-            let (path, is_named) = (path.clone(), true);
-            inputs.push(Input { path, is_named });
+            inputs.push(Input { path: path.clone(), is_named: true });
         }
     }
     inputs
@@ -44,13 +43,12 @@ pub(super) fn is_walked(path: &Path) -> bool {
 fn walk(folder: &Path, is_named: bool, inputs: &mut Vec<Input>) {
     let entries = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
     let Ok(mut entries) = entries else {
-        let path = folder.to_owned();
-        return inputs.push(Input { path, is_named });
+        return inputs.push(Input { path: folder.to_owned(), is_named });
     };
     entries.sort_by_key(std::fs::DirEntry::path);
     for entry in entries {
-        let (name, path) = (entry.file_name(), entry.path());
-        let name = name.to_string_lossy();
+        let (file_name, path) = (entry.file_name(), entry.path());
+        let name = file_name.to_string_lossy();
         if name.starts_with('.') {
             let places = places::in_project(&name);
             for place in places.filter(|place| **place == name || !path.is_symlink()) {
@@ -65,19 +63,18 @@ fn walk(folder: &Path, is_named: bool, inputs: &mut Vec<Input>) {
 
 /// Adds a file that is in a folder, or the files in a folder that is.
 fn add(path: PathBuf, inputs: &mut Vec<Input>) {
-    let is_named = false;
     match path.symlink_metadata() {
         Ok(about) if about.is_dir() && !import::is_session_folder(&path) => {
-            walk(&path, is_named, inputs);
+            walk(&path, false, inputs);
         }
         // A link to nothing or to itself is named, and not followed.
         Ok(about) if about.is_dir() || path.is_file() || path.metadata().is_err() => {
-            inputs.push(Input { path, is_named });
+            inputs.push(Input { path, is_named: false });
         }
         // A pipe, or a link to a folder.
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(_) => inputs.push(Input { path, is_named }),
+        Err(_) => inputs.push(Input { path, is_named: false }),
     }
 }
 
@@ -150,8 +147,8 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> Result<Vec<Sessio
         if !path.exists() {
             let problem = match place {
                 Place::Flag(typed) => {
-                    let typed = typed.strip_prefix("--session ").unwrap_or(typed);
-                    format!("there is no session `{}`", plain(typed))
+                    let session = typed.strip_prefix("--session ").unwrap_or(typed);
+                    format!("there is no session `{}`", plain(session))
                 }
                 place => format!("{place}: there is no session `{shown}`"),
             };

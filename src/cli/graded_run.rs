@@ -111,8 +111,8 @@ impl GradedOptions {
     /// Asks the reader a few items before all others. A run of a reader that knows too little ends here.
     pub(super) fn check_reader(&self, plan: &Plan, stop: &StopToken) -> Result<()> {
         let reader = plan.manifest().reader.as_ref();
-        let reader = reader.filter(|reader| reader.kind == ModelKind::Live);
-        let Some(reader) = reader.filter(|_| !self.anyway) else {
+        let live = reader.filter(|reader| reader.kind == ModelKind::Live);
+        let Some(reader) = live.filter(|_| !self.anyway) else {
             return Ok(());
         };
         let answers = plan.ask_reader_first(stop);
@@ -145,11 +145,11 @@ impl GradedOptions {
             Some((_, url)) if is_at_home(url) => AT_HOME,
             _ => QUICK,
         };
-        let scenario = inputs.read_with(base, |table| self.lay_over(table, graded.as_deref()))?;
-        let mut scenario = scenario.with_controls();
-        let is_timed = self.usd.is_none() && (self.minutes.is_some() || self.graded.is_some());
-        let is_offline = is_offline || scenario.models.replay == ReplayMode::Strict;
-        Homes::read(reports).ask(&mut scenario, is_offline, is_timed)?;
+        let read = inputs.read_with(base, |table| self.lay_over(table, graded.as_deref()))?;
+        let mut scenario = read.with_controls();
+        let timed = self.usd.is_none() && (self.minutes.is_some() || self.graded.is_some());
+        let offline = is_offline || scenario.models.replay == ReplayMode::Strict;
+        Homes::read(reports).ask(&mut scenario, offline, timed)?;
         if let Some(folder) = out {
             home::go_on(&mut scenario, folder);
         }
@@ -166,10 +166,10 @@ impl GradedOptions {
         let models = &scenario.models;
         let homes: BTreeSet<&str> = models.homes().map(|(live, _)| &*live.model).collect();
         let live = models.live_names();
-        let is_at_home = self.graded.is_some()
+        let local = self.graded.is_some()
             && !live.is_empty()
             && live.iter().all(|model| homes.contains(model));
-        self.minutes.or(is_at_home.then_some(MINUTES)).filter(|_| self.usd.is_none())
+        self.minutes.or(local.then_some(MINUTES)).filter(|_| self.usd.is_none())
     }
 
     fn lay_over(&self, table: &mut Table, graded: Option<&str>) -> Result<()> {
@@ -301,8 +301,8 @@ impl GradedOptions {
             limit.in_words(limit.most()),
             many(sessions, "session", "sessions")
         );
-        let minutes = verdict.map(|least| format!("`--minutes {}`", least.div_ceil(60_000)));
-        let minutes = minutes.unwrap_or_else(|| "a larger `--minutes`".to_owned());
+        let flag = verdict.map(|least| format!("`--minutes {}`", least.div_ceil(60_000)));
+        let minutes = flag.unwrap_or_else(|| "a larger `--minutes`".to_owned());
         let hint = format!("{minutes}, or `--anyway` for the look");
         if self.anyway {
             say(&problem);

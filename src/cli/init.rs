@@ -25,7 +25,7 @@ const STARTER: &str = include_str!("../../scenarios/starter.toml");
 const SUITE: &str = include_str!("../../examples/ci/suite.toml");
 
 /// Where files go, with their texts.
-type Files = [(&'static str, &'static str)];
+type StarterFiles = [(&'static str, &'static str)];
 
 /// A file of a folder of this repository, which keeps its name or goes to another place.
 macro_rules! copy {
@@ -37,7 +37,7 @@ macro_rules! copy {
     };
 }
 
-const PYTHON: &Files = &[
+const PYTHON: &StarterFiles = &[
     copy!("examples/python", "compaction.py"),
     copy!("examples/python", "test_compaction.py"),
     copy!("clients/python", "proctor_strategy.py"),
@@ -45,7 +45,7 @@ const PYTHON: &Files = &[
     copy!("examples/python", "workflow.yml", ".github/workflows/compaction.yml"),
 ];
 
-const TYPESCRIPT: &Files = &[
+const TYPESCRIPT: &StarterFiles = &[
     copy!("examples/typescript", "compaction.js"),
     copy!("examples/typescript", "compaction.test.js"),
     copy!("examples/typescript", "package.json"),
@@ -66,12 +66,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     let path = args.path.as_deref().unwrap_or(Path::new("proctor.toml"));
     write_new(path, STARTER.as_bytes(), args.force)?;
-    let path = path.display();
-    print(&format!("wrote `{path}`; run it with `proctor run {path}`\n"))
+    let shown = path.display();
+    print(&format!("wrote `{shown}`; run it with `proctor run {shown}`\n"))
 }
 
 /// Writes all of the files, or none where one of them is there already; says what to do with them.
-fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> Result<Exit> {
+fn write_all(args: &Args, files: &StarterFiles, program: &str, tests: &str) -> Result<Exit> {
     let folder = args.path.as_deref().unwrap_or(Path::new("."));
     for (name, _) in files {
         refuse_existing(&folder.join(name), args.force)?;
@@ -80,8 +80,8 @@ fn write_all(args: &Args, files: &Files, program: &str, tests: &str) -> Result<E
         let path = folder.join(name);
         make_folder(path.parent().unwrap_or(folder))?;
         // The packages bring the client; a copy beside the program needs none.
-        let text = text.replace("from \"proctor-bench\"", "from \"./proctor_strategy.js\"");
-        write_new(&path, text.as_bytes(), args.force)?;
+        let standalone = text.replace("from \"proctor-bench\"", "from \"./proctor_strategy.js\"");
+        write_new(&path, standalone.as_bytes(), args.force)?;
     }
     let names = listed(files.iter().map(|(name, _)| name));
     let change = match args.path {

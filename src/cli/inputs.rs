@@ -151,12 +151,12 @@ impl Inputs {
             let place = Place::Environment((*name).into());
             Some((*path, environment(name)?, place))
         });
-        let flags = [
+        let given = [
             ("sample", self.sample.map(|count| count.to_string())),
             ("window", self.window.clone()),
         ];
-        let flags = flags.into_iter().filter_map(|(key, value)| {
-            let value = value?;
+        let flags = given.into_iter().filter_map(|(key, typed)| {
+            let value = typed?;
             let place = Place::Flag(format!("--{key} {value}").into());
             Some((key, value, place))
         });
@@ -250,8 +250,8 @@ impl Inputs {
 
     /// Whether the strategies are those of the built-in quick start.
     fn has_default_strategies(&self) -> Result<bool> {
-        let is_chosen = !self.strategy.is_empty() || !self.strategy_cmd.is_empty();
-        Ok(!is_chosen && self.scenario_and_recordings()?.0.is_none())
+        let none = self.strategy.is_empty() && self.strategy_cmd.is_empty();
+        Ok(none && self.scenario_and_recordings()?.0.is_none())
     }
 
     /// Strategies named on the command line; one that ends in `.toml` is the file of a preset.
@@ -259,8 +259,8 @@ impl Inputs {
         if self.strategy.is_empty() && self.strategy_cmd.is_empty() {
             return Ok(());
         }
-        let written = table.get("strategies").and_then(Setting::as_list);
-        let mut written = written.map(<[Setting]>::to_vec).unwrap_or_default();
+        let list = table.get("strategies").and_then(Setting::as_list);
+        let mut written = list.map(<[Setting]>::to_vec).unwrap_or_default();
         // A variant of a file's preset names it as one of the scenario's own: `mine[keep_last=5]`.
         for file in self.strategy.iter().filter(|name| has_ending(name, "toml")) {
             let place = Place::Flag(format!("--strategy {file}").into());
@@ -353,9 +353,9 @@ fn is_recording(path: &Path) -> bool {
 /// Whether a file that is no recording for this reason may be a scenario.
 fn may_be_scenario(path: &Path, error: &ImportError) -> bool {
     let ending = path.extension().and_then(|ending| ending.to_str());
-    let is_data = matches!(ending, Some("json" | "jsonl"));
+    let data = matches!(ending, Some("json" | "jsonl"));
     match error {
-        ImportError::NotJson(_) => !is_data && crate::files::read_to_string(path).is_ok(),
+        ImportError::NotJson(_) => !data && crate::files::read_to_string(path).is_ok(),
         ImportError::NotFound(_) => true,
         _ => false,
     }
@@ -465,9 +465,8 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> Result<()> {
     } else if matches!(window, "native" | "matched") {
         table.overlay("window.mode", Setting::new(window, place))?;
     } else {
-        let tokens = tokens(window).ok();
-        let tokens = tokens.and_then(|tokens| i64::try_from(tokens.0).ok());
-        let Some(tokens) = tokens else {
+        let typed = tokens(window).ok();
+        let Some(tokens) = typed.and_then(|tokens| i64::try_from(tokens.0).ok()) else {
             let error = SettingError::new(place, format!("`{window}` is not a window"));
             let hint =
                 "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`";
@@ -503,8 +502,8 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
         let name = entry.text("name").or_else(|| entry.text("preset"));
         let knob = name.and_then(|name| path.strip_prefix(name)?.strip_prefix('.'));
         if let Some(knob) = knob {
-            let knobs = entry.get("set").and_then(Setting::as_table).cloned();
-            let mut knobs = knobs.unwrap_or_else(|| Table::new(place.clone()));
+            let set = entry.get("set").and_then(Setting::as_table).cloned();
+            let mut knobs = set.unwrap_or_else(|| Table::new(place.clone()));
             knobs.overlay(knob, setting.clone())?;
             entry.put("set", knobs, &place);
             matched = true;
@@ -516,11 +515,11 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
     // Variants that the flag made alike are one strategy.
     let mut seen = BTreeSet::new();
     strategies.retain(|item| {
-        let is_new = seen.insert(item.value.to_string());
-        if !is_new {
+        let new = seen.insert(item.value.to_string());
+        if !new {
             say!("note: `--set {assignment}` makes two strategies alike; they are run once");
         }
-        is_new
+        new
     });
     table.put("strategies", strategies, written);
     Ok(())

@@ -33,7 +33,7 @@ mod page;
 mod usage;
 
 use diff::Diff;
-use page::Page;
+use page::CallPage;
 
 /// Arguments of `proctor inspect`.
 #[derive(Debug, clap::Args)]
@@ -89,7 +89,7 @@ pub(super) struct Args {
 const FULL: &str = "full";
 
 /// A strategy as typed, or the full history; and a call, or the last.
-type View<'a> = (Option<&'a str>, Option<usize>);
+type TypedView<'a> = (Option<&'a str>, Option<usize>);
 
 /// A session, ready to be replayed.
 struct Bench {
@@ -142,7 +142,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 
 impl Args {
     /// The contexts to look at: one, or the two that `--diff` names.
-    fn views(&self) -> Result<Vec<View<'_>>> {
+    fn views(&self) -> Result<Vec<TypedView<'_>>> {
         let own = self.strategy.as_deref().filter(|name| *name != FULL);
         let [left, right] = &self.diff[..] else {
             return Ok(vec![(own, self.at)]);
@@ -195,7 +195,7 @@ impl Args {
 }
 
 impl Bench {
-    fn new(args: &Args, views: &[View<'_>]) -> Result<Self> {
+    fn new(args: &Args, views: &[TypedView<'_>]) -> Result<Self> {
         let mut names: Vec<String> =
             views.iter().filter_map(|(name, _)| *name).map(str::to_owned).collect();
         names.dedup();
@@ -261,13 +261,13 @@ impl Bench {
     }
 
     /// Replays the session as far as the call, and looks at what is sent.
-    fn page(&self, (strategy, call): &View<'_>, chars: usize) -> Result<Page<'_>> {
+    fn page(&self, (strategy, asked): &TypedView<'_>, chars: usize) -> Result<CallPage<'_>> {
         let id = self.session.id();
         let Some(last) = self.session.calls().len().checked_sub(1) else {
             let problem = format!("session `{id}` has no call");
             return stop(Exit::NothingSelected, problem);
         };
-        let call = call.unwrap_or(last);
+        let call = asked.unwrap_or(last);
         if call > last {
             let problem = format!("session `{id}` has no call {call}");
             let hint = format!("its calls are 0 to {last}");
@@ -276,11 +276,11 @@ impl Bench {
         let at = strategy.and_then(|name| self.names.iter().position(|typed| typed == name));
         let spec = at.and_then(|at| self.strategies.get(at));
         let name = spec.map_or(FULL, StrategySpec::name);
-        let mut snapshot = None;
-        let observer = Box::new(SnapshotObserver::new(call, &mut snapshot));
+        let mut seen = None;
+        let observer = Box::new(SnapshotObserver::new(call, &mut seen));
         let end = &self.replay(spec, vec![observer])?.record.end;
-        let snapshot = snapshot.ok_or_else(|| early(name, call, end, self.window))?;
-        Ok(Page {
+        let snapshot = seen.ok_or_else(|| early(name, call, end, self.window))?;
+        Ok(CallPage {
             session: &self.session,
             strategy: name,
             window: self.window,

@@ -47,7 +47,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = "Output")]
     printed: report::Printed,
     #[command(flatten, next_help_heading = "Output")]
-    output: report::Output,
+    output: report::ReportOutput,
 }
 
 /// A regular expression with a group.
@@ -71,8 +71,8 @@ fn without_recordings(arg: clap::Arg) -> clap::Arg {
 }
 
 fn seconds(typed: &str) -> Result<f64, String> {
-    let number: Option<f64> = typed.parse().ok();
-    let number = number.filter(|seconds| (0.001..=86_400.0).contains(seconds));
+    let parsed: Option<f64> = typed.parse().ok();
+    let number = parsed.filter(|seconds| (0.001..=86_400.0).contains(seconds));
     number.ok_or_else(|| "it must be a number of seconds".to_owned())
 }
 
@@ -90,8 +90,8 @@ mod with_http {
 
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
-    use crate::cli::record::{ENDING, Tally, keep_private, listen, now};
-    use crate::cli::report::{Output, Printed, print_as};
+    use crate::cli::record::{ENDING, RequestTally, keep_private, listen, now};
+    use crate::cli::report::{ReportOutput, Printed, print_as};
     use crate::cli::{
         CliError, Exit, Result, cannot, make_folder, models, print, say, stop, stop_with,
     };
@@ -182,7 +182,7 @@ mod with_http {
             held.front.strategies.join(", "),
             held.path.display()
         );
-        let mut tally = proxy.serve(Tally::default(), Some(held.front.clone()), now, &stop)?;
+        let mut tally = proxy.serve(RequestTally::default(), Some(held.front.clone()), now, &stop)?;
         let answered = tally.answered;
         say(&format!("{answered} requests were answered, {}", tally.rest()));
         let outcomes = read_outcomes(&args.outcomes, &held)?;
@@ -336,7 +336,7 @@ mod with_http {
         fn end(
             &self,
             outcomes: &[Outcome],
-            (is_json, printed, output): (bool, &Printed, &Output),
+            (is_json, printed, output): (bool, &Printed, &ReportOutput),
         ) -> Result<Exit> {
             let Some(folder) = self.write(outcomes)? else {
                 say("no call was answered: there is no run");

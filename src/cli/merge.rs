@@ -31,7 +31,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     let mut facts = Vec::new();
     let mut is_whole = true;
-    let is_sweep = runs.iter().any(|run| !run.as_os_str().is_empty());
+    let sweep = runs.iter().any(|run| !run.as_os_str().is_empty());
     for run in runs {
         // Of a sweep, a part without sessions in one of its runs has no folder of it.
         let folders = args.folders.iter().map(|folder| inside(folder, &run));
@@ -42,8 +42,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         is_whole &= merged.missing.is_empty();
         let shown = out.display().to_string();
         // A sweep is made again as a whole.
-        let missing = merged.missing.iter().map(|(part, cells)| {
-            let part = part.as_ref();
+        let missing = merged.missing.iter().map(|(named, cells)| {
+            let part = named.as_ref();
             json!({
                 "part": part.map(|part| part.part.to_string()),
                 "cells": cells,
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         say(&template::fill(include_str!("text/merge.txt"), &run)?);
         facts.push(run);
     }
-    if is_sweep {
+    if sweep {
         // The runs of a sweep have one cassette, in the sweep's folder.
         let folders: Vec<_> =
             args.folders.iter().chain([&args.out]).map(|folder| (folder.as_path(), None)).collect();
@@ -135,9 +135,8 @@ fn explained(error: MergeError) -> anyhow::Error {
         ),
         MergeError::Running(_) => "wait until it ends, or end it: nothing was written".to_owned(),
         MergeError::Torn(folder, shard) => {
-            let command =
-                shard.as_ref().map(|shard| command(&shard.command, shard.part, Some(folder)));
-            let command = command.unwrap_or_else(|| "the command that made it".to_owned());
+            let own = shard.as_ref().map(|shard| command(&shard.command, shard.part, Some(folder)));
+            let command = own.unwrap_or_else(|| "the command that made it".to_owned());
             format!("`{command}` removes it and goes on")
         }
         MergeError::TwoCells { folders, .. } => format!(

@@ -47,7 +47,7 @@ pub(super) fn launch(manifest: &Manifest, folder: &Path, cells: usize, done: usi
 
 /// How a run came out, as far as it came.
 #[derive(Debug, Default)]
-pub(super) struct Summary {
+pub(super) struct RunSummary {
     /// Cells of the plan.
     pub(super) planned: usize,
     /// The outcome of the runner.
@@ -61,7 +61,7 @@ pub(super) struct Summary {
 }
 
 /// The run is over; with its results, where it came so far.
-pub(super) fn done(summary: &Summary, exit: Exit, error: Option<&str>) -> Value {
+pub(super) fn done(summary: &RunSummary, exit: Exit, error: Option<&str>) -> Value {
     let outcome = summary.outcome.as_ref();
     let word = match (exit, outcome) {
         (Exit::Interrupted, _) => "interrupted",

@@ -131,8 +131,8 @@ pub(super) fn dollars(typed: &str) -> Result<f64, String> {
 
 /// Reads a finite number of at least 0; `what` says what it must be.
 pub(super) fn number(typed: &str, what: &str) -> Result<f64, String> {
-    let number = typed.parse().ok();
-    let number = number.filter(|number: &f64| number.is_finite() && *number >= 0.0);
+    let parsed = typed.parse().ok();
+    let number = parsed.filter(|number: &f64| number.is_finite() && *number >= 0.0);
     number.ok_or_else(|| format!("it must be {what}"))
 }
 
@@ -145,8 +145,8 @@ impl Consent {
         in_batches: bool,
     ) -> Result<Spend> {
         let cassette = plan.models().and_then(|models| models.cassette.as_ref());
-        let is_recorded = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
-        if !forecast::asks_live_models(plan) || is_recorded || self.yes {
+        let recorded = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
+        if !forecast::asks_live_models(plan) || recorded || self.yes {
             return Ok(Spend::default());
         }
         let mut spend = forecast::forecast(plan, done)?.spend;

@@ -8,8 +8,7 @@ pub(super) fn command_of_today(line: &str) -> Option<String> {
     COMMANDS.lines().find_map(|row| {
         let (old, now) = row.split_once(": ")?;
         let rest = line.strip_prefix(old)?;
-        let is_whole = rest.is_empty() || rest.starts_with(' ');
-        is_whole.then(|| format!("proctor {now}{rest}"))
+        (rest.is_empty() || rest.starts_with(' ')).then(|| format!("proctor {now}{rest}"))
     })
 }
 

@@ -39,15 +39,14 @@ fn refuse_input(path: &Path) -> Result<()> {
 
 /// The kind of input that is at this path.
 fn input_at(path: &Path) -> Option<&'static str> {
-    let there = path.canonicalize();
-    let target = there.as_deref().unwrap_or(path);
-    let folder = target.parent();
-    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    let found = path.canonicalize();
+    let target = found.as_deref().unwrap_or(path);
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
     let name = target.file_name()?.to_string_lossy();
     if is_part_of_run(&name) && folder.unwrap_or(Path::new(".")).join(MANIFEST).is_file() {
         return Some("part of a run");
     }
-    let there = there.ok().filter(|path| path.is_file())?;
+    let there = found.ok().filter(|path| path.is_file())?;
     if std::env::args_os().skip(1).filter(|word| names(word, &there)).count() > 1 {
         return Some("named twice in this command");
     }
@@ -58,13 +57,12 @@ fn input_at(path: &Path) -> Option<&'static str> {
         return Some(kind);
     }
     // A trace that Proctor wrote is of a known format, and holds no session.
-    let is_recording = format_of(&there).is_ok() && import::load(&there).is_ok();
-    is_recording.then_some("a recording")
+    (format_of(&there).is_ok() && import::load(&there).is_ok()).then_some("a recording")
 }
 
 /// Whether a word of the command line, its value, or a word of the command in it, leads to this file.
-fn names(word: &OsStr, file: &Path) -> bool {
-    let word = word.to_string_lossy();
+fn names(typed: &OsStr, file: &Path) -> bool {
+    let word = typed.to_string_lossy();
     let value = word.split_once('=').map(|(_, value)| value);
     let attached = word.strip_prefix("-o");
     let mut parts = [Some(&*word), value, attached].into_iter().flatten();

@@ -125,8 +125,8 @@ impl RunPart {
 fn typed_command() -> Vec<String> {
     let mut words = std::env::args_os().skip(1);
     let mut kept = Vec::new();
-    while let Some(word) = words.next() {
-        let word = word.to_string_lossy().into_owned();
+    while let Some(typed) = words.next() {
+        let word = typed.to_string_lossy().into_owned();
         match word.as_str() {
             "--partition" | "--out" => _ = words.next(),
             word if word.starts_with("--partition=") || word.starts_with("--out=") => {}
@@ -138,9 +138,8 @@ fn typed_command() -> Vec<String> {
 
 /// The command that makes a part, as it is typed.
 pub(super) fn command(words: &[String], part: Partition, folder: Option<&Path>) -> String {
-    let words = words.iter().map(|word| shell(word));
     let mut line = vec!["proctor".to_owned()];
-    line.extend(words);
+    line.extend(words.iter().map(|word| shell(word)));
     line.push(format!("--partition {part}"));
     line.extend(folder.map(|folder| format!("--out {}", shell(&folder.display().to_string()))));
     plain(&line.join(" "))

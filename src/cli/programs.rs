@@ -56,10 +56,10 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
             if !path.is_file() {
                 continue;
             }
-            let wrong = |error: std::io::Error| {
+            let absolute = std::path::absolute(&path).map_err(|error| {
                 SettingError::new(place, format!("cannot find `{}`: {error}", path.display()))
-            };
-            host.files.insert(word.to_owned(), std::path::absolute(&path).map_err(wrong)?);
+            })?;
+            host.files.insert(word.to_owned(), absolute);
         }
     }
     spec.with_programs(host)
@@ -74,15 +74,14 @@ fn missing_script<'a>(command: &[&'a str], folder: &Path) -> Option<&'a str> {
     let [launcher, script, ..] = command else {
         return None;
     };
-    let is_named = is_launcher(launcher) && Path::new(script).extension().is_some();
-    (is_named && !script.starts_with('-') && !folder.join(script).exists()).then_some(*script)
+    let named = is_launcher(launcher) && Path::new(script).extension().is_some();
+    (named && !script.starts_with('-') && !folder.join(script).exists()).then_some(*script)
 }
 
 /// Whether a word is one of these, whatever its folder and version: `../venv/bin/python3.12`.
 fn is_launcher(word: &str) -> bool {
-    let name = Path::new(word).file_name().unwrap_or_default();
-    let name = name.to_string_lossy();
-    let name = name.trim_end_matches(".exe");
+    let file = Path::new(word).file_name().unwrap_or_default().to_string_lossy();
+    let name = file.trim_end_matches(".exe");
     LAUNCHERS.contains(&name.trim_end_matches(|last: char| last.is_ascii_digit() || last == '.'))
 }
 
@@ -107,8 +106,8 @@ pub(super) fn of_flags(commands: &[String]) -> Result<Vec<Setting>, SettingError
         }
         let mut entry = Table::new(place.clone());
         entry.put("name", name, place);
-        let words = words.iter().map(|word| Setting::new(word.clone(), place));
-        entry.put("command", words.collect::<Vec<_>>(), place);
+        let command = words.iter().map(|word| Setting::new(word.clone(), place));
+        entry.put("command", command.collect::<Vec<_>>(), place);
         settings.push(Setting::new(entry, place));
     }
     Ok(settings)
@@ -134,8 +133,8 @@ fn program_of(words: &[String]) -> &String {
 
 /// The name of a program by itself: that of its file.
 fn stem_of(program: &str) -> String {
-    let stem = Path::new(program).file_stem().unwrap_or_default();
-    let stem = stem.to_string_lossy().to_lowercase().replace('_', "-");
+    let file = Path::new(program).file_stem().unwrap_or_default();
+    let stem = file.to_string_lossy().to_lowercase().replace('_', "-");
     if is_valid_id(&stem) { stem } else { "program".to_owned() }
 }
 

@@ -20,7 +20,7 @@ use crate::runner::{Plan, Progress};
 #[derive(Debug)]
 pub(super) struct ProgressDisplay {
     bar: Option<ProgressBar>,
-    work: Arc<Mutex<Work>>,
+    work: Arc<Mutex<CellWork>>,
     sessions: usize,
     done: AtomicUsize,
 }
@@ -28,7 +28,7 @@ pub(super) struct ProgressDisplay {
 /// The work of the cells that were missing when the run began, and how far it has come. Cells of an earlier run
 /// say nothing about the speed of this one.
 #[derive(Debug, Default)]
-struct Work {
+struct CellWork {
     /// The work of one cell of each session.
     of_cell: BTreeMap<String, u64>,
     all: u64,
@@ -40,7 +40,7 @@ struct Work {
 /// Before this share of the work is done, the rest of it may take any time.
 const KNOWN_AFTER: f64 = 0.05;
 
-impl Work {
+impl CellWork {
     fn begin(&mut self, cells: &[(CellKey, u64)]) {
         let works = cells.iter().map(|(key, work)| (key.session.clone(), *work));
         *self = Self {
@@ -73,7 +73,7 @@ impl ProgressDisplay {
         let already = cells.iter().filter(|key| journal.done().contains(*key));
         let dumb = environment("TERM").is_some_and(|term| term == "dumb");
         let interactive = std::io::stderr().is_terminal() && !dumb && environment("CI").is_none();
-        let work: Arc<Mutex<Work>> = Arc::default();
+        let work: Arc<Mutex<CellWork>> = Arc::default();
         let shown = work.clone();
         let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
             let work = shown.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,8 +107,7 @@ impl ProgressDisplay {
 
 impl Progress for ProgressDisplay {
     fn begin(&self, cells: &[(CellKey, u64)]) {
-        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        work.begin(cells);
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).begin(cells);
     }
 
     fn calls(&self, cell: &CellKey, done: usize, planned: usize) {
@@ -156,7 +155,7 @@ mod tests {
 
     /// Finishes cells of this work in so many seconds each, and returns the estimate after each.
     fn estimates(cells: &[(&str, u64, u64)]) -> Vec<Option<u64>> {
-        let mut work = Work::default();
+        let mut work = CellWork::default();
         let key = |session: &str, at: usize| CellKey {
             session: session.to_owned(),
             strategy: at.to_string(),
@@ -190,11 +189,11 @@ mod tests {
 
     #[test]
     fn the_time_of_a_cell_that_takes_long_is_taken_off_and_nothing_is_left_of_no_work() {
-        let work = Work { all: 100, done: 50, at: Duration::from_secs(10), ..Work::default() };
+        let work = CellWork { all: 100, done: 50, at: Duration::from_secs(10), ..CellWork::default() };
         for (elapsed, left) in [(10, 10), (14, 6), (30, 0)] {
             let elapsed = Duration::from_secs(elapsed);
             assert_eq!(work.left(elapsed), Some(Duration::from_secs(left)));
         }
-        assert_eq!(Work::default().left(Duration::from_secs(9)), None);
+        assert_eq!(CellWork::default().left(Duration::from_secs(9)), None);
     }
 }

@@ -52,8 +52,8 @@ fn fold_line(line: &str, columns: usize, out: &mut String) {
     let (head, hang) = head(line, columns);
     out.push_str(head);
     let mut at = width(head);
-    let words = words(&line[head.len()..]).into_iter();
-    for (number, word) in words.filter(|word| !word.is_empty()).enumerate() {
+    let parts = words(&line[head.len()..]).into_iter();
+    for (number, word) in parts.filter(|word| !word.is_empty()).enumerate() {
         if number > 0 && at + 1 + width(word) > columns {
             out.push('\n');
             out.extend(std::iter::repeat_n(' ', hang));

@@ -19,7 +19,7 @@ pub(super) struct Args {
 }
 
 #[cfg(feature = "http")]
-pub(super) use with_http::{ENDING, Tally, keep_private, listen, now, run};
+pub(super) use with_http::{ENDING, RequestTally, keep_private, listen, now, run};
 
 #[cfg(feature = "http")]
 mod with_http {
@@ -35,7 +35,7 @@ mod with_http {
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::{CliError, Exit, Result, cannot, make_folder, print, say, write_session};
-    use crate::proxy::{Exchange, Failure, Log, Proxy};
+    use crate::proxy::{ProxiedExchange, Failure, ExchangeLog, Proxy};
 
     use crate::session::wire::stream::Api;
     use crate::session::{Session, import};
@@ -83,7 +83,7 @@ mod with_http {
 
     /// Counts the requests by how they ended, and says why one failed.
     #[derive(Debug, Default)]
-    pub(crate) struct Tally {
+    pub(crate) struct RequestTally {
         pub(crate) answered: usize,
         failed: usize,
         left: usize,
@@ -91,7 +91,7 @@ mod with_http {
         added: Vec<Duration>,
     }
 
-    impl Tally {
+    impl RequestTally {
         /// How many requests failed or lost their clients, and on a line of its own how long the others were delayed.
         pub(crate) fn rest(&mut self) -> String {
             let left = match self.left {
@@ -117,8 +117,8 @@ mod with_http {
         }
     }
 
-    impl Log for Tally {
-        fn answered(&mut self, exchange: &Exchange) -> io::Result<()> {
+    impl ExchangeLog for RequestTally {
+        fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()> {
             self.answered += 1;
             self.added.push(exchange.added);
             Ok(())
@@ -149,11 +149,11 @@ mod with_http {
         folder: PathBuf,
         /// The logs, one for each API that was spoken to: the first is there from the beginning.
         files: Vec<(Option<Api>, PathBuf, File)>,
-        tally: Tally,
+        tally: RequestTally,
     }
 
     #[derive(Serialize)]
-    struct Line<'a> {
+    struct LogLine<'a> {
         timestamp: String,
         request: Option<&'a RawValue>,
         response: &'a RawValue,
@@ -168,7 +168,7 @@ mod with_http {
             Ok(Self {
                 folder: folder.to_owned(),
                 files: vec![(None, path, file)],
-                tally: Tally::default(),
+                tally: RequestTally::default(),
             })
         }
 
@@ -234,8 +234,7 @@ mod with_http {
                 }
                 let path = write_session(&self.folder, session, false)?;
                 let (messages, calls) = (session.messages().len(), session.calls().len());
-                let path = path.display();
-                print(&format!("{path}: {messages} messages, {calls} calls\n"))?;
+                print(&format!("{}: {messages} messages, {calls} calls\n", path.display()))?;
             }
             say(&format!(
                 "{} requests in {} sessions; {rest}",
@@ -269,9 +268,9 @@ mod with_http {
         }
     }
 
-    impl Log for Requests {
-        fn answered(&mut self, exchange: &Exchange) -> io::Result<()> {
-            let mut line = serde_json::to_vec(&Line {
+    impl ExchangeLog for Requests {
+        fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()> {
+            let mut line = serde_json::to_vec(&LogLine {
                 timestamp: time(exchange.at),
                 request: exchange.request.as_deref(),
                 response: &exchange.response,
@@ -309,9 +308,9 @@ mod with_http {
             let mut log = Requests {
                 folder: PathBuf::new(),
                 files: vec![(None, path, file)],
-                tally: Tally::default(),
+                tally: RequestTally::default(),
             };
-            let exchange = Exchange {
+            let exchange = ProxiedExchange {
                 at: Timestamp(0),
                 api: Api::Messages,
                 request: None,

@@ -21,7 +21,7 @@ pub(super) struct Args {
     #[arg(long)]
     timings: bool,
     #[command(flatten, next_help_heading = "Output")]
-    output: Output,
+    output: ReportOutput,
     #[command(flatten)]
     printed: Printed,
     /// Print the report as JSON
@@ -104,7 +104,7 @@ impl PrintedTables {
 
 /// Where a report goes.
 #[derive(Debug, clap::Args)]
-pub(super) struct Output {
+pub(super) struct ReportOutput {
     /// Also write the report to this file; the ending sets the format: .html, .md for a comment,
     /// .full.md for every table, .json, .jsonl, .csv, .parquet (in a build with the feature `parquet`), .txt, .junit.xml, .otlp.json
     /// for a trace of evaluation events, or a picture: .pareto.svg, .tokens.svg, .bill.svg, .retention.svg (repeatable).
@@ -167,8 +167,8 @@ fn page(folder: &Path, session: Option<&str>) -> Result<String> {
     let run = read_run(folder)?;
     let mut report = Report::of(&run.manifest, &run.cells);
     if let Some(id) = session {
-        let is_known = run.manifest.sessions.iter().any(|session| session.id == id);
-        anyhow::ensure!(is_known, "the run has no session `{id}`");
+        let known = run.manifest.sessions.iter().any(|session| session.id == id);
+        anyhow::ensure!(known, "the run has no session `{id}`");
         report.first_session = Some(id.to_owned());
     }
     let format = format_of(Kind::Run, Path::new("report.html"))?;
@@ -254,7 +254,7 @@ pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> Result<()
     Ok(())
 }
 
-impl Output {
+impl ReportOutput {
     pub(super) fn check(&self) -> Result<()> {
         check(Kind::Run, &self.output)
     }

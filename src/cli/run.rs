@@ -13,7 +13,7 @@ use super::comparison;
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
-use super::messages::{self, MessageProgress, Summary};
+use super::messages::{self, MessageProgress, RunSummary};
 use super::models;
 use super::parts::RunPart;
 use super::progress::ProgressDisplay;
@@ -60,7 +60,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = "Cells")]
     cells: CellOptions,
     #[command(flatten, next_help_heading = "Output")]
-    output: report::Output,
+    output: report::ReportOutput,
     #[command(flatten)]
     printed: report::Printed,
     /// Print one JSON object per line: messages while the run goes on, and its results in the last
@@ -105,8 +105,7 @@ fn dry_run(args: &Args, scenario: Scenario) -> Result<Exit> {
     args.dry_run.check(args.out.is_some(), args.graded.usd.is_some())?;
     let plan = find_sessions::plan(scenario)?;
     let plan = args.graded.to_look_at().sized(plan, args.batch)?;
-    let is_whole = args.printed.tables.tables.is_some();
-    args.dry_run.show(&plan, args.out.as_deref(), is_whole, args.json)
+    args.dry_run.show(&plan, args.out.as_deref(), args.printed.tables.tables.is_some(), args.json)
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
@@ -140,8 +139,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     args.gate.margins.lay_over(&mut scenario.gate);
     args.gate.check(&scenario.gate)?;
     let mut plan = args.part.of(scenario, &args.graded, args.batch)?;
-    let folder = args.out.clone();
-    let folder = folder.unwrap_or_else(|| args.part.folder(plan.folder(&args.reports)));
+    let folder = args.out.clone().unwrap_or_else(|| args.part.folder(plan.folder(&args.reports)));
     let mut consent = args.consent;
     args.part.limit(&mut plan, &mut consent);
     args.models.connect(&mut plan, &folder, &args.part)?;
@@ -154,9 +152,9 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         // A run that was sized to an amount is agreed to, and its budget stops it there.
         consent.cost_limit = f64::INFINITY;
     }
-    let is_offline = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
+    let offline = cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
     // Where nothing may be asked, what the same program asked before is not asked again.
-    let remembered = if is_offline || args.part.partition.is_some() {
+    let remembered = if offline || args.part.partition.is_some() {
         Remembered::Part
     } else {
         Remembered::Unfinished
@@ -165,14 +163,14 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         if args.cells.fresh { journal.done().clone() } else { plan.stale(&journal, remembered)? };
     let kept: BTreeSet<CellKey> = journal.done().difference(&again).cloned().collect();
     consent.to_run(&plan, &kept, args.batch)?;
-    let is_whole = args.part.partition.is_none();
-    let is_asked = !is_offline && !args.batch && is_whole && kept.len() < plan.cells().len();
+    let whole = args.part.partition.is_none();
+    let asked = !offline && !args.batch && whole && kept.len() < plan.cells().len();
     let stop = stop_on_interrupt(FINISHING);
-    if is_asked {
+    if asked {
         args.graded.check_reader(&plan, &stop)?;
     }
     let cells = plan.cells();
-    let earlier = (is_whole && !cells.iter().all(|key| kept.contains(key)))
+    let earlier = (whole && !cells.iter().all(|key| kept.contains(key)))
         .then(|| EarlierRun::find(&folder, &plan.manifest().scenario, !again.is_empty()))
         .flatten();
     journal.forget(&again, plan.manifest())?;
@@ -183,7 +181,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     };
     let already = cells.iter().filter(|key| journal.done().contains(*key));
     let (planned, already) = (cells.len(), already.count());
-    let mut summary = Summary { planned, ..Summary::default() };
+    let mut summary = RunSummary { planned, ..RunSummary::default() };
     if args.json {
         let manifest = plan.manifest();
         messages::send(&messages::launch(manifest, &folder, planned, already));
@@ -230,7 +228,7 @@ fn replay(
     args: &Args,
     (plan, journal, workers): (&mut Plan, &mut Journal, &Workers),
     earlier: Option<&EarlierRun>,
-    summary: &mut Summary,
+    summary: &mut RunSummary,
 ) -> Result<Exit> {
     let started = now();
     let folder = journal.folder().to_owned();
@@ -258,11 +256,11 @@ fn replay(
     }
     summary.failed = Some(failed);
     summary.answers = Some((silence.asked, silence.items()));
-    let has_stdout = !args.json && !args.output.takes_stdout() && !args.inputs.has_caller();
-    if has_stdout && args.part.partition.is_none() {
+    let to_screen = !args.json && !args.output.takes_stdout() && !args.inputs.has_caller();
+    if to_screen && args.part.partition.is_none() {
         // Piped output is the same bytes each time, so it holds no time.
-        let is_terminal = io::stdout().is_terminal();
-        let took = is_terminal.then(|| started.elapsed());
+        let interactive = io::stdout().is_terminal();
+        let took = interactive.then(|| started.elapsed());
         args.printed.print(&made, took)?;
         let last = if outcome.done_now == 0 && outcome.outstanding == 0 {
             let when = earlier::when(&folder);
@@ -271,7 +269,7 @@ fn replay(
             earlier.and_then(|earlier| earlier.difference(&run))
         };
         if let Some(line) = last {
-            earlier::close_screen(&line, is_terminal)?;
+            earlier::close_screen(&line, interactive)?;
         }
     }
     let mut exit = args.output.write(&made)?;
@@ -326,8 +324,8 @@ fn write_recommended(apply: &ApplyOptions, plan: &Plan, verdict: Option<&Verdict
     let mut specs = plan.scenario().strategies.iter();
     let spec = name.and_then(|name| specs.find(|spec| spec.name() == name));
     let (Some(spec), Some(verdict)) = (spec, verdict) else {
-        let why = verdict.and_then(|verdict| verdict.sentences.first());
-        let why = why.map_or("the run has no verdict", String::as_str);
+        let sentence = verdict.and_then(|verdict| verdict.sentences.first());
+        let why = sentence.map_or("the run has no verdict", String::as_str);
         return Err(not_written("a preset", why));
     };
     let unnamed = format!("{}-recommended.toml", spec.base_name());
@@ -374,8 +372,8 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
         ),
         JournalError::Gone(_) => {
             let cassette = plan.models().and_then(|models| models.cassette.as_ref());
-            let cassette = cassette.map(|cassette| cassette.path()).filter(|path| path.exists());
-            let kept = cassette.map(|path| format!("; answers are kept in `{}`", path.display()));
+            let path = cassette.map(|cassette| cassette.path()).filter(|path| path.exists());
+            let kept = path.map(|path| format!("; answers are kept in `{}`", path.display()));
             format!("the same command runs its cells again{}", kept.unwrap_or_default())
         }
         _ => return error.into(),

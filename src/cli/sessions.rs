@@ -28,7 +28,7 @@ pub(super) mod places;
 #[command(after_help = places::help(), args_conflicts_with_subcommands = true)]
 pub(super) struct Args {
     #[command(subcommand)]
-    action: Option<Action>,
+    action: Option<SessionsAction>,
     /// Show so many, the newest first
     #[arg(short = 'n', long, value_name = "N", default_value_t = 16, value_parser = models::at_least_one)]
     limit: usize,
@@ -41,7 +41,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Action {
+enum SessionsAction {
     /// Convert recordings to the native format, to that of a provider's API, to ATIF or OTLP
     Import(import::Args),
     /// Write synthetic sessions and the facts planted in them
@@ -74,9 +74,9 @@ struct Found {
 pub(super) fn run(args: &Args) -> Result<Exit> {
     match &args.action {
         None => list(args),
-        Some(Action::Import(args)) => import::run(args),
-        Some(Action::Generate(args)) => generate::run(args),
-        Some(Action::Facts(args)) => facts::run(args),
+        Some(SessionsAction::Import(args)) => import::run(args),
+        Some(SessionsAction::Generate(args)) => generate::run(args),
+        Some(SessionsAction::Facts(args)) => facts::run(args),
     }
 }
 
@@ -217,17 +217,17 @@ fn look((written, path): &(Reverse<SystemTime>, PathBuf)) -> Vec<Found> {
     if own.is_empty() {
         own.extend(sessions.first());
     }
-    let is_one_of = own.len() > 1;
+    let several = own.len() > 1;
     let file = in_utc(written.0).unwrap_or_default();
     let found = own.into_iter().map(|session| {
         let mut times = session.messages().iter().rev();
-        let last = times.find_map(|message| message.details.timestamp.filter(|_| is_one_of));
-        let last = last.and_then(recorded_in_utc);
+        let time = times.find_map(|message| message.details.timestamp.filter(|_| several));
+        let last = time.and_then(recorded_in_utc);
         Found {
             path: path.clone(),
             file: path.display().to_string(),
             format: session.source().format.clone(),
-            session: is_one_of.then(|| session.id().to_owned()),
+            session: several.then(|| session.id().to_owned()),
             written: last.unwrap_or_else(|| file.clone()),
             bytes: file_info(path).map_or(0, |info| info.bytes),
             sessions: sessions.len(),
@@ -256,8 +256,8 @@ fn largest_prompt(session: &Session) -> Option<u64> {
 
 /// The key figures of a conversation; `width` is that of the longest format.
 fn figures(one: &Found, width: usize) -> String {
-    let written = one.written.replace('T', " ");
-    let written = written.get(..16).unwrap_or(&written);
+    let utc = one.written.replace('T', " ");
+    let written = utc.get(..16).unwrap_or(&utc);
     let prompt = one.largest_prompt.map_or("?".to_owned(), tokens);
     let calls = many(one.calls, "call", "calls");
     let compactions = many(one.compactions, "compaction", "compactions");

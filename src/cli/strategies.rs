@@ -22,7 +22,7 @@ const DESCRIBED: usize = 5;
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<StrategiesCommand>,
     /// Print what each strategy does, instead of one screen
     #[arg(long, global = true)]
     all: bool,
@@ -32,7 +32,7 @@ pub(super) struct Args {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum StrategiesCommand {
     /// Show one strategy: its TOML, its stages, and the knobs of each
     Show {
         /// The strategy's name
@@ -52,9 +52,9 @@ enum Command {
 pub(super) fn run(args: &Args) -> Result<Exit> {
     match &args.command {
         None => list(&[], args),
-        Some(Command::Find { words }) => list(words, args),
-        Some(Command::Show { name }) => show_one(name, args.json),
-        Some(Command::Stages) => {
+        Some(StrategiesCommand::Find { words }) => list(words, args),
+        Some(StrategiesCommand::Show { name }) => show_one(name, args.json),
+        Some(StrategiesCommand::Stages) => {
             let facts = json!({ "stages": STAGES.iter().map(facts_of).collect::<Vec<_>>() });
             let template = include_str!("text/stages.txt");
             show(args.json, "proctor-stages", facts, template)
@@ -100,8 +100,8 @@ fn list(words: &[String], args: &Args) -> Result<Exit> {
     let products: Vec<String> = strategies.iter().map(|(product, ..)| product.clone()).collect();
     strategies.sort_by_key(|(product, ..)| products.iter().position(|other| other == product));
     strategies.retain(|(_, about, _)| {
-        let about = about.to_lowercase();
-        words.iter().all(|word| about.contains(word))
+        let text = about.to_lowercase();
+        words.iter().all(|word| text.contains(word))
     });
     if strategies.is_empty() {
         let problem = format!(

@@ -105,7 +105,7 @@ type Knobs = Vec<(String, Setting)>;
 
 /// One setting to be tried.
 #[derive(Debug, Clone)]
-struct Point {
+struct GridPoint {
     /// Each knob with its value; empty for the default.
     values: Knobs,
     /// The strategy with its knobs set.
@@ -197,7 +197,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let all = apply::chosen(&sweep, &points);
     let applied = apply::apply(args, &sweep, &all, (&whole.manifest().scenario, seed));
     let next = next::command(args, &all, applied.as_deref().unwrap_or_default(), &missing);
-    let is_empty = sweep.points.iter().all(|point| !point.on_front);
+    let empty = sweep.points.iter().all(|point| !point.on_front);
     if !args.json {
         print(&sweep::screen(&sweep, &next, terminal().columns()))?;
     }
@@ -209,7 +209,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if let Some(stopped) = unmeasured {
         return Err(stopped.into());
     }
-    if is_empty {
+    if empty {
         let problem = "no setting can be chosen: the verdict says why";
         return stop(Exit::NothingSelected, problem);
     }
@@ -233,7 +233,7 @@ fn one_strategy(scenario: &Scenario) -> Result<&StrategySpec> {
 fn confirm_choices(
     running: &mut SweepRun<'_>,
     sweep: &mut Sweep,
-    points: &[Point],
+    points: &[GridPoint],
     quality: Objective,
     seed: u64,
 ) -> Result<()> {
@@ -241,13 +241,13 @@ fn confirm_choices(
         return Ok(());
     }
     let all = apply::chosen(sweep, points).into_iter().enumerate();
-    let open: Vec<(usize, [Point; 2])> = all
+    let open: Vec<(usize, [GridPoint; 2])> = all
         .filter_map(|(at, one)| {
             let setting = one.setting.filter(|setting| !setting.is_default)?;
             Some((at, [one.default.clone(), setting.clone()]))
         })
         .collect();
-    let pairs: Vec<Point> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
+    let pairs: Vec<GridPoint> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
     let tried = running.on("confirm", &pairs, &sweep.confirm)?;
     let mut rule = Rule::of_population(seed);
     if let Err(problem) = rule.margins.set(quality.axis.name(), quality.margin) {
@@ -255,8 +255,8 @@ fn confirm_choices(
     }
     for ((at, _), pair) in open.into_iter().zip(tried.chunks_exact(2)) {
         let [default, setting] = [&pair[0].sample, &pair[1].sample];
-        let problem = broken(setting).map(|why| format!("it is broken there: {why}"));
-        let problem = problem.or_else(|| {
+        let own = broken(setting).map(|why| format!("it is broken there: {why}"));
+        let problem = own.or_else(|| {
             let why = broken(default)?;
             Some(format!("the default is broken there, so nothing can be compared with it: {why}"))
         });
@@ -278,11 +278,11 @@ fn points(
     folder: &Path,
     own: Scenario,
     grid: &[Knobs],
-) -> Result<(Vec<Point>, Vec<WindowRun>)> {
+) -> Result<(Vec<GridPoint>, Vec<WindowRun>)> {
     let base = one_strategy(&own)?;
-    let mut points = vec![Point::default_in(0, Vec::new(), base)];
+    let mut points = vec![GridPoint::default_in(0, Vec::new(), base)];
     let mut defaults = Vec::new();
-    let mut window_runs = vec![WindowRun::of(Vec::new(), own)];
+    let mut window_runs = vec![WindowRun { knobs: Vec::new(), scenario: own, done: Vec::new() }];
     for values in grid {
         let all = values.iter().cloned();
         let (outer, knobs): (Knobs, Knobs) = all.partition(|(path, _)| is_of_window(path));
@@ -300,26 +300,20 @@ fn points(
             scenario.sessions.clone_from(sessions);
             // Its settings are compared with the default in the same window.
             let default = &scenario.strategies[0];
-            defaults.push(Point::default_in(window, outer.clone(), default));
-            window_runs.push(WindowRun::of(outer, scenario));
+            defaults.push(GridPoint::default_in(window, outer.clone(), default));
+            window_runs.push(WindowRun { knobs: outer, scenario, done: Vec::new() });
         }
         if knobs.is_empty() {
             continue;
         }
         let default = &window_runs[window].scenario.strategies[0];
-        points.push(Point::of(window, values.clone(), &knobs, default)?);
+        points.push(GridPoint::of(window, values.clone(), &knobs, default)?);
     }
     points.extend(defaults);
     Ok((points, window_runs))
 }
 
-impl WindowRun {
-    fn of(knobs: Knobs, scenario: Scenario) -> Self {
-        Self { knobs, scenario, done: Vec::new() }
-    }
-}
-
-impl Point {
+impl GridPoint {
     fn default_in(window: usize, values: Knobs, spec: &StrategySpec) -> Self {
         Self { values, spec: spec.clone(), window, is_default: true, is_spelled: false }
     }
@@ -346,7 +340,7 @@ impl Point {
 
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
-    fn halve(&mut self, mut points: Vec<Point>, tune: &[String]) -> Result<Vec<Point>> {
+    fn halve(&mut self, mut points: Vec<GridPoint>, tune: &[String]) -> Result<Vec<GridPoint>> {
         let rounds = points.len().ilog2();
         for round in 0..rounds {
             let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
@@ -367,12 +361,12 @@ impl SweepRun<'_> {
     }
 
     /// Runs points on sessions, one run folder per window; cells that were run before are reused.
-    fn on(&mut self, part: &str, points: &[Point], sessions: &[String]) -> Result<Vec<Trial>> {
+    fn on(&mut self, part: &str, points: &[GridPoint], sessions: &[String]) -> Result<Vec<Trial>> {
         let ids: BTreeSet<&str> = sessions.iter().map(String::as_str).collect();
         let mut tried: Vec<Option<Trial>> = vec![None; points.len()];
         let mut references: Vec<CellRecord> = Vec::new();
         for at in 0..self.window_runs.len() {
-            let own: Vec<(usize, &Point)> =
+            let own: Vec<(usize, &GridPoint)> =
                 points.iter().enumerate().filter(|(_, point)| point.window == at).collect();
             if own.is_empty() {
                 continue;
@@ -380,8 +374,8 @@ impl SweepRun<'_> {
             let mut scenario = self.window_runs[at].scenario.clone();
             // Two settings may spell the same strategy, such as the default written out.
             let mut names = BTreeSet::new();
-            let specs = own.iter().map(|(_, point)| point.spec.clone());
-            let specs = specs.filter(|spec| names.insert(spec.name().to_owned()));
+            let all = own.iter().map(|(_, point)| point.spec.clone());
+            let specs = all.filter(|spec| names.insert(spec.name().to_owned()));
             scenario.strategies = specs.collect();
             let mut plan = self.whole.variant(scenario, &|id| ids.contains(id));
             let folder = self.args.folder().join(plan.folder(Path::new(part)));
@@ -408,13 +402,12 @@ impl SweepRun<'_> {
             }
             let source = ComparedRun::of(&run.manifest, &run.cells);
             self.window_runs[at].done = run.cells;
-            let default = own.iter().find(|(_, point)| point.is_default);
-            let default = default.and_then(|(_, point)| source.strategy(point.spec.name()));
+            let usual = own.iter().find(|(_, point)| point.is_default);
+            let default = usual.and_then(|(_, point)| source.strategy(point.spec.name()));
             for (place, point) in own {
-                let sample = source.strategy(point.spec.name()).cloned();
-                let is_default = point.is_default || point.is_spelled;
-                let sample = sample.unwrap_or_default();
-                let mut trial = Trial::new(typed(&point.values), sample, is_default);
+                let sample = source.strategy(point.spec.name()).cloned().unwrap_or_default();
+                let same = point.is_default || point.is_spelled;
+                let mut trial = Trial::new(typed(&point.values), sample, same);
                 if let Some(default) = default {
                     trial.held_against(default);
                 }
@@ -435,8 +428,7 @@ impl SweepRun<'_> {
             Workers { threads: models::threads(self.args.jobs, plan), stop: token.clone() };
         let progress = ProgressDisplay::new(plan, journal);
         let outcome = runner::run(plan, journal, &workers, &progress)?;
-        let part = &self.args.part;
-        part.note_stop(journal, outcome.budget.as_deref())?;
+        self.args.part.note_stop(journal, outcome.budget.as_deref())?;
         progress.finish();
         if outcome.missed || outcome.outstanding > 0 {
             models::close(plan.models(), outcome.missed)?;

@@ -20,8 +20,8 @@ pub(super) fn fill(template: &str, facts: impl Serialize) -> Result<String> {
     templates.set_syntax(syntax.keep_trailing_newline(true).build()?);
     templates.set_undefined_behavior(UndefinedBehavior::SemiStrict);
     templates.add_filter("grouped", grouped);
-    templates.add_filter("left", |text: &Value, columns| {
-        let text = text.to_string();
+    templates.add_filter("left", |value: &Value, columns| {
+        let text = value.to_string();
         format!("{text}{}", blanks(&text, columns))
     });
     templates.add_filter("many", |count, one: &str, more: &str| many(count, one, more));

@@ -18,7 +18,7 @@ use crate::settings::did_you_mean;
 pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) -> CliError {
     let typed: Vec<String> =
         typed.iter().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let call = Call::of(program, &typed);
+    let call = CalledCommand::of(program, &typed);
     let invalid = text(error, ContextKind::InvalidArg);
     let value = text(error, ContextKind::InvalidValue);
     let (problem, hint) = match error.kind() {
@@ -44,7 +44,7 @@ pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) ->
             (problem, "give it once".to_owned())
         }
         ErrorKind::ArgumentConflict => {
-            let [one, other] = [&invalid, &prior(error)].map(|it| flag_of(it).to_owned());
+            let [one, other] = [&invalid, &prior(error)].map(|typed| flag_of(typed).to_owned());
             let problem = format!("`{one}` cannot be used with `{other}`");
             (problem, "leave one of them out".to_owned())
         }
@@ -71,8 +71,8 @@ fn text(error: &Error, kind: ContextKind) -> String {
 }
 
 /// The flag alone: `--out` of `--out <DIR>`.
-fn flag_of(arg: &str) -> &str {
-    let arg = arg.trim_matches(['`', '[', ']', '<', '>', '.']);
+fn flag_of(typed: &str) -> &str {
+    let arg = typed.trim_matches(['`', '[', ']', '<', '>', '.']);
     arg.split([' ', '[', '=', '`']).next().unwrap_or(arg)
 }
 
@@ -81,8 +81,8 @@ const REASONS: &str = include_str!("text/reasons.txt");
 
 /// The reason for which a value is refused, in words for people.
 fn wanted<'a>(why: &'a str, value: &str) -> &'a str {
-    let is_of_digits = why == "invalid digit found in string" || why.contains(" is not in 0..");
-    if value.starts_with('-') && is_of_digits {
+    let digits = why == "invalid digit found in string" || why.contains(" is not in 0..");
+    if value.starts_with('-') && digits {
         return "it must not be negative";
     }
     let mut rows = REASONS.lines().filter_map(|row| row.split_once(": "));
@@ -90,7 +90,7 @@ fn wanted<'a>(why: &'a str, value: &str) -> &'a str {
 }
 
 /// The command that was called.
-struct Call<'a> {
+struct CalledCommand<'a> {
     /// The program.
     program: &'a Command,
     command: &'a Command,
@@ -100,7 +100,7 @@ struct Call<'a> {
     words: &'a [String],
 }
 
-impl<'a> Call<'a> {
+impl<'a> CalledCommand<'a> {
     fn of(program: &'a Command, typed: &'a [String]) -> Self {
         let (mut command, mut words) = (program, typed);
         let mut name = program.get_name().to_owned();
@@ -137,16 +137,15 @@ impl<'a> Call<'a> {
         if let Some(meant) = near(typed, names.iter().copied()) {
             return (format!("{problem}, did you mean `{meant}`?"), self.help());
         }
-        let example = examples::of(&format!("{} ", self.name), "");
-        let example = example.map_or_else(String::new, |example| format!("; as in `{example}`"));
+        let first = examples::of(&format!("{} ", self.name), "");
+        let example = first.map_or_else(String::new, |example| format!("; as in `{example}`"));
         (problem, format!("it has {}{example}", names.join(", ")))
     }
 
     fn unknown_argument(&self, typed: &str) -> (String, String) {
         if !typed.starts_with('-') {
-            let has_program = self.command.get_positionals().any(Arg::is_last_set);
             let problem = format!("`{}` takes no `{typed}`", self.name);
-            return if has_program {
+            return if self.command.get_positionals().any(Arg::is_last_set) {
                 let problem = format!("{problem} in front of `--`");
                 (problem, format!("write `{} -- {}`", self.name, self.words.join(" ")))
             } else {

@@ -13,7 +13,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 
-use super::pass::Refusal;
+use super::pass::Denial;
 use super::{ProxyError, connections, is_named};
 use crate::stop::StopToken;
 
@@ -44,8 +44,8 @@ impl PageServer {
         let address = self.address;
         super::runtime()?.block_on(async move {
             let answer = move |request| {
-                let render = render.clone();
-                async move { Ok::<_, Infallible>(answer(address, &request, render).await) }
+                let shared = render.clone();
+                async move { Ok::<_, Infallible>(answer(address, &request, shared).await) }
             };
             let listener = (self.listener, address);
             let open = connections(listener, stop.requested(), answer, &mut |_| {}).await;
@@ -79,7 +79,7 @@ fn failed(problem: String) -> Response<Full<Bytes>> {
 }
 
 /// Refuses what is not a request of the one page by its own name.
-fn check(address: SocketAddr, request: &Request<Incoming>) -> Result<(), Refusal> {
+fn check(address: SocketAddr, request: &Request<Incoming>) -> Result<(), Denial> {
     if !is_named(address, request.headers()) {
         return Err((StatusCode::MISDIRECTED_REQUEST, "another host is meant\n"));
     }

@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::relay::{Front, HEADERS};
 use super::under_way::UnderWay;
-use super::{Failure, Log, ProxyError, is_named};
+use super::{Failure, ExchangeLog, ProxyError, is_named};
 use crate::live::LiveCell;
 use crate::model::http::cause;
 use crate::units::Timestamp;
@@ -84,7 +84,7 @@ pub(super) fn client(kept: usize) -> Result<reqwest::Client, ProxyError> {
 
 /// State that all requests share.
 #[derive(Debug)]
-pub(super) struct Pass<L> {
+pub(super) struct PassState<L> {
     /// Keeps its connections.
     pub(super) client: reqwest::Client,
     /// Takes a new connection for each request.
@@ -103,7 +103,7 @@ pub(super) struct Pass<L> {
     pub(super) is_stopped: watch::Sender<bool>,
 }
 
-impl<L: Log + 'static> Pass<L> {
+impl<L: ExchangeLog + 'static> PassState<L> {
     /// Waits until no request is under way.
     pub(super) async fn quiet(&self) {
         self.is_stopped.closed().await;
@@ -166,7 +166,7 @@ impl<L: Log + 'static> Pass<L> {
     }
 
     /// Where a request is passed on to, and the cell that it belongs to.
-    pub(super) fn place(&self, parts: &Parts) -> Result<(Url, LiveCell), Refusal> {
+    pub(super) fn place(&self, parts: &Parts) -> Result<(Url, LiveCell), Denial> {
         let (cell, path) = match &self.front {
             Some(front) => front
                 .cell_of(&parts.uri, &parts.headers)
@@ -188,10 +188,10 @@ impl<L: Log + 'static> Pass<L> {
 }
 
 /// Why a request is not passed on.
-pub(super) type Refusal = (StatusCode, &'static str);
+pub(super) type Denial = (StatusCode, &'static str);
 
 /// Refuses what a web page sends: it could write into the log, and read what the API says to the agent.
-pub(super) fn check(address: SocketAddr, parts: &Parts) -> Result<(), Refusal> {
+pub(super) fn check(address: SocketAddr, parts: &Parts) -> Result<(), Denial> {
     const ANOTHER_HOST: &str = "the request is for another host: let the agent use the printed address, or listen at `0.0.0.0`";
     const WEB_PAGE: &str = "it comes from a page of the web, which may not use this address";
     if address.ip().is_loopback() && !is_named(address, &parts.headers) {
@@ -204,8 +204,8 @@ pub(super) fn check(address: SocketAddr, parts: &Parts) -> Result<(), Refusal> {
     }
 }
 
-fn is_of_this_machine(origin: &HeaderValue) -> bool {
-    let origin = origin.to_str().ok().and_then(|text| Url::parse(text).ok());
+fn is_of_this_machine(header: &HeaderValue) -> bool {
+    let origin = header.to_str().ok().and_then(|text| Url::parse(text).ok());
     origin.is_some_and(|origin| match origin.host_str() {
         Some("localhost" | "[::1]") => true,
         Some(host) => host.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback()),
@@ -214,7 +214,7 @@ fn is_of_this_machine(origin: &HeaderValue) -> bool {
 }
 
 /// The address that a request is passed on to: below the base URL, so that no path leaves it.
-fn below(upstream: &Url, path: &str, query: Option<&str>) -> Result<Url, Refusal> {
+fn below(upstream: &Url, path: &str, query: Option<&str>) -> Result<Url, Denial> {
     let plain =
         path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
     // A URL reads a backslash as a slash: another path would be asked for.
@@ -229,8 +229,8 @@ fn below(upstream: &Url, path: &str, query: Option<&str>) -> Result<Url, Refusal
     Ok(url)
 }
 
-pub(super) async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
-    const TOO_LONG: Refusal = (StatusCode::PAYLOAD_TOO_LARGE, "the request is longer than 128 MiB");
+pub(super) async fn body_of(body: Incoming) -> Result<Bytes, Denial> {
+    const TOO_LONG: Denial = (StatusCode::PAYLOAD_TOO_LARGE, "the request is longer than 128 MiB");
     if body.size_hint().lower() > LONGEST_REQUEST as u64 {
         return Err(TOO_LONG);
     }
@@ -243,14 +243,14 @@ pub(super) async fn body_of(body: Incoming) -> Result<Bytes, Refusal> {
 
 /// The headers without those that belong to the connection, named by it included.
 pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
-    let named = headers.get_all("connection").iter().filter_map(|value| value.to_str().ok());
-    let named = named.flat_map(|value| value.split(','));
-    let named: Vec<String> = named.map(|name| name.trim().to_ascii_lowercase()).collect();
+    let values = headers.get_all("connection").iter().filter_map(|value| value.to_str().ok());
+    let parts = values.flat_map(|value| value.split(','));
+    let named: Vec<String> = parts.map(|name| name.trim().to_ascii_lowercase()).collect();
     let mut kept = headers.clone();
     for name in headers.keys() {
         let own = name.as_str();
-        let is_ours = NOT_PASSED_ON.contains(&own) || HEADERS.contains(&own);
-        if is_ours || named.iter().any(|named| named == own) {
+        let ours = NOT_PASSED_ON.contains(&own) || HEADERS.contains(&own);
+        if ours || named.iter().any(|named| named == own) {
             kept.remove(name);
         }
     }
@@ -259,8 +259,7 @@ pub(super) fn passed_on(headers: &HeaderMap) -> HeaderMap {
 
 /// Whether a body is packed, so that it cannot be read here.
 pub(super) fn is_packed(headers: &HeaderMap) -> bool {
-    let encoding = headers.get(CONTENT_ENCODING);
-    let encoding = encoding.and_then(|encoding| encoding.to_str().ok());
+    let encoding = headers.get(CONTENT_ENCODING).and_then(|encoding| encoding.to_str().ok());
     encoding.is_some_and(|encoding| !encoding.trim().eq_ignore_ascii_case("identity"))
 }
 

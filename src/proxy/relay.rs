@@ -62,12 +62,12 @@ impl Front {
             None => 0,
             Some(typed) => {
                 let named = self.strategies.iter().position(|name| name == typed);
-                let numbered = || typed.parse().ok().filter(|at| *at < self.strategies.len());
-                named.or_else(numbered).ok_or(NO_STRATEGY)?
+                let numbered = typed.parse().ok().filter(|at| *at < self.strategies.len());
+                named.or(numbered).ok_or(NO_STRATEGY)?
             }
         };
-        let repeat = repeat.map_or(Ok(0), str::parse).ok();
-        let repeat = repeat.filter(|repeat| *repeat <= MOST_REPEATS);
+        let number = repeat.map_or(Ok(0), str::parse).ok();
+        let repeat = number.filter(|repeat| *repeat <= MOST_REPEATS);
         let cell =
             LiveCell { task: task.map(unescaped), strategy, repeat: repeat.ok_or(NO_REPEAT)? };
         let rest = if rest.is_empty() { "/" } else { rest };
@@ -136,11 +136,11 @@ impl Relayed {
         }
         self.recoveries += 1;
         let own = self.clone();
-        let work = move || {
+        let shorter = tokio::task::spawn_blocking(move || {
             let live = &own.front.live;
             live.refused(own.ticket, own.api, &own.body, (status.as_u16(), &said))
-        };
-        tokio::task::spawn_blocking(work).await.ok()?.map(Bytes::from)
+        });
+        shorter.await.ok()?.map(Bytes::from)
     }
 
     /// Takes note of the answer.

@@ -16,12 +16,12 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::pass::{Pass, Pieces, Piped, Refusal, body_of, check, is_packed, passed_on, refused};
+use super::pass::{PassState, Pieces, Piped, Denial, body_of, check, is_packed, passed_on, refused};
 use super::relay::Relayed;
-use super::{Exchange, Failure, LAST_WORDS, Log};
+use super::{ProxiedExchange, Failure, LAST_WORDS, ExchangeLog};
 use crate::live::LiveCell;
 use crate::session::redact::value_without_keys;
-use crate::session::wire::stream::{Api, Assembly, Problem};
+use crate::session::wire::stream::{Api, Assembly, StreamProblem};
 use crate::units::Timestamp;
 
 /// An answer that is not whole.
@@ -40,7 +40,7 @@ const LONGEST_REFUSAL: usize = 16 << 20;
 const PIECES: usize = 64;
 
 /// A request as it is passed on.
-struct Asked {
+struct Outgoing {
     method: Method,
     url: Url,
     headers: HeaderMap,
@@ -63,17 +63,17 @@ pub(super) struct UnderWay<L> {
     cell: LiveCell,
     relayed: Option<Relayed>,
     stopping: watch::Receiver<bool>,
-    pass: Arc<Pass<L>>,
+    pass: Arc<PassState<L>>,
 }
 
 /// An end without an answer of the API that goes on to the client as it comes: why, and what the client hears.
 type Unanswered = (Failure, Response<Piped>);
 
 /// Takes the answer's head, and hears when the client goes away.
-pub(super) type Client = oneshot::Sender<Response<Piped>>;
+pub(super) type ClientPipe = oneshot::Sender<Response<Piped>>;
 
-impl<L: Log + 'static> UnderWay<L> {
-    pub(super) fn begin(pass: Arc<Pass<L>>) -> Self {
+impl<L: ExchangeLog + 'static> UnderWay<L> {
+    pub(super) fn begin(pass: Arc<PassState<L>>) -> Self {
         Self {
             at: (pass.now)(),
             came: Instant::now(),
@@ -85,7 +85,7 @@ impl<L: Log + 'static> UnderWay<L> {
         }
     }
 
-    pub(super) async fn run(mut self, request: Request<Incoming>, mut client: Client) {
+    pub(super) async fn run(mut self, request: Request<Incoming>, mut client: ClientPipe) {
         let sent = match self.read(request).await {
             Ok(mut asked) => {
                 let answer = self.send(&mut asked, &mut client).await;
@@ -111,13 +111,13 @@ impl<L: Log + 'static> UnderWay<L> {
     }
 
     /// Reads the request, and lets the strategy change it.
-    async fn read(&mut self, request: Request<Incoming>) -> Result<Asked, Refusal> {
+    async fn read(&mut self, request: Request<Incoming>) -> Result<Outgoing, Denial> {
         let (parts, body) = request.into_parts();
         check(self.pass.address, &parts)?;
         let (url, cell) = self.pass.place(&parts)?;
         self.cell.clone_from(&cell);
         let body = body_of(body).await?;
-        let mut asked = Asked {
+        let mut asked = Outgoing {
             url,
             headers: passed_on(&parts.headers),
             body,
@@ -154,14 +154,14 @@ impl<L: Log + 'static> UnderWay<L> {
     /// Sends the request, shorter ones too where it is refused as too long and the strategy has one.
     async fn send(
         &mut self,
-        asked: &mut Asked,
-        client: &mut Client,
+        asked: &mut Outgoing,
+        client: &mut ClientPipe,
     ) -> Result<reqwest::Response, Unanswered> {
         loop {
             let answer = self.send_once(asked, client).await?;
             let status = answer.status();
-            let is_error = status.is_client_error() || status.is_server_error();
-            let Some(relayed) = self.relayed.as_mut().filter(|_| is_error) else {
+            let failed = status.is_client_error() || status.is_server_error();
+            let Some(relayed) = self.relayed.as_mut().filter(|_| failed) else {
                 return Ok(answer);
             };
             let mut headers = passed_on(answer.headers());
@@ -191,12 +191,12 @@ impl<L: Log + 'static> UnderWay<L> {
 
     async fn send_once(
         &mut self,
-        asked: &Asked,
-        client: &mut Client,
+        asked: &Outgoing,
+        client: &mut ClientPipe,
     ) -> Result<reqwest::Response, Unanswered> {
         let (method, url) = (asked.method.clone(), asked.url.clone());
-        let request = self.pass.client().request(method, url).headers(asked.headers.clone());
-        let request = request.body(asked.body.clone());
+        let bare = self.pass.client().request(method, url).headers(asked.headers.clone());
+        let request = bare.body(asked.body.clone());
         let begun = Instant::now();
         let sent = tokio::select! {
             biased;
@@ -210,13 +210,13 @@ impl<L: Log + 'static> UnderWay<L> {
     }
 
     /// Passes the answer on as it comes, and keeps it.
-    async fn relay(mut self, asked: Asked, mut answer: reqwest::Response, client: Client) {
+    async fn relay(mut self, asked: Outgoing, mut answer: reqwest::Response, client: ClientPipe) {
         let status = answer.status();
         let kind = answer.headers().get(CONTENT_TYPE);
-        let is_stream = kind
+        let stream = kind
             .and_then(|kind| kind.to_str().ok())
             .is_some_and(|kind| kind.to_ascii_lowercase().starts_with("text/event-stream"));
-        let is_packed_answer = is_packed(answer.headers());
+        let packed = is_packed(answer.headers());
         let (pipe, pieces) = mpsc::channel(PIECES);
         let mut response =
             Response::new(Piped::Left(Pieces { pieces, _under_way: self.stopping.clone() }));
@@ -225,7 +225,7 @@ impl<L: Log + 'static> UnderWay<L> {
         let added = self.came.elapsed().saturating_sub(self.waited);
         // Where nobody takes it, the pipe is closed.
         drop(client.send(response));
-        let mut assembly = asked.api.map(|api| Assembly::new(api, is_stream));
+        let mut assembly = asked.api.map(|api| Assembly::new(api, stream));
         let (mut received, mut patience) = (0, None);
         let ended = loop {
             let piece = tokio::select! {
@@ -257,7 +257,6 @@ impl<L: Log + 'static> UnderWay<L> {
             _ => None,
         };
         if let (Some(api), Some(assembly)) = (asked.api, assembly) {
-            let is_kept_apart = self.relayed.is_some();
             let request = match asked.kept {
                 Some(kept) => kept.await.ok().flatten(),
                 None => None,
@@ -266,20 +265,20 @@ impl<L: Log + 'static> UnderWay<L> {
                 () if asked.is_packed => {
                     "the request is packed: let the client send it as it is".into()
                 }
-                () if request.is_none() && !is_kept_apart => "the request is no JSON".into(),
+                () if request.is_none() && self.relayed.is_none() => {
+                    "the request is no JSON".into()
+                }
                 () if received > LONGEST_ANSWER => "the answer is longer than 64 MiB".into(),
                 () if !status.is_success() => status_words(status).into(),
-                () if is_packed_answer => {
-                    "the answer is packed, though it was asked for as it is".into()
-                }
+                () if packed => "the answer is packed, though it was asked for as it is".into(),
                 () => Cow::default(),
             };
-            let (response, problem) = assembly.so_far();
-            let response = response.map(value_without_keys);
-            let problem = problem.or_else(|| reported(response.as_ref()?.get()));
+            let (so_far, own) = assembly.so_far();
+            let response = so_far.map(value_without_keys);
+            let problem = own.or_else(|| reported(response.as_ref()?.get()));
             let failure = match problem {
                 _ if !odd.is_empty() => Some(Failure::Other(odd)),
-                Some(Problem::Reported(event)) => {
+                Some(StreamProblem::Reported(event)) => {
                     Some(Failure::Other(reported_words(&event).into()))
                 }
                 // A client may leave when it has read the end of the answer, and not of the body.
@@ -291,11 +290,11 @@ impl<L: Log + 'static> UnderWay<L> {
             };
             match (failure, response) {
                 (None, Some(response)) => {
-                    self.answered(&Exchange { at: self.at, api, request, response, added });
+                    self.answered(&ProxiedExchange { at: self.at, api, request, response, added });
                 }
                 (failure, response) => {
-                    let response = response.as_ref().map(|response| response.get());
-                    self.failed(&failure.unwrap_or(BROKE_OFF), response);
+                    let text = response.as_ref().map(|response| response.get());
+                    self.failed(&failure.unwrap_or(BROKE_OFF), text);
                 }
             }
         }
@@ -306,7 +305,7 @@ impl<L: Log + 'static> UnderWay<L> {
     }
 
     /// Keeps the answer.
-    fn answered(&self, exchange: &Exchange) {
+    fn answered(&self, exchange: &ProxiedExchange) {
         let response = exchange.response.get();
         if let Some(relayed) = &self.relayed {
             relayed.answered(response, (self.pass.now)());
@@ -330,12 +329,11 @@ async fn refusal(mut answer: reqwest::Response) -> Option<Vec<u8>> {
 }
 
 /// The error that a whole answer reports, though its status is one of success.
-fn reported(response: &str) -> Option<Problem> {
+fn reported(response: &str) -> Option<StreamProblem> {
     let answer: Value =
         response.contains("\"error\"").then(|| serde_json::from_str(response).ok())??;
-    let is_error =
-        answer["type"] == "error" || answer.get("error").is_some_and(|error| !error.is_null());
-    is_error.then_some(Problem::Reported(answer))
+    (answer["type"] == "error" || answer.get("error").is_some_and(|error| !error.is_null()))
+        .then_some(StreamProblem::Reported(answer))
 }
 
 /// A reported error with its type. Its own words are left out: they may repeat what was asked, or a key.
@@ -343,8 +341,8 @@ fn reported_words(event: &Value) -> String {
     let mut names = [&event["error"], &event["response"]["error"], event]
         .into_iter()
         .flat_map(|error| [&error["type"], &error["code"], &error["status"]]);
-    let kind = names.find_map(|name| name.as_str().filter(|name| is_word(name)));
-    let kind = kind.map(|kind| format!(": {kind}")).unwrap_or_default();
+    let name = names.find_map(|name| name.as_str().filter(|name| is_word(name)));
+    let kind = name.map(|name| format!(": {name}")).unwrap_or_default();
     format!("the API reported an error in its answer{kind}")
 }
 

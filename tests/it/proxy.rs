@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proctor::proxy::page::PageServer;
-use proctor::proxy::{Exchange, Failure, Log, Proxy};
+use proctor::proxy::{ProxiedExchange, Failure, ExchangeLog, Proxy};
 use proctor::session::{ContentBlock, Session, import};
 use proctor::stop::StopToken;
 use proctor::units::Timestamp;
@@ -105,8 +105,8 @@ type Outcome = (Vec<(Value, Value)>, Vec<String>);
 #[derive(Debug, Default, Clone)]
 struct Kept(Arc<Mutex<Outcome>>);
 
-impl Log for Kept {
-    fn answered(&mut self, exchange: &Exchange) -> io::Result<()> {
+impl ExchangeLog for Kept {
+    fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()> {
         let value = |raw: &serde_json::value::RawValue| serde_json::from_str(raw.get()).unwrap();
         let request = exchange.request.as_deref().map_or(Value::Null, value);
         let pair = (request, value(&exchange.response));

@@ -39,8 +39,7 @@ impl ContentBlock {
 
     /// What the model thought, with its signature where the provider signs it.
     pub fn thinking(text: impl Into<Arc<str>>, signature: Option<Arc<str>>) -> Self {
-        let text = text.into();
-        Self::Thinking(Box::new(Thinking { text, signature }))
+        Self::Thinking(Box::new(Thinking { text: text.into(), signature }))
     }
 
     /// Whether it is a tool use.

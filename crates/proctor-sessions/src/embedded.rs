@@ -65,8 +65,8 @@ fn addressed(text: &str) -> Option<&str> {
 }
 
 fn is_file(text: &str) -> bool {
-    let begins = |head: Vec<u8>| BEGINNINGS.iter().any(|it| head.starts_with(it));
-    addressed(text).is_some() || begins(picture::decoded(text, 16))
+    let head = picture::decoded(text, 16);
+    addressed(text).is_some() || BEGINNINGS.iter().any(|beginning| head.starts_with(beginning))
 }
 
 /// The pages of a PDF that its page objects show, which may be compressed.
@@ -95,11 +95,11 @@ fn pages(file: &[u8]) -> usize {
 }
 
 fn page_objects(bytes: &[u8]) -> usize {
-    let is_page = |at: &usize| {
+    let pages = memmem::find_iter(bytes, b"/Page").filter(|at| {
         !bytes.get(at + 5).is_some_and(u8::is_ascii_alphabetic)
             && bytes[..*at].trim_ascii_end().ends_with(b"/Type")
-    };
-    memmem::find_iter(bytes, b"/Page").filter(is_page).count()
+    });
+    pages.count()
 }
 
 #[cfg(test)]

@@ -101,12 +101,12 @@ fn unfinished(path: &Path, readers: Readers) -> io::Result<tempfile::NamedTempFi
 
 /// Removes what processes left of this file that were killed while they wrote it. To be called where no other writes it.
 pub fn remove_unfinished(path: &Path) {
-    let beginning = beginning(path);
+    let start = beginning(path);
     let folder = path.parent().map(Path::read_dir);
     for entry in folder.into_iter().flatten().flatten().flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with(&beginning) && name.ends_with(UNFINISHED) {
+        let file_name = entry.file_name();
+        let name = file_name.to_string_lossy();
+        if name.starts_with(&start) && name.ends_with(UNFINISHED) {
             drop(std::fs::remove_file(entry.path()));
         }
     }
@@ -137,10 +137,10 @@ pub fn open_own(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 /// Whether locking failed because a file system knows no locks: Lustre and some NFS mounts say so.
 pub fn has_no_locks(error: &io::Error) -> bool {
     #[cfg(unix)]
-    let is_unknown = error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error());
+    let unknown = error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error());
     #[cfg(not(unix))]
-    let is_unknown = false;
-    is_unknown || error.kind() == io::ErrorKind::Unsupported
+    let unknown = false;
+    unknown || error.kind() == io::ErrorKind::Unsupported
 }
 
 /// Whether the path still leads to this open file: it may have been removed or replaced.

@@ -80,7 +80,9 @@ impl PlantedFact {
                 named.extend(handles.iter().map(|handle| handle.started));
                 named.extend(handles.iter().filter_map(|handle| handle.ended));
             }
-            Fact::Continuation { items, .. } => named.extend(items.iter().filter_map(|it| it.done)),
+            Fact::Continuation { items, .. } => {
+                named.extend(items.iter().filter_map(|item| item.done));
+            }
             Fact::Recall { .. }
             | Fact::Constraint { .. }
             | Fact::Decision { .. }

@@ -114,12 +114,12 @@ impl Redactor {
         // In the order in which a file has them, for secrets are numbered as they appear.
         let mut left = session.compactions().iter().peekable();
         for (at, message) in session.messages().iter().enumerate() {
-            while let Some(compaction) = left.next_if(|it| it.at <= at) {
+            while let Some(compaction) = left.next_if(|compaction| compaction.at <= at) {
                 compactions.push(self.compaction(compaction));
             }
             messages.push(Arc::new(self.message(message)));
         }
-        compactions.extend(left.map(|it| self.compaction(it)));
+        compactions.extend(left.map(|compaction| self.compaction(compaction)));
         Session::new(SessionParts {
             id,
             system,
@@ -141,8 +141,8 @@ impl Redactor {
         named
     }
 
-    fn compaction(&mut self, compaction: &RecordedCompaction) -> RecordedCompaction {
-        let mut compaction = compaction.clone();
+    fn compaction(&mut self, recorded: &RecordedCompaction) -> RecordedCompaction {
+        let mut compaction = recorded.clone();
         if let CompactedTo::Replaced(pieces) = &mut compaction.after {
             for piece in pieces {
                 match piece {
@@ -165,8 +165,8 @@ impl Redactor {
         redacted
     }
 
-    fn blocks(&mut self, blocks: &[ContentBlock]) -> Vec<ContentBlock> {
-        let mut blocks = blocks.to_vec();
+    fn blocks(&mut self, original: &[ContentBlock]) -> Vec<ContentBlock> {
+        let mut blocks = original.to_vec();
         for block in &mut blocks {
             match block {
                 ContentBlock::Text(text) => *text = self.shared(text),
@@ -233,7 +233,7 @@ fn replacement(class: Class, number: usize, length: usize) -> String {
         Class::PrivateKey | Class::Token | Class::Credential | Class::Password | Class::Secret => {}
     }
     let mut name = format!("{MARK}{}-{number}", class.name());
-    let length = LENGTHS.iter().rev().find(|it| **it <= length);
+    let length = LENGTHS.iter().rev().find(|usual| **usual <= length);
     let missing = length.map_or(0, |length| length.saturating_sub(name.len()));
     if missing > 1 {
         name.push('-');

@@ -72,9 +72,12 @@ pub fn shortened(text: &str, most: usize) -> String {
 /// white space that holds others.
 pub fn word_count(text: &str) -> usize {
     let unspaced = text.chars().filter(|c| is_unspaced(*c)).count();
-    let is_other = |c: char| !is_unspaced(c) && !ends_sentence(c) && !ends_clause(c);
-    unspaced.div_ceil(2)
-        + text.split_whitespace().filter(|word: &&str| word.contains(is_other)).count()
+    unspaced.div_ceil(2) + text.split_whitespace().filter(|word| word.contains(is_spaced)).count()
+}
+
+/// Whether words of such characters are set apart by white space.
+fn is_spaced(c: char) -> bool {
+    !is_unspaced(c) && !ends_sentence(c) && !ends_clause(c)
 }
 
 /// How many letters of each script a text has.
@@ -114,11 +117,11 @@ impl Letters {
         if own.min(known) < LEAST_LETTERS {
             return false;
         }
-        let is_used = |count: u64, all: u64| count * 100 >= USED * all;
-        let is_absent = |count: u64, all: u64| count * 100 < ABSENT * all;
+        let uses = |count: u64, all: u64| count * 100 >= USED * all;
+        let lacks = |count: u64, all: u64| count * 100 < ABSENT * all;
         self.0.iter().zip(session.0).enumerate().any(|(at, (count, there))| {
-            (is_used(*count, own) && is_absent(there, known))
-                || (at > 0 && is_used(there, known) && is_absent(*count, own))
+            (uses(*count, own) && lacks(there, known))
+                || (at > 0 && uses(there, known) && lacks(*count, own))
         })
     }
 }

@@ -161,7 +161,7 @@ impl Message {
 
     /// The blocks as counters see them, in order.
     pub fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
-        let pictures = self.rendering.as_ref().map_or(&[][..], |it| &it.pictures);
+        let pictures = self.rendering.as_ref().map_or(&[][..], |rendering| &rendering.pictures);
         self.content.iter().zip(self.model_text()).enumerate().map(|(at, (content, text))| {
             content.counted_with(text, pictures.get(at).map_or(&[], Vec::as_slice))
         })
@@ -420,7 +420,7 @@ impl Session {
     /// Every text a model reads: system prompt, tool definitions, messages. With repetitions.
     pub fn texts(&self) -> impl Iterator<Item = &Arc<str>> {
         let fixed = self.system().into_iter().chain(self.tools().iter().map(ToolSchema::text));
-        fixed.chain(self.messages().iter().flat_map(|it| it.model_text()))
+        fixed.chain(self.messages().iter().flat_map(|message| message.model_text()))
     }
 }
 

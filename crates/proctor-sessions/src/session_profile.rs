@@ -99,15 +99,15 @@ impl Profiler {
     pub fn add(&mut self, session: &Session, counts: &CountedTexts) {
         let messages = session.messages();
         // Where a product says what was typed, nothing else was.
-        let is_told = messages.iter().any(|message| message.has_tag(Tag::TypedUser));
+        let told = messages.iter().any(|message| message.has_tag(Tag::TypedUser));
         let injected = [Tag::Synthetic, Tag::Meta, Tag::CompactSummary];
         let mut seen = BTreeSet::new();
         for message in messages {
             let mut results = message.tool_results().peekable();
             if results.peek().is_none() && message.role() == Role::User {
-                let is_injected = injected.iter().any(|tag| message.has_tag(*tag));
+                let by_product = injected.iter().any(|tag| message.has_tag(*tag));
                 self.profile.requests +=
-                    u64::from(message.has_tag(Tag::TypedUser) || !is_told && !is_injected);
+                    u64::from(message.has_tag(Tag::TypedUser) || !told && !by_product);
             }
             let texts = message.model_text();
             for (block, _) in results {

@@ -232,11 +232,10 @@ impl CountedTexts {
 
     /// Sizes by the counter called `name`, or `None` if there is none: a table that this one keeps.
     pub fn by_counter(&self, name: &str) -> Option<Arc<Self>> {
-        let counter = counter(name)?;
-        let tables = self.by_counter.lock();
-        let mut tables = tables.unwrap_or_else(PoisonError::into_inner);
-        let table = tables.entry(counter.name()).or_insert_with(|| {
-            let mut table = Self::new(counter);
+        let named = counter(name)?;
+        let mut tables = self.by_counter.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = tables.entry(named.name()).or_insert_with(|| {
+            let mut table = Self::new(named);
             table.images = self.images;
             Arc::new(table)
         });
@@ -272,16 +271,16 @@ impl CountedTexts {
     /// The size of a block, by the counter's rule; characters and bytes are those of its text.
     pub fn block(&self, block: &Block<'_>) -> Size {
         // Most counters ask for the block's own text and nothing else: one look-up is enough.
-        let own = Cell::new(None);
+        let counted = Cell::new(None);
         let count = |text: &Arc<str>| {
             let size = self.size(text);
             if Arc::ptr_eq(text, block.text) {
-                own.set(Some(size));
+                counted.set(Some(size));
             }
             size.tokens
         };
         let tokens = self.counter.count_block(block, &count, self.images(block));
-        let own = own.get().unwrap_or_else(|| self.size(block.text));
+        let own = counted.get().unwrap_or_else(|| self.size(block.text));
         // Beyond its text a block has images only.
         let billed = if block.images.is_empty() { Tokens::ZERO } else { tokens - own.tokens };
         Size { tokens, scaled: tokens - billed, billed, ..own }
@@ -306,10 +305,10 @@ impl CountedTexts {
     pub fn preload<'a>(&self, texts: impl IntoIterator<Item = &'a Arc<str>>) {
         /// So many are counted before they are kept: enough for all threads.
         const AT_ONCE: usize = 1 << 14;
-        let mut texts = texts.into_iter();
+        let mut rest = texts.into_iter();
         loop {
             let known = self.sizes.read().unwrap_or_else(PoisonError::into_inner);
-            let long = texts.by_ref().filter(|text| text.len() > SHORT_BYTES);
+            let long = rest.by_ref().filter(|text| text.len() > SHORT_BYTES);
             let new: HashSet<&Arc<str>, RandomState> =
                 long.filter(|text| !known.contains_key(*text)).take(AT_ONCE).collect();
             drop(known);

@@ -181,15 +181,14 @@ impl Factor {
 
     /// `billed / counted`, rounded half up; `None` where nothing was counted.
     pub fn of(billed: Tokens, counted: Tokens) -> Option<Self> {
-        let parts = u128::from(billed.0) * 1_000_000 + u128::from(counted.0) / 2;
-        let parts = parts.checked_div(u128::from(counted.0))?;
+        let rounded = u128::from(billed.0) * 1_000_000 + u128::from(counted.0) / 2;
+        let parts = rounded.checked_div(u128::from(counted.0))?;
         u64::try_from(parts).ok().map(Self)
     }
 
     /// The same, rounded down: what it bills is never above `billed`.
     pub fn within(billed: Tokens, counted: Tokens) -> Option<Self> {
-        let parts = u128::from(billed.0) * 1_000_000;
-        let parts = parts.checked_div(u128::from(counted.0))?;
+        let parts = (u128::from(billed.0) * 1_000_000).checked_div(u128::from(counted.0))?;
         u64::try_from(parts).ok().map(Self)
     }
 
@@ -406,19 +405,20 @@ impl fmt::Display for ContentHash {
 ///
 /// Ids become parts of file names, so nothing else is ever let through.
 pub fn is_valid_id(id: &str) -> bool {
-    let head = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let tail = |byte: u8| head(byte) || matches!(byte, b'.' | b'_' | b'@' | b'-');
     let bytes = id.as_bytes();
     bytes.len() <= 80
-        && bytes.first().is_some_and(|byte| head(*byte))
-        && bytes.iter().all(|byte| tail(*byte))
+        && matches!(bytes.first(), Some(b'a'..=b'z' | b'0'..=b'9'))
+        && bytes.iter().all(|byte| {
+            matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'@' | b'-')
+        })
 }
 
 /// The nearest valid id to `text`: lower-cased, everything else replaced by `-`, cut to `length`.
 pub fn to_valid_id(text: &str, length: usize) -> String {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '@');
-    let lower = text.chars().map(|c| c.to_ascii_lowercase());
-    let plain = lower.map(|c| if is_part(c) { c } else { '-' });
+    let plain = text.chars().map(|c| match c.to_ascii_lowercase() {
+        part @ ('a'..='z' | '0'..='9' | '.' | '_' | '@') => part,
+        _ => '-',
+    });
     let mut id: String = plain.skip_while(|c| !c.is_ascii_alphanumeric()).take(length).collect();
     if id.is_empty() {
         id.push('x');

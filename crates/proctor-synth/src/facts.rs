@@ -66,7 +66,7 @@ pub(crate) enum Content {
 
 /// A text that waits for its moment.
 #[derive(Debug)]
-struct Event {
+struct DueEvent {
     /// When it is due, in thousandths of the session.
     due: u64,
     channel: Channel,
@@ -100,16 +100,15 @@ pub(crate) struct Facts {
     chapters: Vec<String>,
     planted: Vec<PlantedFact>,
     /// The earliest first.
-    events: Vec<Event>,
+    events: Vec<DueEvent>,
     /// Attempts that failed, and about which the agent said nothing yet.
     failed: Vec<usize>,
 }
 
 impl Ways {
     pub(crate) fn of(recipe: &Recipe) -> Self {
-        let (most, language) = (recipe.phrasings, recipe.language);
-        let most = most.map_or(usize::MAX, |most| whole(most.into()));
-        Self { most, language }
+        let most = recipe.phrasings.map_or(usize::MAX, |most| whole(most.into()));
+        Self { most, language: recipe.language }
     }
 
     /// One of the first of these, which must not be none.
@@ -145,11 +144,11 @@ impl Channel {
     }
 }
 
-impl Event {
+impl DueEvent {
     /// Whether the user can say it where nothing else said it in time.
     fn can_be_typed(&self) -> bool {
-        let is_work = matches!(self.channel, Channel::Settings | Channel::Count);
-        self.channel == Channel::User || (self.channel.is_tool() && !is_work)
+        let work = matches!(self.channel, Channel::Settings | Channel::Count);
+        self.channel == Channel::User || (self.channel.is_tool() && !work)
     }
 }
 
@@ -159,9 +158,9 @@ impl Content {
         match self {
             Self::Line(line) | Self::Part(line, _) => vec![line.clone()],
             Self::Pairs(pairs) => {
-                let is_log = matches!(channel, Channel::Config | Channel::Log | Channel::Comment);
-                let bank = bank(if is_log { "logged" } else { "said" });
-                pairs.iter().map(|pair| ways.pair(random, bank, pair)).collect()
+                let logged = matches!(channel, Channel::Config | Channel::Log | Channel::Comment);
+                let phrases = bank(if logged { "logged" } else { "said" });
+                pairs.iter().map(|pair| ways.pair(random, phrases, pair)).collect()
             }
         }
     }
@@ -236,7 +235,7 @@ impl Facts {
 
     /// Whether nothing is left that the user could say,
     pub(crate) fn is_all_said(&self) -> bool {
-        !self.events.iter().any(Event::can_be_typed)
+        !self.events.iter().any(DueEvent::can_be_typed)
     }
 
     /// and nothing that the agent and its tools could.
@@ -273,10 +272,10 @@ impl Facts {
     pub(crate) fn typed(&mut self, progress: u64, message: usize, closing: bool) -> Vec<String> {
         let mut facts = BTreeSet::new();
         let due = self.events.extract_if(.., |event| {
-            let is_due = closing || (event.channel == Channel::User && event.due < progress);
-            is_due && event.can_be_typed() && facts.insert(event.fact)
+            let due = closing || (event.channel == Channel::User && event.due < progress);
+            due && event.can_be_typed() && facts.insert(event.fact)
         });
-        let due: Vec<Event> = due.collect();
+        let due: Vec<DueEvent> = due.collect();
         if closing {
             self.events.clear();
         }
@@ -306,13 +305,13 @@ impl Facts {
     /// The agent's words and calls for the facts that are due now, with the results of its tools; and
     /// whether they take the place of other work.
     pub(crate) fn shown(&mut self, moment: Moment, workspace: &mut dyn Workspace) -> (Round, bool) {
-        let late = |event: &Event| event.due < moment.progress && event.channel != Channel::User;
+        let late = |event: &DueEvent| event.due < moment.progress && event.channel != Channel::User;
         let most = match moment.progress {
             0..1_000 => self.at_once,
             _ => usize::MAX,
         };
         let mut facts = BTreeSet::new();
-        let due: Vec<Event> = self
+        let due: Vec<DueEvent> = self
             .events
             .extract_if(.., |event| facts.len() < most && late(event) && facts.insert(event.fact))
             .collect();
@@ -372,7 +371,7 @@ impl Facts {
     }
 
     /// The message of that index says an event.
-    fn note(&mut self, event: Event, message: usize) {
+    fn note(&mut self, event: DueEvent, message: usize) {
         for at in [event.fact].into_iter().chain(event.second_fact) {
             self.planted[at].evidence.push(message);
         }

@@ -108,7 +108,7 @@ pub(crate) struct TimelinePlan {
     pub(crate) revisions: (u64, u64),
     /// The part of the chapter, in percent, in which counts are printed.
     pub(crate) counted: (u64, u64),
-    pub(crate) counts: Counts,
+    pub(crate) counts: CountTrend,
     /// The percentage of keys whose values the user types; tools print those of the others.
     pub(crate) typed: u64,
 }
@@ -116,7 +116,7 @@ pub(crate) struct TimelinePlan {
 /// How counts move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Counts {
+pub(crate) enum CountTrend {
     /// Each is larger than the one before: the largest is the newest.
     Grow,
     /// Up and down: only the order shows which is the newest.
@@ -150,7 +150,7 @@ pub static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     // A test reads each of them, so that none is left out.
     let mut families: Vec<Family> = texts.into_iter().flat_map(toml::from_str).collect();
     for at in 0..families.len() {
-        let base = families.iter().find(|it| Some(it.name) == families[at].like);
+        let base = families.iter().find(|family| Some(family.name) == families[at].like);
         if let Some(phrases) = base.map(|base| base.phrases.clone()) {
             families[at].phrases = phrases;
         }

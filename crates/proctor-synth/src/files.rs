@@ -168,8 +168,8 @@ impl Files {
         // A comment comes before a line that is not inside a multi-line construct only if that line
         // is blank; falling back to the end of the file is always right.
         let slot = (start..lines.len()).find(|i| lines[*i].is_empty()).unwrap_or(lines.len());
-        let comments = comments.iter().map(|text| language.fill("comment", &[("text", text)]));
-        lines.splice(slot..slot, comments);
+        let written = comments.iter().map(|text| language.fill("comment", &[("text", text)]));
+        lines.splice(slot..slot, written);
         self.all[at].sealed = true;
         self.all[at].seen = true;
     }

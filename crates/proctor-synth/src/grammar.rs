@@ -39,17 +39,17 @@ pub(crate) static WORDS: LazyLock<Grammar> = LazyLock::new(|| {
 
 /// The templates of rules by their names; a rule in a table is named `table.rule`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(from = "Node", bound(deserialize = "'de: 'static"))]
+#[serde(from = "RuleNode", bound(deserialize = "'de: 'static"))]
 pub(crate) struct Grammar(HashMap<String, Vec<&'static str>, FixedState>);
 
 /// A file of rules, or a part of one.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Node {
+enum RuleNode {
     Template(&'static str),
     Weighted(usize, &'static str),
-    OneOf(Vec<Node>),
-    Table(BTreeMap<String, Node>),
+    OneOf(Vec<RuleNode>),
+    Table(BTreeMap<String, RuleNode>),
 }
 
 /// The values of slots.
@@ -61,8 +61,8 @@ struct Scope<'a> {
     drawn: Vec<(String, String)>,
 }
 
-impl From<Node> for Grammar {
-    fn from(node: Node) -> Self {
+impl From<RuleNode> for Grammar {
+    fn from(node: RuleNode) -> Self {
         let mut grammar = Self::default();
         grammar.add(String::new(), node);
         grammar
@@ -70,11 +70,10 @@ impl From<Node> for Grammar {
 }
 
 impl Grammar {
-    fn add(&mut self, name: String, node: Node) {
-        if let Node::Table(table) = node {
+    fn add(&mut self, name: String, node: RuleNode) {
+        if let RuleNode::Table(table) = node {
             for (key, node) in table {
-                let is_top = name.is_empty();
-                self.add(if is_top { key } else { format!("{name}.{key}") }, node);
+                self.add(if name.is_empty() { key } else { format!("{name}.{key}") }, node);
             }
         } else {
             self.0.insert(name, templates(node));
@@ -92,12 +91,12 @@ impl Grammar {
     }
 }
 
-fn templates(node: Node) -> Vec<&'static str> {
+fn templates(node: RuleNode) -> Vec<&'static str> {
     match node {
-        Node::Template(template) => vec![template],
-        Node::Weighted(weight, template) => vec![template; weight],
-        Node::OneOf(nodes) => nodes.into_iter().flat_map(templates).collect(),
-        Node::Table(_) => Vec::new(),
+        RuleNode::Template(template) => vec![template],
+        RuleNode::Weighted(weight, template) => vec![template; weight],
+        RuleNode::OneOf(nodes) => nodes.into_iter().flat_map(templates).collect(),
+        RuleNode::Table(_) => Vec::new(),
     }
 }
 

@@ -321,10 +321,10 @@ impl Workspace for HelpDesk {
         let first = intent();
         let mut actions = vec![self.run(first, size, moment.now)];
         // Look-ups do not depend on each other.
-        let is_read = |it| !matches!(it, Intent::Change | Intent::Refund | Intent::Write);
+        let reads = |intent| !matches!(intent, Intent::Change | Intent::Refund | Intent::Write);
         for _ in 0..random.weighted(&[78, 16, 6]) {
             let next = intent();
-            if is_read(first) && is_read(next) {
+            if reads(first) && reads(next) {
                 actions.push(self.run(next, size / 2, moment.now));
             }
         }

@@ -50,7 +50,7 @@ impl Language {
 
     /// The language of that code.
     pub fn of_code(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|it| it.code() == code)
+        Self::ALL.into_iter().find(|language| language.code() == code)
     }
 
     fn table(self) -> Option<&'static HashMap<String, String>> {

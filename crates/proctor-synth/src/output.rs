@@ -25,7 +25,7 @@ impl Place {
 
 /// Names that the agent may use again.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct OutputNames {
     pub(crate) requests: Vec<String>,
     pub(crate) tests: Vec<String>,
     pub(crate) commits: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Names {
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     pub(crate) lines: Vec<String>,
-    pub(crate) names: Names,
+    pub(crate) names: OutputNames,
     pub(crate) failed: bool,
     /// The bytes of the lines that were pushed.
     size: usize,
@@ -95,9 +95,9 @@ pub(crate) fn log_line(
             request
         }
     };
-    let clock = clock(at);
+    let time = clock(at);
     let mut slots = place.slots().to_vec();
-    slots.extend([("clock", clock.as_str()), ("request", &request)]);
+    slots.extend([("clock", time.as_str()), ("request", &request)]);
     random.say("log_line", &slots)
 }
 
@@ -105,17 +105,17 @@ pub(crate) fn log_line(
 pub(crate) fn test_run(random: &Random, places: &[Place], now: i64, bytes: usize) -> Output {
     let mut output = Output::default();
     let language = places[0].language;
-    let mark = |fails| language.fill(if fails { "fail" } else { "pass" }, &[]);
     let failing = random.weighted(&[55, 25, 15, 5]);
     let mut failures = Vec::new();
     let reserve = bytes * 2 / 5 * failing.min(1);
     while failures.len() < failing || output.size < bytes - reserve {
         let at = &places[random.index(places.len())];
         let name = at.language.say(random, "test_case", &at.slots());
-        let is_due = output.size >= bytes - reserve;
-        let fails = failures.len() < failing && (random.percent(12) || is_due);
+        let fails = failures.len() < failing
+            && (random.percent(12) || output.size >= bytes - reserve);
+        let mark = language.fill(if fails { "fail" } else { "pass" }, &[]);
         let percent = (output.size * 100 / bytes.max(1)).min(100).to_string();
-        let slots = [("name", name.as_str()), ("mark", &mark(fails)), ("percent", &percent)];
+        let slots = [("name", name.as_str()), ("mark", &mark), ("percent", &percent)];
         output.push(&language.say(random, "test_line", &slots));
         if fails {
             failures.push((name, at));

@@ -69,8 +69,8 @@ impl Topic {
         };
         let mut drawn = self.random.pick(bank);
         for _ in 0..misses {
-            let is_early = self.earlier.is_empty() && drawn.contains("{earlier}");
-            if !is_early && !used.contains(&drawn) {
+            let early = self.earlier.is_empty() && drawn.contains("{earlier}");
+            if !early && !used.contains(&drawn) {
                 break;
             }
             drawn = self.random.pick(bank);

@@ -9,7 +9,7 @@ use super::Recipe;
 use super::code;
 use super::facts::{Channel, Content, Ways};
 use super::files::{Files, Hunk, numbered};
-use super::output::{self, Names, Output, Place};
+use super::output::{self, OutputNames, Output, Place};
 use super::prose::{self, Topic};
 use super::random::{Random, whole};
 use super::words::SIZES;
@@ -28,7 +28,7 @@ pub(crate) struct Repository {
     focus: usize,
     visited: Vec<usize>,
     changed: Vec<usize>,
-    known: Names,
+    known: OutputNames,
     created: usize,
     just_changed: bool,
     ways: Ways,
@@ -49,7 +49,7 @@ impl Repository {
             focus: 0,
             visited: Vec::new(),
             changed: Vec::new(),
-            known: Names::default(),
+            known: OutputNames::default(),
             created: 0,
             just_changed: false,
             ways: Ways::of(recipe),
@@ -167,8 +167,8 @@ impl Repository {
         let mut actions = Vec::new();
         for _ in 0..count {
             let fresh = if again { None } else { self.next_unread() };
-            let is_changed = self.random.percent(45) && !self.changed.is_empty();
-            let known = self.remembered(if is_changed { &self.changed } else { &self.visited });
+            let changed = self.random.percent(45) && !self.changed.is_empty();
+            let known = self.remembered(if changed { &self.changed } else { &self.visited });
             let Some(at) = fresh.or(known) else {
                 break;
             };
@@ -180,8 +180,9 @@ impl Repository {
             let path = self.path(at);
             let lines = self.files.lines(at);
             let whole: usize = lines.iter().map(|line| line.len() + 8).sum();
-            let is_short = || fresh.is_some() || whole <= size || self.random.percent(65);
-            if whole <= moment.most && is_short() {
+            if whole <= moment.most
+                && (fresh.is_some() || whole <= size || self.random.percent(65))
+            {
                 actions.push(read(&path, lines));
                 continue;
             }
@@ -332,8 +333,8 @@ impl Repository {
 
     fn history(&mut self, size: usize) -> Action {
         let changed = self.remembered(&self.changed);
-        let is_changed = |at: &usize| !self.files.all[*at].hunks.is_empty();
-        if let Some(at) = changed.filter(|at| is_changed(at) && self.random.percent(45)) {
+        let edited = changed.filter(|at| !self.files.all[*at].hunks.is_empty());
+        if let Some(at) = edited.filter(|_| self.random.percent(45)) {
             let output = self.files.diff(at).into();
             return self.shell("diff", &[("path", &self.path(at))], &output);
         }
@@ -402,8 +403,8 @@ impl Workspace for Repository {
     fn topic(&self) -> Topic {
         let here = self.place();
         let neighbour = self.neighbour();
-        let earlier = self.visited.get(self.random.index(self.visited.len()));
-        let earlier = earlier.map(|at| self.files.place(*at, &self.random).symbol);
+        let visited = self.visited.get(self.random.index(self.visited.len()));
+        let earlier = visited.map(|at| self.files.place(*at, &self.random).symbol);
         Topic {
             random: self.random.clone(),
             workspace: WorkspaceKind::Repository,

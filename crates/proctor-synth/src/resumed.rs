@@ -21,7 +21,7 @@ pub(super) fn resumption(session: &Session) -> Option<ResumePoint> {
     let mut notes = String::from("# What was asked\n");
     for message in messages[..at].iter().filter(|m| m.has_tag(Tag::TypedUser)) {
         let text = message.content().iter().find_map(ContentBlock::as_text);
-        let words: Vec<&str> = text.map_or("", |it| it).split_whitespace().collect();
+        let words: Vec<&str> = text.map_or("", |text| text).split_whitespace().collect();
         let line: String = words.join(" ").chars().take(NOTE_CHARS).collect();
         notes.push_str("- ");
         notes.push_str(&line);

@@ -10,24 +10,24 @@ use super::workspace::WorkspaceKind;
 use proctor_sessions::{JsonText, ToolClass, ToolSchema};
 
 #[derive(Debug, Default, Deserialize)]
-struct Tools {
+struct SharedTools {
     /// The names of the tools in each workspace.
     at_hand: BTreeMap<WorkspaceKind, Vec<String>>,
-    tools: Vec<Tool>,
+    tools: Vec<ToolEntry>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Tool {
+struct ToolEntry {
     class: ToolClass,
     definition: Value,
 }
 
-static TOOLS: LazyLock<Tools> = LazyLock::new(|| {
+static TOOLS: LazyLock<SharedTools> = LazyLock::new(|| {
     let text = include_str!("../families/shared/tools.json");
     serde_json::from_str(text).unwrap_or_default()
 });
 
-fn tool(name: &str) -> Option<&'static Tool> {
+fn tool(name: &str) -> Option<&'static ToolEntry> {
     TOOLS.tools.iter().find(|tool| tool.definition["name"] == name)
 }
 
@@ -38,8 +38,8 @@ pub(crate) fn class(name: &str) -> ToolClass {
 
 /// The tools at hand in a workspace; `snip` is for sessions in phases.
 pub(crate) fn schemas(workspace: WorkspaceKind, with_snip: bool) -> Vec<ToolSchema> {
-    let names = TOOLS.at_hand.get(&workspace).into_iter().flatten();
-    let names = names.filter(|name| with_snip || *name != "snip");
+    let all = TOOLS.at_hand.get(&workspace).into_iter().flatten();
+    let names = all.filter(|name| with_snip || *name != "snip");
     let schema = |name: &String| {
         Some(ToolSchema {
             name: Arc::from(name.as_str()),

@@ -298,13 +298,13 @@ impl<'a> Transcript<'a> {
     fn push(&mut self, mut message: Message) {
         message.details.timestamp = Some(Timestamp(self.now));
         if self.is_measured() {
-            let is_observed = message.tool_results().next().is_some();
+            let observed = message.tool_results().next().is_some();
             let texts = message.model_text().iter();
             let tokens = texts.map(|text| self.counts.size(text).tokens).sum();
             self.said += tokens;
             let pictured = message.blocks().map(|block| self.counts.images(&block));
             self.pictured += pictured.sum();
-            if is_observed {
+            if observed {
                 self.observed += tokens;
             }
         }

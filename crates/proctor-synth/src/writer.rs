@@ -145,12 +145,12 @@ impl<'a> Writer<'a> {
 
     /// Whether the agent has its conversation summarised now; the next time comes later.
     fn is_compaction_due(&mut self) -> bool {
-        let is_due = self.out.calls >= self.compact_at;
-        if is_due {
+        let due = self.out.calls >= self.compact_at;
+        if due {
             let (least, most) = self.out.pace.compact_every;
             self.compact_at = self.out.calls + self.out.random.between(least, most);
         }
-        is_due
+        due
     }
 
     /// The agent has the conversation summarised. The full history goes on; a strategy may act on it.

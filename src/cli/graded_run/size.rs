@@ -105,21 +105,21 @@ pub(super) fn largest(
 }
 
 /// The largest size of this plan that fits and has `enough` sessions; where none fits, what the cheapest takes.
-/// `cells` are those of all strategies.
+/// `all` are the cells of all strategies.
 fn fitting(
     plan: &Plan,
-    cells: &[ForecastCell],
+    all: &[ForecastCell],
     limit: Limit,
     enough: usize,
 ) -> Result<Result<Sized, Option<u64>>> {
     let names: BTreeSet<&str> =
         plan.manifest().strategies.iter().map(|entry| entry.name.as_str()).collect();
-    let mut cells = cells.to_vec();
+    let mut cells = all.to_vec();
     cells.retain(|cell| cell.record.arm != Arm::Strategy || names.contains(&*cell.record.strategy));
     let mut within = limit.most();
     let mut least: Option<u64> = None;
     for _ in 0..ATTEMPTS {
-        let size = match Size::choose(plan, &mut cells, (limit, within), enough) {
+        let size = match PlanSize::choose(plan, &mut cells, (limit, within), enough) {
             Ok(size) => size,
             Err(cheapest) => return Ok(Err(least.max(cheapest))),
         };
@@ -140,13 +140,13 @@ fn fitting(
 }
 
 /// A part of a plan.
-struct Size {
+struct PlanSize {
     selection: Selection,
     /// Indices of its sessions.
     sessions: Vec<usize>,
 }
 
-impl Size {
+impl PlanSize {
     /// Of all sizes with `enough` sessions that fit, the one that shows the smallest difference; where none
     /// fits, what the cheapest takes.
     fn choose(
@@ -250,8 +250,8 @@ fn smallest_first(sizes: &[Tokens]) -> Vec<usize> {
 /// families come in blocks. The bits of each index are reversed.
 fn spread(sessions: usize) -> Vec<usize> {
     let bits = sessions.max(1).next_power_of_two().trailing_zeros();
-    let all = 0..1_usize << bits;
-    let all = all.map(|at| {
+    let places = 0..1_usize << bits;
+    let all = places.map(|at| {
         let reversed = at.reverse_bits().checked_shr(usize::BITS - bits);
         reversed.unwrap_or(0)
     });

@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::page::{Page, in_words};
+use super::page::{CallPage, in_words};
 use super::usage::Category;
 use crate::replay::observe::snapshot::MessageFate;
 
 /// Two contexts of one session.
 pub(super) struct Diff<'a> {
-    pub(super) left: &'a Page<'a>,
-    pub(super) right: &'a Page<'a>,
+    pub(super) left: &'a CallPage<'a>,
+    pub(super) right: &'a CallPage<'a>,
 }
 
 /// Consecutive messages whose fates differ in the same way.
-struct Span<'a> {
+struct FateSpan<'a> {
     from: usize,
     /// The last of them.
     to: usize,
@@ -36,15 +36,15 @@ impl<'a> Diff<'a> {
         });
         let mut rows: Vec<(Category, [u64; 2])> = rows.collect();
         rows.sort_by_key(|(_, [a, b])| Reverse(a.abs_diff(*b)));
-        let rows = rows.iter();
-        rows.map(|(category, [a, b])| json!({ "category": category.name(), "a": a, "b": b }))
+        let all = rows.iter();
+        all.map(|(category, [a, b])| json!({ "category": category.name(), "a": a, "b": b }))
             .collect()
     }
 
     /// The messages that fared differently, in order. One that was not said yet has no fate.
-    fn spans(&self) -> Vec<Span<'a>> {
+    fn spans(&self) -> Vec<FateSpan<'a>> {
         let (left, right) = (&self.left.snapshot.fates, &self.right.snapshot.fates);
-        let mut spans: Vec<Span<'a>> = Vec::new();
+        let mut spans: Vec<FateSpan<'a>> = Vec::new();
         for at in 0..left.len().max(right.len()) {
             let (left, right) = (left.get(at), right.get(at));
             if left.map(|fate| &fate.fate) == right.map(|fate| &fate.fate) {
@@ -54,15 +54,15 @@ impl<'a> Diff<'a> {
                 Some(span) if span.to + 1 == at && span.left == left && span.right == right => {
                     span.to = at;
                 }
-                _ => spans.push(Span { from: at, to: at, left, right }),
+                _ => spans.push(FateSpan { from: at, to: at, left, right }),
             }
         }
         spans
     }
 
     pub(super) fn facts(&self) -> Value {
-        let spans = self.spans();
-        let spans = spans.iter().map(|span| {
+        let all = self.spans();
+        let spans = all.iter().map(|span| {
             json!({
                 "from": span.from,
                 "to": span.to,

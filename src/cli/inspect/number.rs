@@ -84,8 +84,8 @@ pub(super) fn explain(folder: &Path, cell: &str, metric: &str, as_json: bool) ->
     if as_json {
         return print_json(&found);
     }
-    let table = terminal().section(&found.terms);
-    let table = table.trim_matches('\n');
+    let section = terminal().section(&found.terms);
+    let table = section.trim_matches('\n');
     print(&format!("{table}\n\n{}\n", found.in_words()))
 }
 

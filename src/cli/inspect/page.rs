@@ -19,7 +19,7 @@ use crate::units::Tokens;
 use crate::window::{Lines, WarningFrom, Window};
 
 /// One call under one strategy.
-pub(super) struct Page<'a> {
+pub(super) struct CallPage<'a> {
     pub(super) session: &'a Session,
     pub(super) strategy: &'a str,
     pub(super) window: Window,
@@ -41,7 +41,7 @@ const AT_ONCE: usize = 1_000;
 
 /// The facts of a page as JSON prints them.
 #[derive(Serialize)]
-struct Facts<E, F> {
+struct PageFacts<E, F> {
     #[serde(flatten)]
     head: Value,
     entries: E,
@@ -57,7 +57,7 @@ impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {
     }
 }
 
-impl Page<'_> {
+impl CallPage<'_> {
     fn lines(&self) -> Lines {
         self.window.lines(WarningFrom::AutoCompact)
     }
@@ -181,7 +181,7 @@ impl Page<'_> {
 
     /// The facts for programs.
     pub(super) fn facts(&self) -> impl Serialize {
-        Facts {
+        PageFacts {
             head: self.head(self.chars),
             entries: Each(|| self.entries(&self.snapshot.entries, self.chars)),
             fates: Each(|| self.fates()),
@@ -246,8 +246,8 @@ impl Page<'_> {
     ) -> impl Iterator<Item = Value> {
         entries.into_iter().map(move |entry: &Entry| {
             let message = &entry.message;
-            let blocks = message.content().iter().zip(message.model_text());
-            let blocks = blocks.enumerate().map(|(at, (block, text))| {
+            let parts = message.content().iter().zip(message.model_text());
+            let blocks = parts.enumerate().map(|(at, (block, text))| {
                 let shown: String = match chars {
                     0 => text.to_string(),
                     chars => text.chars().take(chars).collect(),

@@ -66,8 +66,8 @@ pub(super) fn usage(
     let fixed = [(Category::System, system), (Category::Tools, tools)];
     let billed = [(Category::Head, snapshot.scale.head), (Category::Thinking, thinking)];
     // Each category is rounded once, by itself.
-    let scaled = fixed.into_iter().chain(sizes);
-    let scaled = scaled.map(|(category, size)| (category, snapshot.scale.text(size)));
+    let counted = fixed.into_iter().chain(sizes);
+    let scaled = counted.map(|(category, size)| (category, snapshot.scale.text(size)));
     let mut usage: BTreeMap<Category, Tokens> = BTreeMap::new();
     for (category, tokens) in billed.into_iter().chain(scaled) {
         *usage.entry(category).or_default() += tokens;

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 
-use super::{Answer, answers, known_requests, no_answers, texts};
+use super::{RunAnswer, answers, known_requests, no_answers, texts};
 use crate::bill::Scale;
 use crate::cli::{CliError, Exit, Result, models, read_run, report, stop};
 use crate::model::{CallFailure, Model, Request};
@@ -45,7 +45,7 @@ pub(in crate::cli) struct Args {
     #[arg(long, help_heading = "Output")]
     json: bool,
     #[command(flatten, next_help_heading = "Output")]
-    output: report::Output,
+    output: report::ReportOutput,
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
@@ -59,8 +59,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let connected = args.judges.connect("--judge", &args.judge, &cassette)?;
     let calibrations = calibrations(&args.calibration, &models::names(&connected))?;
     let judges = &connected.judges;
-    let answers = answers(&run.cells, &texts);
-    let graded: Vec<Answer<'_>> = answers.filter(|one| one.is_graded(args.all)).collect();
+    let graded: Vec<RunAnswer<'_>> =
+        answers(&run.cells, &texts).filter(|one| one.is_graded(args.all)).collect();
     let mut requests = known_requests();
     requests.extend(graded.iter().map(|one| one.request(JudgeTask::Wide)));
     let counter = counter(&run.manifest.counter).unwrap_or_else(|| Arc::new(CharsPer4));
@@ -77,12 +77,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         left_out: AtomicUsize::new(0),
         in_a_row: AtomicUsize::new(0),
     };
-    let given = panel.qualify().and_then(|mut given| {
+    let outcome = panel.qualify().and_then(|mut given| {
         given.extend(threads.install(|| panel.grade_all(&graded))?);
         Ok(given)
     });
     models::close(Some(&connected), true)?;
-    let given = given?;
+    let given = outcome?;
     journal.keep_verdicts(&given)?;
     journal.keep_calibrations(&calibrations)?;
     drop(journal);
@@ -126,7 +126,7 @@ fn calibrations(files: &[PathBuf], judges: &str) -> Result<Vec<JudgeCalibration>
     Ok(calibrations)
 }
 
-impl Answer<'_> {
+impl RunAnswer<'_> {
     /// Whether judges grade it: where rules give no verdict, or with `all`.
     fn is_graded(&self, all: bool) -> bool {
         let reason = Unscored::NeedsJudge;
@@ -167,8 +167,8 @@ impl Panel<'_> {
         let fitness = Fitness::default();
         let mut known = Vec::new();
         for judge in self.judges {
-            let results = fitness.of(&**judge, self.counts);
-            let results = results.map_err(|failure| models::unheard(&**judge, &failure))?;
+            let outcome = fitness.of(&**judge, self.counts);
+            let results = outcome.map_err(|failure| models::unheard(&**judge, &failure))?;
             self.tasks.push(results.task);
             known.push((results, fitness.take_lost()));
         }
@@ -195,7 +195,7 @@ impl Panel<'_> {
 
     /// Grades all answers, several at once, until a judge cannot be asked; verdicts are in the order
     /// of the answers, those of the panel side by side.
-    fn grade_all(&self, answers: &[Answer<'_>]) -> Result<Vec<GivenVerdict>, CliError> {
+    fn grade_all(&self, answers: &[RunAnswer<'_>]) -> Result<Vec<GivenVerdict>, CliError> {
         let all = answers.par_iter().flat_map_iter(|one| {
             let judges = self.judges.iter().zip(&self.tasks);
             judges.map(move |(judge, task)| self.grade(one, &**judge, *task))
@@ -232,7 +232,7 @@ impl Panel<'_> {
     /// row, or in a way that any later request meets too.
     fn grade(
         &self,
-        answer: &Answer<'_>,
+        answer: &RunAnswer<'_>,
         judge: &dyn Model,
         task: Option<JudgeTask>,
     ) -> Result<Option<GivenVerdict>, CliError> {
@@ -278,9 +278,9 @@ impl Panel<'_> {
 /// Says how many verdicts a judge gave, and what it is fit for.
 fn say_of(judge: &str, task: Option<JudgeTask>, given: &[GivenVerdict]) {
     let mut given: Vec<_> = given.iter().filter(|one| one.judge == judge).collect();
-    let is_narrow = task == Some(JudgeTask::Narrow);
+    let narrow = task == Some(JudgeTask::Narrow);
     let known = given.extract_if(.., |one| one.sentinel.is_some());
-    let known: Vec<_> = known.filter(|one| one.narrow.is_some() == is_narrow).collect();
+    let known: Vec<_> = known.filter(|one| one.narrow.is_some() == narrow).collect();
     let (met, all) = (known.iter().filter(|one| is_met(one)).count(), known.len());
     let answers = given.len();
     given.retain(|one| matches!(one.verdict, Verdict::Unscored { .. }));

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::known_requests;
 use crate::cli::{
-    CliError, Exit, Facts, Result, has_ending, models, outputs, read_text, show, stop, stop_with,
+    CliError, Exit, CliFacts, Result, has_ending, models, outputs, read_text, show, stop, stop_with,
     write_output,
 };
 use crate::model::Request;
@@ -73,7 +73,7 @@ struct RawRow {
 }
 
 /// One row, read.
-struct Row {
+struct JudgedRow {
     brief: Brief,
     answer: String,
     label: Option<bool>,
@@ -113,7 +113,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let template = include_str!("../text/calibration.txt");
     show(args.json, FORMAT, &figures, template)?;
     if let Some(path) = &args.output {
-        let mut bytes = serde_json::to_vec_pretty(&Facts::new(FORMAT, &figures))?;
+        let mut bytes = serde_json::to_vec_pretty(&CliFacts::new(FORMAT, &figures))?;
         bytes.push(b'\n');
         write_output(path, &bytes)?;
     }
@@ -123,7 +123,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 /// Asks the judges about every row, each repeat as a request of its own; several vote. Each is given the task
 /// that it is fit for, one that is unfit the wide one. Returns those with the narrow one, with its prompt.
 fn ask(
-    rows: &mut [Row],
+    rows: &mut [JudgedRow],
     connected: &RunModels,
     repeats: u32,
 ) -> Result<BTreeMap<String, String>, CliError> {
@@ -159,7 +159,7 @@ fn is_right(verdict: Verdict) -> Option<bool> {
 }
 
 /// The rows of a file, in CSV where its ending says so, else one JSON object a line.
-fn read(path: &Path) -> Result<Vec<Row>> {
+fn read(path: &Path) -> Result<Vec<JudgedRow>> {
     let text = read_text("", path)?;
     let shown = path.display();
     let values = if has_ending(path, "csv") {
@@ -206,8 +206,8 @@ fn csv_values(text: &str) -> Vec<(usize, Result<Value, String>)> {
         Err(error) => (at, Err(error.to_string())),
         Ok(record) => {
             let line = record.position().and_then(|at| line_of(text, at.byte()));
-            let fields = headers.iter().map(str::trim).map(str::to_owned);
-            let fields = fields.zip(record.iter().map(Value::from)).collect();
+            let names = headers.iter().map(str::trim).map(str::to_owned);
+            let fields = names.zip(record.iter().map(Value::from)).collect();
             (line.unwrap_or(at), Ok(Value::Object(fields)))
         }
     });
@@ -222,7 +222,7 @@ fn line_of(text: &str, byte: u64) -> Option<usize> {
     Some(lines.iter().sum::<usize>() + 1)
 }
 
-fn row(value: Value) -> Result<Row, String> {
+fn row(value: Value) -> Result<JudgedRow, String> {
     let written: RawRow = serde_json::from_value(value).map_err(|error| error.to_string())?;
     for (name, text) in [("question", &written.question), ("answer", &written.answer)] {
         if text.trim().is_empty() {
@@ -236,7 +236,7 @@ fn row(value: Value) -> Result<Row, String> {
         ..Brief::new(&sheet::read(written.question), &sheet::read(written.reference))
     };
     let verdict = label("verdict", &written.verdict, &brief)?;
-    Ok(Row {
+    Ok(JudgedRow {
         label: label("label", &written.label, &brief)?,
         brief,
         answer: sheet::read(written.answer),
@@ -281,7 +281,7 @@ fn texts(name: &str, value: Value) -> Result<Vec<String>, String> {
     }
 }
 
-impl Row {
+impl JudgedRow {
     /// The request to a judge.
     fn request(&self, task: JudgeTask) -> Request {
         task.request(&self.brief, &self.answer)
@@ -321,8 +321,8 @@ struct UnlabelledAnswers {
 }
 
 impl Agreement {
-    fn of(judge: String, prompt: String, rows: &[Row]) -> Result<Self> {
-        let labelled: Vec<LabelledAnswer> = rows.iter().filter_map(Row::labelled).collect();
+    fn of(judge: String, prompt: String, rows: &[JudgedRow]) -> Result<Self> {
+        let labelled: Vec<LabelledAnswer> = rows.iter().filter_map(JudgedRow::labelled).collect();
         let Some(all) = Calibration::of(&labelled) else {
             let problem = "no answer has both a label and a verdict";
             return stop(Exit::NothingSelected, problem);
@@ -336,9 +336,9 @@ impl Agreement {
         let verdicts = rows.iter().map(|row| row.verdicts.iter().copied().flatten());
         let verdicts: Vec<Vec<bool>> = verdicts.map(Iterator::collect).collect();
         let without: Vec<bool> =
-            rows.iter().filter(|row| row.label.is_none()).filter_map(Row::verdict).collect();
-        let groups = groups.into_iter();
-        let strategies = groups.filter_map(|(name, own)| Some((name, Calibration::of(&own)?)));
+            rows.iter().filter(|row| row.label.is_none()).filter_map(JudgedRow::verdict).collect();
+        let by_strategy = groups.into_iter();
+        let strategies = by_strategy.filter_map(|(name, own)| Some((name, Calibration::of(&own)?)));
         let called_right = without.iter().filter(|right| **right).count();
         Ok(Self {
             judge,

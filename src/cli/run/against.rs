@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::cli::compare::{MarginOptions, against, rules};
-use crate::cli::comparison::{self, ComparisonOptions, OutputFormat, Side};
+use crate::cli::comparison::{self, ComparisonOptions, OutputFormat, RunSide};
 use crate::cli::report::PrintedTables;
 use crate::cli::{Exit, Result, baseline, stop_with};
 use crate::record::journal::Run;
@@ -61,7 +61,7 @@ impl AgainstBaseline {
     pub(super) fn check(&self, setting: &GateSetting) -> Result<()> {
         rules(setting)?;
         let mut names = self.names(setting)?.into_iter();
-        names.try_for_each(|name| Side::find(name, &self.baselines).map(drop))
+        names.try_for_each(|name| RunSide::find(name, &self.baselines).map(drop))
     }
 
     /// The baselines that are asked for, the newest first.
@@ -74,8 +74,7 @@ impl AgainstBaseline {
             let hint = "name one with `--baseline NAME`, or with `baseline` in `[gate]`";
             return stop_with(Exit::Usage, problem, hint);
         };
-        let anchor = setting.anchor.as_deref().filter(|_| self.gate);
-        let anchor = anchor.filter(|anchor| named != *anchor);
+        let anchor = setting.anchor.as_deref().filter(|anchor| self.gate && named != *anchor);
         Ok(std::iter::once(named).chain(anchor).collect())
     }
 
@@ -92,12 +91,12 @@ impl AgainstBaseline {
         if names.is_empty() && self.save_baseline.is_none() {
             return Ok(exit);
         }
-        let candidate = Side::of_run(folder, run);
+        let candidate = RunSide::of_run(folder, run);
         let mut ending = exit;
         if !names.is_empty() {
             let rules = rules(setting)?;
-            let tables = tables.map(PrintedTables::of_another);
-            let printed = tables.as_ref().map_or(OutputFormat::Nothing, OutputFormat::Text);
+            let others = tables.map(PrintedTables::of_another);
+            let printed = others.as_ref().map_or(OutputFormat::Nothing, OutputFormat::Text);
             let options = ComparisonOptions {
                 baselines: self.baselines.clone(),
                 ..ComparisonOptions::default()

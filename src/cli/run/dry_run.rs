@@ -43,14 +43,14 @@ fn shards(typed: &str) -> Result<Shards, String> {
         Some((by, number)) => (by.parse::<Division>()?, number),
         None => (Division::Cost, typed),
     };
-    let of = number.parse().ok().filter(|of| (1..=MOST_SHARDS).contains(of));
-    let of = of.ok_or_else(|| format!("it must be a number from 1 to {MOST_SHARDS}"))?;
+    let count = number.parse().ok().filter(|of| (1..=MOST_SHARDS).contains(of));
+    let of = count.ok_or_else(|| format!("it must be a number from 1 to {MOST_SHARDS}"))?;
     Ok(Shards { of, by })
 }
 
 /// The share of one shard.
 #[derive(Debug, Default, Clone)]
-struct Share {
+struct ShardShare {
     sessions: usize,
     cells: usize,
     work: u64,
@@ -92,18 +92,17 @@ impl DryRunOptions {
             "noise": noise,
             "detectable": Detectable::of(&plan.planted_items()),
         });
-        let terminal = terminal();
         let more = json!({
             "spend": spend_in_words(plan, &forecast.spend)?,
             "detectable": detectable_in_words(plan)?,
             "is_live": asks_live_models(plan),
             "is_whole": is_whole,
-            "columns": terminal.columns(),
+            "columns": terminal().columns(),
         });
         let template = include_str!("../text/plan.txt");
         show_with(is_json, "proctor-plan", facts, more, template)?;
         match noise {
-            Some(noise) if !is_json => print(&terminal.section(&noise)),
+            Some(noise) if !is_json => print(&terminal().section(&noise)),
             None if !is_json && asks_live_models(plan) => prose::say(HOW_TO_KNOW_NOISE),
             _ => Ok(Exit::Done),
         }
@@ -131,7 +130,7 @@ impl Shards {
     fn show(self, plan: &Plan, out: Option<&Path>, is_json: bool) -> Result<Exit> {
         let Self { of, by } = self;
         let manifest = plan.manifest();
-        let mut shares = vec![Share::default(); of as usize];
+        let mut shares = vec![ShardShare::default(); of as usize];
         for (at, shard) in by.shards(of, manifest).into_iter().enumerate() {
             let share = &mut shares[shard as usize - 1];
             share.sessions += 1;

@@ -35,8 +35,8 @@ impl EarlierRun {
     /// Runs under other conditions are not compared, and the line says which.
     pub(super) fn difference(&self, run: &Run) -> Option<String> {
         let now = ComparedRun::of(&run.manifest, &run.cells);
-        let since = self.when.as_deref().map(|when| format!(" of {when}"));
-        let since = since.unwrap_or_else(|| " before".to_owned());
+        let dated = self.when.as_deref().map(|when| format!(" of {when}"));
+        let since = dated.unwrap_or_else(|| " before".to_owned());
         let changed = self.results.conditions.mismatches(&now.conditions);
         if let Some(first) = changed.first() {
             let others = match changed.len() - 1 {

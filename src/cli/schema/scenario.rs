@@ -15,11 +15,11 @@ pub(super) fn schema() -> Value {
     let mut properties = scenario::schema("scenario")["properties"].take();
     let margins = &mut properties["gate"]["properties"]["margins"];
     *margins = scenario::schema("margins");
-    let margin = margins["properties"]["margin"].take();
+    let shape = margins["properties"]["margin"].take();
     margins["properties"] = Axis::ALL
         .into_iter()
         .map(|axis| {
-            let mut margin = margin.clone();
+            let mut margin = shape.clone();
             if let Some(default) = Margins::default().get(axis) {
                 margin["default"] = json!(default);
             }

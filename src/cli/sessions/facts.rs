@@ -39,13 +39,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE", conflicts_with = "paths")]
     show: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Models")]
-    proposer: Proposer,
+    proposer: ProposerOptions,
     #[command(flatten, next_help_heading = "Output")]
     output: Target,
 }
 
 #[derive(Debug, clap::Args)]
-struct Proposer {
+struct ProposerOptions {
     /// The model, as in `openai:gpt-5-mini`, or a table as in a scenario. A proposal is kept if it is verbatim in
     /// the recording, and if the model answers it from there and not without it
     #[arg(long, value_name = "KIND:MODEL")]
@@ -174,8 +174,8 @@ fn derive_asked(all: &[(Arc<Session>, Option<PathBuf>)], args: &Args) -> Result<
     }
     .into_iter();
     for (session, output) in all {
-        let decided = decided.next().transpose()?.unwrap_or_default();
-        derive_one(session, output.as_deref(), decided, args)?;
+        let own = decided.next().transpose()?.unwrap_or_default();
+        derive_one(session, output.as_deref(), own, args)?;
     }
     Ok(())
 }

@@ -45,11 +45,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
     #[command(flatten, next_help_heading = "Output")]
-    output: Target,
+    output: GenerateOutput,
 }
 
 #[derive(Debug, clap::Args)]
-struct Target {
+struct GenerateOutput {
     /// Folder the files are written to
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     output: PathBuf,

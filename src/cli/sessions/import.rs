@@ -43,8 +43,8 @@ pub(super) struct Args {
           value_parser = PossibleValuesParser::new(IMPORTERS.iter().map(|importer| importer.format())))]
     format: Option<String>,
     /// Format the sessions are written in
-    #[arg(long, value_enum, default_value_t = OutputFormat::Native, help_heading = "Output")]
-    to: OutputFormat,
+    #[arg(long, value_enum, default_value_t = ImportFormat::Native, help_heading = "Output")]
+    to: ImportFormat,
     /// Replace keys, tokens, passwords, e-mail addresses and the names of home folders: the same
     /// secret by the same name in all files. Secrets that only a person would recognise stay, and
     /// so do pictures
@@ -71,7 +71,7 @@ pub(super) struct Args {
 
 /// The format that is written.
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum OutputFormat {
+enum ImportFormat {
     /// Everything, as `ID.session.jsonl`
     Native,
     /// The messages, as `ID.anthropic.json`
@@ -220,13 +220,12 @@ impl ImportRun<'_> {
     fn copied(&self, recordings: &[Recording]) -> Option<&Path> {
         let earlier = self.read.get(recordings.first()?.session.id())?;
         let before = import::load_with_truth(earlier, self.format).ok()?;
-        let is_copy = native_bytes(&before).ok()? == native_bytes(recordings).ok()?;
-        is_copy.then_some(earlier)
+        (native_bytes(&before).ok()? == native_bytes(recordings).ok()?).then_some(earlier)
     }
 
     fn passes_over(&self, error: &ImportError, input: &Input) -> bool {
-        let is_asked_for = input.is_named || self.format.is_some() || self.args.strict;
-        error.is_no_recording() && !is_asked_for
+        let asked = input.is_named || self.format.is_some() || self.args.strict;
+        error.is_no_recording() && !asked
     }
 
     /// Writes a session, and the facts about it.
@@ -243,13 +242,12 @@ impl ImportRun<'_> {
             Some(exported) => out.write_all(exported.json.as_bytes()),
         })?;
         let left_out = exported.map_or_else(BTreeMap::new, |exported| exported.left_out);
-        let mut tokens = Tokens::ZERO;
-        if let Some(counter) = counter(&self.args.counter) {
-            tokens = session.texts().map(|text| counter.count(text)).sum();
-        }
+        let tokens = counter(&self.args.counter).map_or(Tokens::ZERO, |counter| {
+            session.texts().map(|text| counter.count(text)).sum()
+        });
         tally.add(&recording, &target, tokens, &left_out, repeated.as_ref());
         self.written.insert(target);
-        if let (OutputFormat::Native, Some(truth)) = (self.args.to, &mut recording.truth) {
+        if let (ImportFormat::Native, Some(truth)) = (self.args.to, &mut recording.truth) {
             if let Some(redactor) = &mut self.redactor {
                 let json = JsonText::of(&serde_json::to_value(&*truth)?);
                 *truth = serde_json::from_str(redactor.json(&json).as_str())?;
@@ -268,11 +266,11 @@ impl ImportRun<'_> {
     fn target(&self, path: &Path, session: &Session) -> Result<PathBuf> {
         let id = session.id();
         let end = match self.args.to {
-            OutputFormat::Native => "session.jsonl",
-            OutputFormat::Anthropic => "anthropic.json",
-            OutputFormat::Openai => "openai.json",
-            OutputFormat::Atif => "atif.json",
-            OutputFormat::Otlp => "otlp.json",
+            ImportFormat::Native => "session.jsonl",
+            ImportFormat::Anthropic => "anthropic.json",
+            ImportFormat::Openai => "openai.json",
+            ImportFormat::Atif => "atif.json",
+            ImportFormat::Otlp => "otlp.json",
         };
         let target = self.args.output.join(format!("{id}.{end}"));
         if self.written.contains(&target) {
@@ -301,7 +299,7 @@ fn native_bytes(recordings: &[Recording]) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl OutputFormat {
+impl ImportFormat {
     /// The session in this format; `None` for the native format.
     fn of(self, session: &Session) -> Result<Option<Exported>, TraceTooLarge> {
         Ok(match self {

@@ -141,8 +141,7 @@ fn there<T>(path: &Path, asked: io::Result<T>, closed: &mut BTreeSet<String>) ->
         Ok(found) => Some(found),
         Err(error) => {
             if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
-                let path = path.display();
-                let text = format!("passed over: cannot look at `{path}`: {error}");
+                let text = format!("passed over: cannot look at `{}`: {error}", path.display());
                 closed.insert(plain(&text));
             }
             None

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Args, Point, typed};
+use super::{Args, GridPoint, typed};
 use crate::cli::apply::not_written;
 use crate::cli::{Result, listed};
 use crate::compare::sweep::{Choice, Sweep};
@@ -14,20 +14,20 @@ use crate::strategy::StrategySpec;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Chosen<'a> {
     pub(super) choice: Option<&'a Choice>,
-    pub(super) setting: Option<&'a Point>,
-    pub(super) default: &'a Point,
+    pub(super) setting: Option<&'a GridPoint>,
+    pub(super) default: &'a GridPoint,
 }
 
 impl<'a> Chosen<'a> {
     /// The setting, if it is recommended.
-    pub(super) fn recommended(self) -> Option<(&'a Choice, &'a Point)> {
+    pub(super) fn recommended(self) -> Option<(&'a Choice, &'a GridPoint)> {
         let choice = self.choice.filter(|choice| choice.is_recommended())?;
         Some((choice, self.setting?))
     }
 }
 
 /// Each choice with its settings; without one, the default alone.
-pub(super) fn chosen<'a>(sweep: &'a Sweep, points: &'a [Point]) -> Vec<Chosen<'a>> {
+pub(super) fn chosen<'a>(sweep: &'a Sweep, points: &'a [GridPoint]) -> Vec<Chosen<'a>> {
     let choices = sweep.choices.iter().map(|choice| {
         let values = choice.values.as_ref();
         let setting = points.iter().find(|point| Some(&typed(&point.values)) == values);
@@ -61,8 +61,8 @@ pub(super) fn apply(
             continue;
         };
         let Some((choice, setting)) = one.recommended() else {
-            let why = one.choice.and_then(|choice| verdict(sweep, choice).into_iter().next());
-            let why = why.as_deref().unwrap_or("one setting alone was tried");
+            let sentence = one.choice.and_then(|choice| verdict(sweep, choice).into_iter().next());
+            let why = sentence.as_deref().unwrap_or("one setting alone was tried");
             return Err(not_written(&format!("`{}`", path.display()), why));
         };
         let path = in_window(&path, all.len(), &choice.window);
@@ -101,7 +101,7 @@ fn comments(sweep: &Sweep, choice: &Choice, (scenario, seed): (&str, u64)) -> Ve
 }
 
 /// The preset as a file that `run --strategy` takes.
-fn preset(choice: &Choice, setting: &Point) -> String {
+fn preset(choice: &Choice, setting: &GridPoint) -> String {
     let preset = setting.spec.to_toml();
     // The preset's own description may name its old values.
     let Some(own) = preset.lines().find(|line| line.starts_with("description = ")) else {

@@ -22,22 +22,22 @@ pub(super) fn command(
     let Some(first) = chosen.first() else {
         return Vec::new();
     };
-    let is_done = first.recommended().is_some() || missing.is_empty();
+    let done = first.recommended().is_some() || missing.is_empty();
     let mut words = if first.recommended().is_some() && applied.is_empty() {
         sweep_again(args, &[], Some("--apply"))
-    } else if !is_done {
+    } else if !done {
         sweep_again(args, missing, None)
     } else {
-        let window = first.choice.iter().flat_map(|choice| &choice.window);
-        let window = window.map(|(knob, value)| flag("--set", &format!("{knob}={value}")));
-        let strategies = if let Some(path) = applied.first() {
+        let settings = first.choice.iter().flat_map(|choice| &choice.window);
+        let window = settings.map(|(knob, value)| flag("--set", &format!("{knob}={value}")));
+        let names = if let Some(path) = applied.first() {
             vec![Path::new(".").join(path).display().to_string()]
         } else {
             let other = first.setting.filter(|setting| !setting.is_default);
             let specs = [Some(first.default), other].into_iter().flatten();
             specs.map(|point| point.spec.name().to_owned()).collect()
         };
-        let strategies = strategies.iter().map(|name| flag("--strategy", name));
+        let strategies = names.iter().map(|name| flag("--strategy", name));
         let words = ["proctor run".to_owned()].into_iter();
         words.chain(window).chain(strategies).chain(["-o report.html".to_owned()]).collect()
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Args, Point, SweepRun};
+use super::{Args, GridPoint, SweepRun};
 use crate::cli::{Exit, Result};
 use crate::report::display::many;
 use crate::report::sweep::independent;
@@ -86,7 +86,7 @@ impl Args {
 impl SweepRun<'_> {
     /// Runs the part of the sessions to choose on. Choosing and confirming is for the same sweep over the
     /// joined folders.
-    pub(super) fn only_part(&mut self, points: &[Point], tune: &[String]) -> Result<Exit> {
+    pub(super) fn only_part(&mut self, points: &[GridPoint], tune: &[String]) -> Result<Exit> {
         self.on("tune", points, tune)?;
         say!(
             "one part of the sweep is in `{}`: `proctor merge FOLDER… --out SWEEP` joins all, and the same command with \

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{Read, anthropic, openai, without_thoughts};
 use crate::model::{CallFailure, Response, Stop, overflow};
 use crate::session::wire::Provider;
-use crate::session::wire::stream::{Api, Assembly, Problem};
+use crate::session::wire::stream::{Api, Assembly, StreamProblem};
 use crate::units::{Tokens, Usage};
 
 /// Bytes of an answer of so many tokens at most: a server that sends more is broken. In a stream each
@@ -90,13 +90,13 @@ impl IncomingAnswer {
         let (whole, problem) = self.assembly.so_far();
         let is_anthropic = self.provider == Provider::Anthropic;
         match problem {
-            Some(Problem::Unreadable) => return Err(CallFailure::Unreadable),
-            Some(Problem::Reported(event)) => {
+            Some(StreamProblem::Unreadable) => return Err(CallFailure::Unreadable),
+            Some(StreamProblem::Reported(event)) => {
                 return Err(reported(&event).unwrap_or(CallFailure::SERVER));
             }
-            Some(Problem::BrokeOff) if is_anthropic => return Err(CallFailure::Cut),
+            Some(StreamProblem::BrokeOff) if is_anthropic => return Err(CallFailure::Cut),
             // Some servers leave out the last line of OpenAI's streams; the reason to stop ends them.
-            Some(Problem::BrokeOff) | None => {}
+            Some(StreamProblem::BrokeOff) | None => {}
         }
         let mut whole: Value =
             whole.and_then(|whole| serde_json::from_str(whole.get()).ok()).unwrap_or_default();

@@ -48,17 +48,17 @@ pub fn end(hash: ContentHash, [before, behind]: Layout) -> String {
 /// The object of a document, and whether it has a checksum: a caller that knows what else the file may be refuses
 /// it without one.
 pub fn document(mut json: Vec<u8>) -> Result<(Value, bool), Damage> {
-    let is_signed = match verify(&mut json, DOCUMENT) {
+    let signed = match verify(&mut json, DOCUMENT) {
         Err(Damage::NoChecksum) => false,
         verified => verified.map(|()| true)?,
     };
-    Ok((serde_json::from_slice(&json)?, is_signed))
+    Ok((serde_json::from_slice(&json)?, signed))
 }
 
 /// Takes its checksum away from an object, and compares it.
 pub fn verify(json: &mut Vec<u8>, [before, behind]: Layout) -> Result<(), Damage> {
-    let parts = json.strip_suffix(behind.as_bytes()).and_then(<[u8]>::split_last_chunk::<DIGITS>);
-    let parts = parts.map(|(text, digits)| (text.strip_suffix(before.as_bytes()), digits));
+    let split = json.strip_suffix(behind.as_bytes()).and_then(<[u8]>::split_last_chunk::<DIGITS>);
+    let parts = split.map(|(text, digits)| (text.strip_suffix(before.as_bytes()), digits));
     let Some((Some(text), digits)) = parts else {
         return Err(Damage::NoChecksum);
     };

@@ -69,11 +69,11 @@ impl CheckedLines {
         // Git may have given its lines other ends.
         self.line.pop_if(|byte| *byte == b'\r');
         self.number += 1;
-        let item = match checked::verify(&mut self.line, LINE) {
+        let verified = match checked::verify(&mut self.line, LINE) {
             Err(Damage::NoChecksum) if self.accepts_unsigned => Ok(()),
             verified => verified,
         };
-        let item = item.and_then(|()| Ok(serde_json::from_slice(&self.line)?));
+        let item = verified.and_then(|()| Ok(serde_json::from_slice(&self.line)?));
         item.map(Some).map_err(|damage| LineError::Damaged(self.number, damage))
     }
 

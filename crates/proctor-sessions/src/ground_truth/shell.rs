@@ -29,10 +29,10 @@ pub(super) fn shown_files(command: &str) -> Vec<String> {
 }
 
 /// The arguments of one command that may be files it shows.
-fn shown_by(words: &[String]) -> Vec<&str> {
-    let mut words = words.iter().map(String::as_str);
-    let program = words.next().unwrap_or_default();
-    let program = program.rsplit('/').next().unwrap_or(program);
+fn shown_by(command: &[String]) -> Vec<&str> {
+    let mut words = command.iter().map(String::as_str);
+    let path = words.next().unwrap_or_default();
+    let program = path.rsplit('/').next().unwrap_or(path);
     if !SHOWS.contains(&program) {
         return Vec::new();
     }
@@ -47,8 +47,8 @@ fn shown_by(words: &[String]) -> Vec<&str> {
         }
         if word.starts_with('-') {
             // `sed -n` and `grep -n` take no value.
-            let is_switch = word == "-n" && PATTERN_FIRST.contains(&program);
-            if WITH_VALUE.contains(&word) && !is_switch {
+            let switch = word == "-n" && PATTERN_FIRST.contains(&program);
+            if WITH_VALUE.contains(&word) && !switch {
                 words.next();
             }
         } else if !std::mem::take(&mut is_pattern) {

@@ -51,6 +51,7 @@ pub(super) fn redact(json: &JsonText, redactor: &mut Redactor) -> Option<JsonTex
 
 /// Whether a text is the data of a picture, which holds words only by chance.
 fn is_picture(key: Option<&str>, value: &str) -> bool {
-    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
-    key == Some("data") && value.len() > 256 && value.bytes().all(is_base64)
+    key == Some("data")
+        && value.len() > 256
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte))
 }

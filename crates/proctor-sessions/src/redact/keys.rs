@@ -69,7 +69,7 @@ fn find<'a>(
     found: &mut Vec<&'a str>,
 ) {
     let text = value.get();
-    if let Some(text) = text.strip_prefix('"').and_then(|it| it.strip_suffix('"')) {
+    if let Some(text) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
         found.push(if is_in_headers || is_of_key(name) {
             text
         } else {
@@ -82,8 +82,8 @@ fn find<'a>(
         let inner: Option<BTreeMap<Cow<'_, str>, &RawValue>> = serde_json::from_str(text).ok();
         for (name, value) in inner.into_iter().flatten() {
             if !SAID.contains(&&*name) {
-                let is_in_headers = is_in_headers || name.to_ascii_lowercase().ends_with("headers");
-                find(&name, value, (is_in_headers, levels - 1), found);
+                let inside = is_in_headers || name.to_ascii_lowercase().ends_with("headers");
+                find(&name, value, (inside, levels - 1), found);
             }
         }
     } else if text.starts_with('[') {

@@ -17,8 +17,8 @@ pub(super) static PATTERNS: LazyLock<Option<Patterns>> =
 
 #[derive(Deserialize)]
 pub(super) struct Patterns {
-    tokens: Tokens,
-    shapes: Vec<Shape>,
+    tokens: TokenShape,
+    shapes: Vec<SecretShape>,
     pub(super) names: Names,
 }
 
@@ -38,9 +38,9 @@ impl TryFrom<String> for Pattern {
 /// One expression for all tokens: their beginnings are searched at once.
 #[derive(Deserialize)]
 #[serde(try_from = "BTreeMap<String, usize>")]
-struct Tokens(Shape);
+struct TokenShape(SecretShape);
 
-impl TryFrom<BTreeMap<String, usize>> for Tokens {
+impl TryFrom<BTreeMap<String, usize>> for TokenShape {
     type Error = regex::Error;
 
     /// How tokens begin, and the least number of characters behind.
@@ -51,7 +51,7 @@ impl TryFrom<BTreeMap<String, usize>> for Tokens {
             format!(r"{prefix}[\w{dot}-]{{{},}}[\w-]", least - 1)
         });
         let alternatives: Vec<String> = alternatives.collect();
-        Ok(Self(Shape {
+        Ok(Self(SecretShape {
             class: Class::Token,
             regex: format!(r"\b(?:{})", alternatives.join("|")).try_into()?,
             unless: None,
@@ -62,7 +62,7 @@ impl TryFrom<BTreeMap<String, usize>> for Tokens {
 
 /// A shape of secrets: see `patterns.toml`.
 #[derive(Deserialize)]
-struct Shape {
+struct SecretShape {
     class: Class,
     regex: Pattern,
     unless: Option<Pattern>,
@@ -97,8 +97,8 @@ pub(super) fn secrets(text: &str) -> Vec<(Range<usize>, Class)> {
             let Some(secret) = groups.chain(captures.get(0)).next() else {
                 continue;
             };
-            let is_excepted = shape.unless.as_ref().is_some_and(|it| it.0.is_match(whole));
-            if !is_excepted && (!shape.digit || has_digit(secret.as_bytes())) {
+            let excepted = shape.unless.as_ref().is_some_and(|unless| unless.0.is_match(whole));
+            if !excepted && (!shape.digit || has_digit(secret.as_bytes())) {
                 found.push((secret.range(), shape.class));
             }
         }
@@ -108,11 +108,11 @@ pub(super) fn secrets(text: &str) -> Vec<(Range<usize>, Class)> {
     found.sort_by_key(|(range, class)| (range.start, std::cmp::Reverse(range.end), *class));
     let mut end = 0;
     found.retain(|(range, _)| {
-        let is_free = range.start >= end;
-        if is_free {
+        let free = range.start >= end;
+        if free {
             end = range.end;
         }
-        is_free
+        free
     });
     found
 }
@@ -144,31 +144,31 @@ impl Names {
 
     /// Whether a value behind that name is a secret.
     pub(super) fn is_secret(&self, name: &str, value: &str, is_quoted: bool) -> bool {
-        let plain = plain(name);
+        let spelled = plain(name);
         let bytes = value.as_bytes();
         if name.len() > MAX_NAME
             || bytes.len() > MAX_VALUE
-            || ends_with_one_of(&plain, &self.harmless)
+            || ends_with_one_of(&spelled, &self.harmless)
             || self.computed.0.is_match(bytes)
             || is_placeholder(bytes)
             || !is_quoted && self.is_code(bytes)
         {
             return false;
         }
-        let is_mixed = has_digit(bytes) && bytes.iter().any(u8::is_ascii_alphabetic);
-        if self.strong.iter().any(|part| plain.contains(part)) {
-            let is_odd = !bytes.iter().all(u8::is_ascii_alphabetic);
-            return bytes.len() >= 8 && is_mixed
-                || is_quoted && bytes.len() >= 12 && is_odd && entropy(value) >= 3.0;
+        let mixed = has_digit(bytes) && bytes.iter().any(u8::is_ascii_alphabetic);
+        if self.strong.iter().any(|part| spelled.contains(part)) {
+            let odd = !bytes.iter().all(u8::is_ascii_alphabetic);
+            return bytes.len() >= 8 && mixed
+                || is_quoted && bytes.len() >= 12 && odd && entropy(value) >= 3.0;
         }
-        let is_proof = plain.ends_with("signature") && bytes.len() > MAX_SIGNATURE;
-        let is_identifier = plain.ends_with("key") && self.identifier.0.is_match(bytes);
-        ends_with_one_of(&plain, &self.weak)
-            && plain != "key"
-            && !is_proof
-            && !is_identifier
+        let proof = spelled.ends_with("signature") && bytes.len() > MAX_SIGNATURE;
+        let identifier = spelled.ends_with("key") && self.identifier.0.is_match(bytes);
+        ends_with_one_of(&spelled, &self.weak)
+            && spelled != "key"
+            && !proof
+            && !identifier
             && bytes.len() >= 20
-            && is_mixed
+            && mixed
             && entropy(value) >= 3.5
     }
 
@@ -215,6 +215,6 @@ fn entropy(text: &str) -> f64 {
         *counts.entry(c).or_default() += 1;
     }
     let whole = f64::from(counts.values().sum::<u32>());
-    let share = |count: &u32| f64::from(*count) / whole;
-    counts.values().map(share).map(|share| -share * libm::log2(share)).sum()
+    let shares = counts.values().map(|count| f64::from(*count) / whole);
+    shares.map(|share| -share * libm::log2(share)).sum()
 }

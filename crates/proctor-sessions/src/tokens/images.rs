@@ -52,10 +52,10 @@ impl Pixels {
         Self { width: side(self.width), height: side(self.height) }
     }
 
-    /// The largest size of the same proportions with the longer side of at most `edge`, and of at
+    /// The largest size of the same proportions with the longer side of at most `longest`, and of at
     /// most so many squares of 28.
-    fn within(self, edge: u32, squares: u64) -> Self {
-        let edge = edge.min(self.long_edge());
+    fn within(self, longest: u32, squares: u64) -> Self {
+        let edge = longest.min(self.long_edge());
         if self.scaled(edge).squares(28) <= squares {
             return self.scaled(edge);
         }
@@ -137,8 +137,8 @@ impl ImageRule {
 
     /// The rule of a model, by its name as recorded.
     pub fn of(model: Option<&str>) -> Self {
-        let model = model.unwrap_or_default().rsplit('/').next().unwrap_or_default();
-        let rule = RULES.iter().find(|(name, _)| model.starts_with(name));
+        let own = model.unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        let rule = RULES.iter().find(|(name, _)| own.starts_with(name));
         rule.map_or(Self::STANDARD, |(_, rule)| *rule)
     }
 
@@ -160,8 +160,8 @@ impl ImageRule {
                 let fitted = pixels.scaled(pixels.long_edge().min(2_048));
                 let short = fitted.width.min(fitted.height);
                 let edge = u64::from(fitted.long_edge()) * 768 / u64::from(short.max(768));
-                let fitted = fitted.scaled(u32::try_from(edge).unwrap_or(2_048));
-                u64::from(base) + fitted.squares(512) * u64::from(tile)
+                let tiled = fitted.scaled(u32::try_from(edge).unwrap_or(2_048));
+                u64::from(base) + tiled.squares(512) * u64::from(tile)
             }
         })
     }

@@ -24,12 +24,11 @@ const BITS: u32 = 30;
 impl Numbers {
     /// `None` if one of them is too large.
     fn of(numbers: [u64; 4]) -> Option<Self> {
-        let is_small = numbers.iter().all(|number| number >> BITS == 0);
-        let all = numbers.iter().rev();
-        let all = all.fold(0_u128, |all, number| all << BITS | u128::from(*number));
+        let small = numbers.iter().all(|number| number >> BITS == 0);
+        let all = numbers.iter().rev().fold(0_u128, |all, one| all << BITS | u128::from(*one));
         let mut bytes = [0; 15];
         bytes.copy_from_slice(&all.to_le_bytes()[..15]);
-        is_small.then_some(Self(bytes))
+        small.then_some(Self(bytes))
     }
 
     fn get(self) -> [u64; 4] {
@@ -47,11 +46,11 @@ impl Numbers {
 impl From<Size> for PackedSize {
     fn from(size: Size) -> Self {
         let numbers = Numbers::of([size.tokens.0, size.chars, size.bytes, size.billed.0]);
-        let is_billed = size.scaled == Tokens::ZERO;
-        let is_scaled = size.scaled == size.tokens && size.billed == Tokens::ZERO;
         Self(match numbers {
-            Some(numbers) if is_scaled => Packed::Scaled(numbers),
-            Some(numbers) if is_billed => Packed::Billed(numbers),
+            Some(numbers) if size.scaled == size.tokens && size.billed == Tokens::ZERO => {
+                Packed::Scaled(numbers)
+            }
+            Some(numbers) if size.scaled == Tokens::ZERO => Packed::Billed(numbers),
             _ => Packed::Large(Box::new(size)),
         })
     }

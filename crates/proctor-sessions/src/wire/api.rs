@@ -26,7 +26,6 @@ impl Api {
 
     /// The API that a request to this path speaks to, if its calls are kept.
     pub fn of_path(path: &str) -> Option<Self> {
-        let path = path.trim_end_matches('/');
         [
             ("/messages", Self::Messages),
             ("/chat/completions", Self::ChatCompletions),
@@ -36,7 +35,7 @@ impl Api {
             (":streamGenerateContent", Self::GenerateContent),
         ]
         .into_iter()
-        .find_map(|(end, api)| path.ends_with(end).then_some(api))
+        .find_map(|(end, api)| path.trim_end_matches('/').ends_with(end).then_some(api))
     }
 
     /// Whether a request to this path asks the provider to compact a conversation, and the model for no answer.

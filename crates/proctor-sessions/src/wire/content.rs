@@ -50,8 +50,8 @@ pub fn blocks_by(
         return Vec::new();
     };
     if let Some(text) = text(raw) {
-        let is_said = !text.is_empty() || speaker == Speaker::Tool;
-        return Vec::from_iter(is_said.then_some(ContentBlock::Text(text)));
+        let said = !text.is_empty() || speaker == Speaker::Tool;
+        return Vec::from_iter(said.then_some(ContentBlock::Text(text)));
     }
     match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
         Ok(parts) => parts.into_iter().map(|raw| part(raw, source)).collect(),
@@ -66,8 +66,8 @@ pub fn blocks_of(
 ) -> Result<(Vec<ContentBlock>, Vec<String>), serde_json::Error> {
     let raw = serde_json::value::to_raw_value(content)?;
     let mut source = Source::default();
-    let blocks = blocks(Some(&raw), role.into(), &mut source);
-    Ok((blocks, source.unknown.into_keys().collect()))
+    let read = blocks(Some(&raw), role.into(), &mut source);
+    Ok((read, source.unknown.into_keys().collect()))
 }
 
 /// The content of a result: a text, a list of parts, or another value, which is written as JSON.
@@ -118,7 +118,7 @@ pub fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> ContentBlo
             let content = blocks(content, Speaker::Tool, source);
             ContentBlock::tool_result(id, content, part.take_flag("is_error"))
         }),
-        (known, _) if KNOWN_OPAQUE.split_whitespace().any(|it| it == known) => {
+        (known, _) if KNOWN_OPAQUE.split_whitespace().any(|kind| kind == known) => {
             Some(kept(&kind, raw))
         }
         _ => None,
@@ -128,19 +128,19 @@ pub fn part(raw: &RawValue, speaker: Speaker, source: &mut Source) -> ContentBlo
 
 /// The model's thinking: the text, a summary of it, or a form that only the provider can read.
 fn thought(mut part: Object<'_>, raw: &RawValue) -> Option<ContentBlock> {
-    let is_redacted = part.take_flag("redacted");
+    let redacted = part.take_flag("redacted");
     let told = part.first_text(&["thinking", "reasoning", "text", "think"]);
     let summary = part.take_text("summary").or_else(|| {
         let items = part.objects("summary");
         let texts: Vec<Arc<str>> = items.filter_map(|mut item| item.take_text("text")).collect();
         (!texts.is_empty()).then(|| texts.join("\n\n").into())
     });
-    let signature = part.first_text(&["signature", "thinkingSignature"]);
-    let signature = signature.or_else(|| part.inner("extras").take_text("signature"));
-    match told.filter(|_| !is_redacted).or(summary) {
+    let own = part.first_text(&["signature", "thinkingSignature"]);
+    let signature = own.or_else(|| part.inner("extras").take_text("signature"));
+    match told.filter(|_| !redacted).or(summary) {
         Some(text) => Some(ContentBlock::thinking(text, signature)),
-        None if is_redacted => Some(kept("reasoning", raw)),
-        None => signature.map(|it| ContentBlock::thinking("", Some(it))),
+        None if redacted => Some(kept("reasoning", raw)),
+        None => signature.map(|signature| ContentBlock::thinking("", Some(signature))),
     }
 }
 

@@ -69,14 +69,10 @@ pub fn nesting(json: &[u8]) -> usize {
 /// JavaScript cuts strings between the halves of a pair and writes the half as an escape, which
 /// no UTF-8 text can hold.
 pub fn mend_surrogates(json: &mut [u8]) -> bool {
-    let unit = |json: &[u8], at: usize| -> Option<u32> {
-        let escape = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
-        u32::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
-    };
     let (mut at, mut mended) = (0, false);
     while let Some(found) = memchr::memchr(b'\\', json.get(at..).unwrap_or_default()) {
         at += found;
-        at += match (unit(json, at), unit(json, at + 6)) {
+        at += match (code_unit(json, at), code_unit(json, at + 6)) {
             (Some(0xd800..=0xdbff), Some(0xdc00..=0xdfff)) => 12,
             (Some(0xd800..=0xdfff), _) => {
                 json[at..at + 6].copy_from_slice(b"\\ufffd");
@@ -88,4 +84,10 @@ pub fn mend_surrogates(json: &mut [u8]) -> bool {
         };
     }
     mended
+}
+
+/// The UTF-16 code unit of the escape at this byte.
+fn code_unit(json: &[u8], at: usize) -> Option<u32> {
+    let escape = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
+    u32::from_str_radix(std::str::from_utf8(escape).ok()?, 16).ok()
 }

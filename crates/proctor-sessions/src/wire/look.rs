@@ -49,7 +49,7 @@ impl Look {
     pub fn of(message: &Message) -> Self {
         let mut whole = message.role().name().to_owned();
         let (mut shape, mut form) = (whole.clone(), whole.clone());
-        let has_results = message.tool_results().next().is_some();
+        let results = message.tool_results().next().is_some();
         for (block, text) in message.content().iter().zip(message.model_text()) {
             let mut id = String::new();
             let (name, said) = match block {
@@ -69,23 +69,23 @@ impl Look {
                 }
                 ContentBlock::Opaque(opaque) => (opaque.kind.to_string(), text.to_string()),
             };
-            let is_note =
-                matches!(block, ContentBlock::Text(_)) && (has_results || Self::is_note(&said));
+            let note =
+                matches!(block, ContentBlock::Text(_)) && (results || Self::is_note(&said));
             for part in [&mut whole, &mut shape] {
                 part.extend(["\0", &name, " ", &id]);
             }
             whole.extend(["\0", &said]);
-            if !is_note {
+            if !note {
                 form.extend(["\0", &name, "\0", &said]);
             }
         }
-        let has_uses = message.tool_uses().next().is_some();
+        let uses = message.tool_uses().next().is_some();
         Self {
             whole: ContentHash::of(whole.as_bytes()),
             shape: ContentHash::of(shape.as_bytes()),
             form: ContentHash::of(form.as_bytes()),
-            has_uses,
-            has_calls: has_uses || has_results,
+            has_uses: uses,
+            has_calls: uses || results,
         }
     }
 }

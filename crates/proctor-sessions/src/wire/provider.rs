@@ -74,12 +74,12 @@ pub fn definition(tool: &ToolSchema, provider: Provider) -> String {
             json!({"type": "function", "function": function})
         }),
         Provider::Anthropic => value.get("function").map(|function| {
-            let schema = function.get("parameters").cloned();
-            let schema = schema.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
+            let parameters = function.get("parameters").cloned();
+            let schema = parameters.unwrap_or_else(|| json!({"type": "object", "properties": {}}));
             described(&tool.name, function, "input_schema", schema)
         }),
     };
-    theirs.map_or_else(|| tool.definition.as_str().to_owned(), |it| it.to_string())
+    theirs.map_or_else(|| tool.definition.as_str().to_owned(), |theirs| theirs.to_string())
 }
 
 /// A definition with the description of another one, and with the schema under this key.

@@ -11,7 +11,7 @@ mod gemini;
 
 /// Why an answer is not whole.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Problem {
+pub enum StreamProblem {
     /// It ended before its last event.
     BrokeOff,
     /// A part of it is not JSON.
@@ -20,7 +20,7 @@ pub enum Problem {
     Reported(Value),
 }
 
-impl Problem {
+impl StreamProblem {
     /// The problem in words.
     pub fn message(&self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ pub struct Assembly {
     items: Vec<Value>,
     is_complete: bool,
     /// The first problem.
-    problem: Option<Problem>,
+    problem: Option<StreamProblem>,
 }
 
 impl Assembly {
@@ -85,13 +85,13 @@ impl Assembly {
     }
 
     /// The whole answer; an error where it did not come to its end.
-    pub fn finish(self) -> Result<Box<RawValue>, Problem> {
+    pub fn finish(self) -> Result<Box<RawValue>, StreamProblem> {
         let (whole, problem) = self.so_far();
-        problem.map_or_else(|| whole.ok_or(Problem::Unreadable), Err)
+        problem.map_or_else(|| whole.ok_or(StreamProblem::Unreadable), Err)
     }
 
     /// As much of the answer as came, and its first problem.
-    pub fn so_far(mut self) -> (Option<Box<RawValue>>, Option<Problem>) {
+    pub fn so_far(mut self) -> (Option<Box<RawValue>>, Option<StreamProblem>) {
         let rest = std::mem::take(&mut self.bytes);
         if !self.is_stream {
             let whole = match self.api {
@@ -103,12 +103,12 @@ impl Assembly {
                 stream.push(&rest);
                 return stream.so_far();
             }
-            let problem = whole.is_none().then_some(Problem::Unreadable);
+            let problem = whole.is_none().then_some(StreamProblem::Unreadable);
             return (whole, problem);
         }
         self.line(&rest);
         if !self.is_complete && !self.has_ended() {
-            self.problem.get_or_insert(Problem::BrokeOff);
+            self.problem.get_or_insert(StreamProblem::BrokeOff);
         }
         self.put_items();
         parse_inputs(&mut self.whole);
@@ -145,20 +145,20 @@ impl Assembly {
             self.is_complete = true;
             return;
         }
-        let event = serde_json::from_slice::<Value>(data).or_else(|_| {
+        let parsed = serde_json::from_slice::<Value>(data).or_else(|_| {
             // A character may be cut between two events.
             let mut mended = String::from_utf8_lossy(data).into_owned().into_bytes();
             mend_surrogates(&mut mended);
             serde_json::from_slice(&mended)
         });
-        let event = event.unwrap_or_default();
+        let event = parsed.unwrap_or_default();
         if !event.is_object() {
-            self.problem.get_or_insert(Problem::Unreadable);
+            self.problem.get_or_insert(StreamProblem::Unreadable);
             return;
         }
-        let is_error = event["type"] == "error" || event["type"] == "response.failed";
-        if is_error || event.get("error").is_some_and(|error| !error.is_null()) {
-            self.problem.get_or_insert(Problem::Reported(event));
+        let failed = event["type"] == "error" || event["type"] == "response.failed";
+        if failed || event.get("error").is_some_and(|error| !error.is_null()) {
+            self.problem.get_or_insert(StreamProblem::Reported(event));
             return;
         }
         match self.api {
@@ -280,16 +280,16 @@ const MOST: u64 = 10_000;
 
 /// The place of that index in a list, which is made and filled up as need be. No index is 0.
 fn slot<'v>(list: &'v mut Value, index: &Value) -> Option<&'v mut Value> {
-    let index = index.as_u64().or(index.is_null().then_some(0));
-    let index = usize::try_from(index.filter(|index| *index < MOST)?).ok()?;
+    let number = index.as_u64().or(index.is_null().then_some(0));
+    let index = usize::try_from(number.filter(|number| *number < MOST)?).ok()?;
     if !list.is_array() {
         *list = Value::Array(Vec::new());
     }
-    let list = list.as_array_mut()?;
-    while list.len() <= index {
-        list.push(Value::Null);
+    let slots = list.as_array_mut()?;
+    while slots.len() <= index {
+        slots.push(Value::Null);
     }
-    list.get_mut(index)
+    slots.get_mut(index)
 }
 
 /// A new place at the end of a list.
@@ -369,9 +369,9 @@ fn is_another(list: &Value, index: &Value, item: &Value) -> bool {
         return false;
     };
     let (own, new) = (text_at(known, "/id"), text_at(item, "/id"));
-    let is_named = !text_at(item, "/function/name").is_empty();
-    let is_begun = !text_at(known, "/function/arguments").is_empty();
-    is_named && is_begun && !own.is_empty() && !new.is_empty() && own != new
+    let named = !text_at(item, "/function/name").is_empty();
+    let begun = !text_at(known, "/function/arguments").is_empty();
+    named && begun && !own.is_empty() && !new.is_empty() && own != new
 }
 
 /// The text at this JSON pointer; empty if there is none.

@@ -24,8 +24,8 @@ pub(crate) fn gathered(mut facts: Vec<PlantedFact>, ways: Ways) -> Vec<PlantedFa
         Fact::Decoy { .. } => true,
         _ => !fact.evidence.is_empty(),
     });
-    let acts = acts(&facts, ways);
-    facts.into_iter().chain(acts).collect()
+    let calls = acts(&facts, ways);
+    facts.into_iter().chain(calls).collect()
 }
 
 /// Calls that need two or three of the keys that were said, each in a message of its own and far
@@ -43,17 +43,17 @@ fn acts(facts: &[PlantedFact], ways: Ways) -> Vec<PlantedFact> {
     let mut acts = Vec::new();
     for at in 0..said.len() / RECALLS_PER_ACT {
         let (first, middle) = (at * 3, said.len() / 2 + at * 3);
-        let is_three = at % 2 == 1;
+        let three = at % 2 == 1;
         let places = [first, middle, middle + 1];
         let taken: Vec<&(usize, KeyValue)> =
-            places.iter().take(2 + usize::from(is_three)).filter_map(|at| said.get(*at)).collect();
+            places.iter().take(2 + usize::from(three)).filter_map(|at| said.get(*at)).collect();
         let evidence: BTreeSet<usize> = taken.iter().map(|(message, _)| *message).collect();
         if evidence.len() < taken.len() {
             continue;
         }
         let names = ["first", "second", "third"].into_iter();
         let slots = names.zip(taken.iter().map(|(_, pair)| pair.key.as_str()));
-        let kind = if is_three { "act-of-three" } else { "act-of-two" };
+        let kind = if three { "act-of-three" } else { "act-of-two" };
         let question = ways.ask(kind, &slots.collect::<Vec<_>>());
         let arguments = taken.into_iter().map(|(_, pair)| pair.clone()).collect();
         acts.push(PlantedFact {

@@ -1,8 +1,8 @@
 //! One function for each kind of facts: what it is about, who says it, and how it is asked for.
 
-use super::planner::{Planner, Share, Span, WHOLE};
+use super::planner::{Planner, Share, ChapterSpan, WHOLE};
 use super::{Channel, Content};
-use crate::family::Counts;
+use crate::family::CountTrend;
 use crate::grammar::bank;
 use crate::random::whole;
 use crate::words::RuleWords;
@@ -212,8 +212,8 @@ impl Planner {
                 // Before the last twelfth of the session, so that there is a question behind it.
                 let finished = started + 20 + self.random.below(900_u64.saturating_sub(started));
                 let moments = [(started, "started"), (finished, "finished")];
-                let is_ended = order[..ended].contains(&at);
-                for (due, rule) in moments.into_iter().take(1 + usize::from(is_ended)) {
+                let ends = order[..ended].contains(&at);
+                for (due, rule) in moments.into_iter().take(1 + usize::from(ends)) {
                     let line = self.ways.say(&self.random, bank(rule), &slots);
                     self.plant(due, Channel::Log, Content::Part(line, name.clone()), fact);
                 }
@@ -231,11 +231,11 @@ impl Planner {
             let [withdrawn, standing] = [(); 2].map(|()| self.pair(subject, class));
             let instructed = [ways.pick(&self.random, bank("instructed"))];
             let mut given =
-                [&withdrawn, &standing].map(|it| ways.pair(&self.random, &instructed, it));
+                [&withdrawn, &standing].map(|pair| ways.pair(&self.random, &instructed, pair));
             self.random.shuffle(&mut given);
             let withdrawal = ways.pair(&self.random, bank("withdrawn"), &withdrawn);
-            let [question, standing_question] =
-                [&withdrawn, &standing].map(|it| ways.pair(&self.random, bank("ask.obsolete"), it));
+            let [question, standing_question] = [&withdrawn, &standing]
+                .map(|pair| ways.pair(&self.random, bank("ask.obsolete"), pair));
             let fact = Fact::Obsolete {
                 withdrawn,
                 withdrawal: withdrawal.clone(),
@@ -363,14 +363,14 @@ impl Planner {
             let key = self.named("suites");
             let question = self.ways.ask("numeric", &[("unit", unit), ("key", &key)]);
             let mut value = self.random.between(COUNTS.0, COUNTS.1);
-            let values = (0..self.revisions(plan.revisions)).map(|_| {
+            let drawn = (0..self.revisions(plan.revisions)).map(|_| {
                 value = match plan.counts {
-                    Counts::Grow => value + self.random.between(1_009, 90_007),
-                    Counts::Vary => self.random.between(COUNTS.0, COUNTS.1),
+                    CountTrend::Grow => value + self.random.between(1_009, 90_007),
+                    CountTrend::Vary => self.random.between(COUNTS.0, COUNTS.1),
                 };
                 value.to_string()
             });
-            let values = values.collect();
+            let values = drawn.collect();
             let fact =
                 Fact::Numeric { key: key.clone(), unit: unit.to_owned(), values: Vec::new() };
             let fact = self.add("numeric", question, fact);
@@ -399,7 +399,7 @@ impl Planner {
         channel: Channel,
         (key, values): (&str, Vec<String>),
         said: &[&str],
-        (span, share): (Span, Share),
+        (span, share): (ChapterSpan, Share),
     ) {
         let count = values.len();
         for (part, value) in values.into_iter().enumerate() {
@@ -445,12 +445,12 @@ impl Planner {
                 0 => self.chapters[span.0].clone(),
                 _ => self.draw("names"),
             };
-            let items = (0..steps).map(|_| {
+            let drawn = (0..steps).map(|_| {
                 let noun = self.random.word("nouns");
                 let slots = [("name", &*self.draw("numbered")), ("noun", noun)];
                 PlanItem { item: ways.fill(self.phrase("steps"), &slots), done: None }
             });
-            let items = items.collect();
+            let items = drawn.collect();
             let question = ways.ask("continuation", &[("plan", &plan)]);
             let fact = self.add("continuation", question, Fact::Continuation { plan, items });
             let begun = self.within(span, (30, 40), 0, 1);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Channel, Content, Event, Ways, unsaid};
+use super::{Channel, Content, DueEvent, Ways, unsaid};
 use crate::family::{Family, TimelinePlan};
 use crate::grammar::{bank, fill};
 use crate::random::{Random, Unique, whole};
@@ -20,10 +20,10 @@ const FACTS_PER_DECOY: usize = 8;
 const TRIES: usize = 200;
 
 /// One of so many equal parts of a session: a chapter.
-pub(super) type Span = (usize, usize);
+pub(super) type ChapterSpan = (usize, usize);
 
 /// The whole session.
-pub(super) const WHOLE: Span = (0, 1);
+pub(super) const WHOLE: ChapterSpan = (0, 1);
 
 /// A part of a span, in percent.
 pub(super) type Share = (u64, u64);
@@ -54,7 +54,7 @@ pub(super) struct Planner {
     pub(super) drawn: Unique,
     numbers: BTreeMap<&'static str, usize>,
     pub(super) facts: Vec<PlantedFact>,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<DueEvent>,
 }
 
 /// The kinds of the first facts of a session, one every [`TOKENS_PER_FACT`]: what is needed most comes first.
@@ -157,7 +157,7 @@ impl Planner {
     }
 
     /// The chapter of the `at`-th of `count` facts, and which of how many it is there.
-    pub(super) fn place(&self, at: usize, count: usize) -> (Span, usize, usize) {
+    pub(super) fn place(&self, at: usize, count: usize) -> (ChapterSpan, usize, usize) {
         let chapters = self.chapters.len();
         let parts = count.div_ceil(chapters).max(1);
         ((at / parts, chapters), at % parts, parts)
@@ -170,7 +170,7 @@ impl Planner {
 
     /// A moment in the `part`-th of `parts` equal parts of a share of a span. All that is planted
     /// falls into the first 92 % of the session, or of what the family says.
-    pub(super) fn within(&self, span: Span, share: Share, part: usize, parts: usize) -> u64 {
+    pub(super) fn within(&self, span: ChapterSpan, share: Share, part: usize, parts: usize) -> u64 {
         let (at, count) = span;
         let length = 920_000 / count as u64;
         let width = (share.1 - share.0) * 1_000 / parts.max(1) as u64;
@@ -209,11 +209,11 @@ impl Planner {
             slots[1].1 = self.random.pick(&self.words.parts);
             let key = fill(KEY, &slots);
             let words: Vec<String> = key.split(' ').map(str::to_owned).collect();
-            let is_like = |other: &Vec<String>| {
+            let alike = self.keys.iter().any(|other| {
                 let common = other.iter().filter(|word| words.contains(word)).count();
                 common == words.len() || (attempt < TRIES && 2 * common >= words.len())
-            };
-            if words.len() <= 4 && !self.keys.iter().any(is_like) {
+            });
+            if words.len() <= 4 && !alike {
                 self.keys.push(words);
                 break;
             }
@@ -253,6 +253,6 @@ impl Planner {
 
     /// Lets a text say a fact or a part of it.
     pub(super) fn plant(&mut self, due: u64, channel: Channel, content: Content, fact: usize) {
-        self.events.push(Event { due, channel, content, fact, second_fact: None });
+        self.events.push(DueEvent { due, channel, content, fact, second_fact: None });
     }
 }

@@ -73,7 +73,7 @@ fn facts_are_due_in_every_third_of_the_session() {
     let made = planned("code-review", 5, Length::Rounds(200), 100);
     for third in 0..3 {
         let range = third * 307..(third + 1) * 307;
-        let said = |event: &&Event| {
+        let said = |event: &&DueEvent| {
             let fact = &made.planted[event.fact].fact;
             matches!(fact, Fact::Recall { .. } | Fact::Constraint { .. })
         };

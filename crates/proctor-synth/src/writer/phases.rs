@@ -152,11 +152,11 @@ impl Writer<'_> {
         let mut round = self.workspace.round(weights, moment);
         let concluded = self.facts.conclusions(moment.asking);
         let (told, _) = self.facts.shown(moment, &mut *self.workspace);
-        let is_spent = told.actions.is_empty() && told.paragraphs.is_empty();
+        let spent = told.actions.is_empty() && told.paragraphs.is_empty();
         round.paragraphs = [concluded, told.paragraphs, round.paragraphs].concat();
         round.actions.extend(told.actions);
         let ids = self.act(round);
-        if is_spent {
+        if spent {
             self.phases.spent.push((moment.asking + 1, ids));
         }
     }

@@ -54,7 +54,7 @@ impl Writer<'_> {
     }
 
     fn run_script(&mut self, greeted: &[&str]) {
-        let printed: Vec<String> = greeted.iter().map(|it| format!("Hello, {it}!")).collect();
+        let printed: Vec<String> = greeted.iter().map(|name| format!("Hello, {name}!")).collect();
         let command = format!("python3 {FILE}");
         let input = json!({"command": command, "description": "run the script"});
         self.use_tool("run", "Bash", input, printed.join("\n"));

@@ -30,7 +30,7 @@ impl Writer<'_> {
             }
             if task > 0 && self.is_compaction_due() {
                 let topic = self.workspace.topic();
-                let [said, focus] = ["compacting", "focus"].map(|it| topic.say(&[bank(it)]));
+                let [said, focus] = ["compacting", "focus"].map(|rule| topic.say(&[bank(rule)]));
                 self.compact(said, &focus);
             } else {
                 self.work_on(tasks, task == 0);
@@ -62,8 +62,7 @@ impl Writer<'_> {
         };
         let mut parts = vec![self.facts.request(text, message)];
         for said in self.facts.typed(progress, message, closing) {
-            let is_first = self.out.random.percent(35);
-            parts.insert(if is_first { 0 } else { parts.len() }, said);
+            parts.insert(if self.out.random.percent(35) { 0 } else { parts.len() }, said);
         }
         self.out.pass(self.family.away_percent);
         self.out.typed(parts.join("\n\n"), None);

@@ -51,8 +51,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let facts = json!({ "counter": "o200k", "rows": rows, "recorded": recorded });
         show(true, "proctor-habits", facts, "")?;
     } else {
-        let rows = rows.iter().map(|(name, profile)| (shown(name), profile));
-        let facts = json!({ "described": rows.collect::<Vec<_>>(), "recorded": recorded });
+        let described = rows.iter().map(|(name, profile)| (shown(name), profile));
+        let facts = json!({ "described": described.collect::<Vec<_>>(), "recorded": recorded });
         let template = include_str!("../../text/habits.txt");
         print(&template::fill(template, facts)?)?;
     }

@@ -12,24 +12,24 @@ use crate::session::import::file_info::{FileInfo, file_info};
 
 /// Prints a line for each recording, in the order of the paths, and holds none of them for it.
 pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> Result<Exit> {
-    let inputs = inputs.into_par_iter();
-    let looked: Vec<_> = inputs.map(|input| (file_info(&input.path), input)).collect();
+    let parallel = inputs.into_par_iter();
+    let looked: Vec<_> = parallel.map(|input| (file_info(&input.path), input)).collect();
     let mut worst = Exit::Done;
     let (mut passed_over, mut rows) = (0, Vec::new());
     for (info, input) in looked {
         match info {
             Ok(info) => {
-                let row = row(&input, &info);
+                let facts = row(&input, &info);
                 if !as_json {
-                    prose::say(&plain(&template::fill(LINE, &row)?))?;
+                    prose::say(&plain(&template::fill(LINE, &facts)?))?;
                 }
-                rows.push(row);
+                rows.push(facts);
             }
             Err(error) if !input.is_named && error.is_no_recording() => passed_over += 1,
             Err(error) => worst = say_error(&error.into()),
         }
     }
-    let is_empty = rows.is_empty();
+    let empty = rows.is_empty();
     if as_json {
         let facts = json!({ "recordings": rows, "passed_over": passed_over });
         show(true, "proctor-recordings", facts, "")?;
@@ -38,7 +38,7 @@ pub(super) fn list(inputs: Vec<Input>, as_json: bool) -> Result<Exit> {
         let files = many(passed_over, "file", "files");
         say!("passed over: {files} of no known format");
     }
-    Ok(super::or_nothing(worst, is_empty))
+    Ok(super::or_nothing(worst, empty))
 }
 
 /// The line of one recording.

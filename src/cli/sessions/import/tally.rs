@@ -109,8 +109,8 @@ impl Tally {
 
     /// Lists the replaced places by class, never the replaced text.
     pub(super) fn redacted(&mut self, counts: &BTreeMap<Class, u64>) {
-        let counts = counts.iter().map(|(class, count)| (class.name(), *count));
-        self.redacted = Some(counts.collect());
+        let places = counts.iter().map(|(class, count)| (class.name(), *count));
+        self.redacted = Some(places.collect());
     }
 
     /// Adds a session that was written to `target`.

@@ -75,11 +75,10 @@ fn add_candidate(whole: &mut Value, candidate: Value) {
 
 /// Adds a part; a text goes on with the one before it.
 fn add_part(said: &mut Vec<Value>, mut part: Value) {
-    let is_thought = |part: &Value| part["thought"] == true;
     let (Some(text), Some(last)) = (part["text"].as_str(), said.last_mut()) else {
         return said.push(part);
     };
-    if !last["text"].is_string() || is_thought(last) != is_thought(&part) {
+    if !last["text"].is_string() || (last["thought"] == true) != (part["thought"] == true) {
         return said.push(part);
     }
     append(last, "text", text);
@@ -90,10 +89,10 @@ fn add_part(said: &mut Vec<Value>, mut part: Value) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Api, Assembly, Problem};
+    use super::super::{Api, Assembly, StreamProblem};
     use super::*;
 
-    fn answer(stream: &str, is_stream: bool) -> Result<Value, Problem> {
+    fn answer(stream: &str, is_stream: bool) -> Result<Value, StreamProblem> {
         let mut assembly = Assembly::new(Api::GenerateContent, is_stream);
         stream.as_bytes().chunks(7).for_each(|piece| {
             assembly.push(piece);
@@ -147,7 +146,7 @@ mod tests {
         assert_eq!(answer(&list, false), Ok(expected.clone()));
         let wrapped = events.each_ref().map(|event| format!("{{\"response\":{event}}}"));
         assert_eq!(answer(&lines(&wrapped), true), Ok(expected));
-        assert_eq!(answer(&lines(&events[..3]), true), Err(Problem::BrokeOff));
+        assert_eq!(answer(&lines(&events[..3]), true), Err(StreamProblem::BrokeOff));
         assert!(answer(&list[..list.len() - 9], false).is_err());
         for odd in [
             r#"{"content":"hi"}"#,
@@ -157,9 +156,9 @@ mod tests {
         ] {
             let stream =
                 format!(r#"data: {{"candidates":[{odd}],"usageMetadata":1,"promptFeedback":7}}"#);
-            assert_eq!(answer(&stream, true), Err(Problem::BrokeOff), "{odd}");
+            assert_eq!(answer(&stream, true), Err(StreamProblem::BrokeOff), "{odd}");
         }
         let failed = r#"data: {"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}"#;
-        assert!(matches!(answer(failed, true), Err(Problem::Reported(_))));
+        assert!(matches!(answer(failed, true), Err(StreamProblem::Reported(_))));
     }
 }

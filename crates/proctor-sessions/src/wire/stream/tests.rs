@@ -3,7 +3,7 @@
 use super::*;
 
 /// Feeds the stream in pieces of every size, which must not matter.
-fn whole(api: Api, stream: &str) -> Result<Value, Problem> {
+fn whole(api: Api, stream: &str) -> Result<Value, StreamProblem> {
     let feed = |size: usize| {
         let mut assembly = Assembly::new(api, true);
         for piece in stream.as_bytes().chunks(size) {
@@ -63,7 +63,7 @@ data: {"type":"message_stop"}
     });
     assert_eq!(whole(Api::Messages, stream), Ok(expected));
     let cut = stream.replace("data: {\"type\":\"message_stop\"}\n", "");
-    assert_eq!(whole(Api::Messages, &cut), Err(Problem::BrokeOff));
+    assert_eq!(whole(Api::Messages, &cut), Err(StreamProblem::BrokeOff));
     let failed = format!("{cut}data: {{\"type\":\"error\",\"error\":{{}}}}\n");
     assert!(whole(Api::Messages, &failed).is_err());
 }
@@ -114,8 +114,8 @@ fn a_stream_is_one_under_any_content_type() {
             data: {\"type\":\"message_stop\"}\n\n";
     for (text, expected) in [
         (stream, Ok(json!({"id": "m"}))),
-        (&stream[..stream.len() - 32], Err(Problem::BrokeOff)),
-        ("evening", Err(Problem::Unreadable)),
+        (&stream[..stream.len() - 32], Err(StreamProblem::BrokeOff)),
+        ("evening", Err(StreamProblem::Unreadable)),
     ] {
         let mut answer = Assembly::new(Api::Messages, false);
         answer.push(text.as_bytes());
@@ -171,13 +171,13 @@ fn a_streamed_response_is_in_its_last_event() {
     assert_eq!(whole(Api::Responses, stream), Ok(expected));
     let items = "data: {\"type\":\"response.created\",\"response\":{\"id\":\"r\",\"output\":[]}}\n\
             data: {\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":2}\n";
-    assert_eq!(whole(Api::Responses, items), Err(Problem::BrokeOff));
+    assert_eq!(whole(Api::Responses, items), Err(StreamProblem::BrokeOff));
     let mut broken = Assembly::new(Api::Responses, true);
     broken.push(items.as_bytes());
     let (so_far, problem) = broken.so_far();
     let so_far = so_far.map(|raw| raw.get().to_owned());
     assert_eq!(so_far.as_deref(), Some(r#"{"id":"r","output":[2]}"#));
-    assert_eq!(problem, Some(Problem::BrokeOff));
+    assert_eq!(problem, Some(StreamProblem::BrokeOff));
     let done = format!(
         "{items}data: {{\"type\":\"response.completed\",\"response\":{{\"id\":\"r\",\"output\":[]}}}}\n"
     );
