@@ -216,9 +216,10 @@ fn leads_to(url: &Url, address: SocketAddr) -> bool {
         return false;
     }
     let named = url.socket_addrs(|| None).unwrap_or_default();
-    named.iter().map(SocketAddr::ip).any(|ip| {
-        ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback()
-    })
+    named
+        .iter()
+        .map(SocketAddr::ip)
+        .any(|ip| ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback())
 }
 
 /// Whether a request that came to this address of loopback names it. A page of a foreign site could

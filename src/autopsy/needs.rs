@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::anchors::{Anchors, command_of, text_of};
-use super::{Autopsy, CompactionLoss, How, ThingKind, Need, own_compactions};
+use super::{Autopsy, CompactionLoss, How, Need, ThingKind, own_compactions};
 use crate::context::{Applied, Entry};
 use crate::probe::derive::work::calls;
 use crate::replay::PreparedSession;
@@ -186,9 +186,9 @@ impl<'a> Needs<'a> {
         let known = &mut self.lost;
         let lost: Vec<_> = numbers.iter().filter_map(|number| known.remove_entry(number)).collect();
         // One that has come back, else the first.
-        let first = lost.into_iter().min_by_key(|(number, (.., back_at))| {
-            back_at.is_none() && !self.is_present(*number)
-        });
+        let first = lost
+            .into_iter()
+            .min_by_key(|(number, (.., back_at))| back_at.is_none() && !self.is_present(*number));
         let Some((number, loss)) = first else { return };
         // Else the product or the agent itself put it back.
         if loss.2.is_some() || !self.is_present(number) {

@@ -9,7 +9,7 @@ use super::decisions::Proposer;
 use super::inputs::Inputs;
 use super::models::{JudgeOptions, at_least_one};
 use super::{
-    Exit, CliFacts, Result, find_sessions, outputs, print, print_json, prose, sessions, stop_with,
+    CliFacts, Exit, Result, find_sessions, outputs, print, print_json, prose, sessions, stop_with,
     template, terminal, write_output,
 };
 use crate::autopsy::{Autopsy, Totals, follows_decisions, with_sub_agents};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::comparison::{self, ComparisonOptions, OutputFormat, SEED, RunSide, Unpaired, target};
+use super::comparison::{self, ComparisonOptions, OutputFormat, RunSide, SEED, Unpaired, target};
 use super::report::PrintedTables;
 use super::{Exit, Result, models, read_run, read_text, say, stop_with};
 use crate::compare::gate::{Rules, gate as gate_one};

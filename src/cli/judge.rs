@@ -52,7 +52,10 @@ fn texts(cells: &[CellRecord]) -> ProbeTexts<'_> {
 }
 
 /// The answers of a run whose question is known.
-fn answers<'a>(cells: &'a [CellRecord], texts: &ProbeTexts<'a>) -> impl Iterator<Item = RunAnswer<'a>> {
+fn answers<'a>(
+    cells: &'a [CellRecord],
+    texts: &ProbeTexts<'a>,
+) -> impl Iterator<Item = RunAnswer<'a>> {
     let items = cells.iter().flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)));
     items.flat_map(move |(cell, item)| {
         let text = texts.get(&(&*cell.session, &*item.probe, item.percent));

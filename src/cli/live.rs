@@ -91,7 +91,7 @@ mod with_http {
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::record::{ENDING, RequestTally, keep_private, listen, now};
-    use crate::cli::report::{ReportOutput, Printed, print_as};
+    use crate::cli::report::{Printed, ReportOutput, print_as};
     use crate::cli::{
         CliError, Exit, Result, cannot, make_folder, models, print, say, stop, stop_with,
     };
@@ -182,7 +182,8 @@ mod with_http {
             held.front.strategies.join(", "),
             held.path.display()
         );
-        let mut tally = proxy.serve(RequestTally::default(), Some(held.front.clone()), now, &stop)?;
+        let mut tally =
+            proxy.serve(RequestTally::default(), Some(held.front.clone()), now, &stop)?;
         let answered = tally.answered;
         say(&format!("{answered} requests were answered, {}", tally.rest()));
         let outcomes = read_outcomes(&args.outcomes, &held)?;

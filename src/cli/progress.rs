@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn the_time_of_a_cell_that_takes_long_is_taken_off_and_nothing_is_left_of_no_work() {
-        let work = CellWork { all: 100, done: 50, at: Duration::from_secs(10), ..CellWork::default() };
+        let work =
+            CellWork { all: 100, done: 50, at: Duration::from_secs(10), ..CellWork::default() };
         for (elapsed, left) in [(10, 10), (14, 6), (30, 0)] {
             let elapsed = Duration::from_secs(elapsed);
             assert_eq!(work.left(elapsed), Some(Duration::from_secs(left)));

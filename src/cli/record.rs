@@ -35,7 +35,7 @@ mod with_http {
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::{CliError, Exit, Result, cannot, make_folder, print, say, write_session};
-    use crate::proxy::{ProxiedExchange, Failure, ExchangeLog, Proxy};
+    use crate::proxy::{ExchangeLog, Failure, ProxiedExchange, Proxy};
 
     use crate::session::wire::stream::Api;
     use crate::session::{Session, import};

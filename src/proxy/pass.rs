@@ -18,7 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::relay::{Front, HEADERS};
 use super::under_way::UnderWay;
-use super::{Failure, ExchangeLog, ProxyError, is_named};
+use super::{ExchangeLog, Failure, ProxyError, is_named};
 use crate::live::LiveCell;
 use crate::model::http::cause;
 use crate::units::Timestamp;

@@ -16,9 +16,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::pass::{PassState, Pieces, Piped, Denial, body_of, check, is_packed, passed_on, refused};
+use super::pass::{
+    Denial, PassState, Pieces, Piped, body_of, check, is_packed, passed_on, refused,
+};
 use super::relay::Relayed;
-use super::{ProxiedExchange, Failure, LAST_WORDS, ExchangeLog};
+use super::{ExchangeLog, Failure, LAST_WORDS, ProxiedExchange};
 use crate::live::LiveCell;
 use crate::session::redact::value_without_keys;
 use crate::session::wire::stream::{Api, Assembly, StreamProblem};

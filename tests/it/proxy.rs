@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use proctor::proxy::page::PageServer;
-use proctor::proxy::{ProxiedExchange, Failure, ExchangeLog, Proxy};
+use proctor::proxy::{ExchangeLog, Failure, ProxiedExchange, Proxy};
 use proctor::session::{ContentBlock, Session, import};
 use proctor::stop::StopToken;
 use proctor::units::Timestamp;

@@ -408,9 +408,9 @@ pub fn is_valid_id(id: &str) -> bool {
     let bytes = id.as_bytes();
     bytes.len() <= 80
         && matches!(bytes.first(), Some(b'a'..=b'z' | b'0'..=b'9'))
-        && bytes.iter().all(|byte| {
-            matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'@' | b'-')
-        })
+        && bytes
+            .iter()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'_' | b'@' | b'-'))
 }
 
 /// The nearest valid id to `text`: lower-cased, everything else replaced by `-`, cut to `length`.

@@ -111,8 +111,8 @@ pub(crate) fn test_run(random: &Random, places: &[Place], now: i64, bytes: usize
     while failures.len() < failing || output.size < bytes - reserve {
         let at = &places[random.index(places.len())];
         let name = at.language.say(random, "test_case", &at.slots());
-        let fails = failures.len() < failing
-            && (random.percent(12) || output.size >= bytes - reserve);
+        let fails =
+            failures.len() < failing && (random.percent(12) || output.size >= bytes - reserve);
         let mark = language.fill(if fails { "fail" } else { "pass" }, &[]);
         let percent = (output.size * 100 / bytes.max(1)).min(100).to_string();
         let slots = [("name", name.as_str()), ("mark", &mark), ("percent", &percent)];

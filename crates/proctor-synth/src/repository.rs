@@ -9,7 +9,7 @@ use super::Recipe;
 use super::code;
 use super::facts::{Channel, Content, Ways};
 use super::files::{Files, Hunk, numbered};
-use super::output::{self, OutputNames, Output, Place};
+use super::output::{self, Output, OutputNames, Place};
 use super::prose::{self, Topic};
 use super::random::{Random, whole};
 use super::words::SIZES;
@@ -180,8 +180,7 @@ impl Repository {
             let path = self.path(at);
             let lines = self.files.lines(at);
             let whole: usize = lines.iter().map(|line| line.len() + 8).sum();
-            if whole <= moment.most
-                && (fresh.is_some() || whole <= size || self.random.percent(65))
+            if whole <= moment.most && (fresh.is_some() || whole <= size || self.random.percent(65))
             {
                 actions.push(read(&path, lines));
                 continue;

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::known_requests;
 use crate::cli::{
-    CliError, Exit, CliFacts, Result, has_ending, models, outputs, read_text, show, stop, stop_with,
-    write_output,
+    CliError, CliFacts, Exit, Result, has_ending, models, outputs, read_text, show, stop,
+    stop_with, write_output,
 };
 use crate::model::Request;
 use crate::probe::Verdict;

@@ -242,9 +242,8 @@ impl ImportRun<'_> {
             Some(exported) => out.write_all(exported.json.as_bytes()),
         })?;
         let left_out = exported.map_or_else(BTreeMap::new, |exported| exported.left_out);
-        let tokens = counter(&self.args.counter).map_or(Tokens::ZERO, |counter| {
-            session.texts().map(|text| counter.count(text)).sum()
-        });
+        let tokens = counter(&self.args.counter)
+            .map_or(Tokens::ZERO, |counter| session.texts().map(|text| counter.count(text)).sum());
         tally.add(&recording, &target, tokens, &left_out, repeated.as_ref());
         self.written.insert(target);
         if let (ImportFormat::Native, Some(truth)) = (self.args.to, &mut recording.truth) {

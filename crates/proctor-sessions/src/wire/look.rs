@@ -69,8 +69,7 @@ impl Look {
                 }
                 ContentBlock::Opaque(opaque) => (opaque.kind.to_string(), text.to_string()),
             };
-            let note =
-                matches!(block, ContentBlock::Text(_)) && (results || Self::is_note(&said));
+            let note = matches!(block, ContentBlock::Text(_)) && (results || Self::is_note(&said));
             for part in [&mut whole, &mut shape] {
                 part.extend(["\0", &name, " ", &id]);
             }

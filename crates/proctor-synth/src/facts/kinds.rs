@@ -1,6 +1,6 @@
 //! One function for each kind of facts: what it is about, who says it, and how it is asked for.
 
-use super::planner::{Planner, Share, ChapterSpan, WHOLE};
+use super::planner::{ChapterSpan, Planner, Share, WHOLE};
 use super::{Channel, Content};
 use crate::family::CountTrend;
 use crate::grammar::bank;
