@@ -138,7 +138,7 @@ pub(crate) fn test_run(random: &Random, places: &[Place], now: i64, bytes: usize
     let time = format!("{}.{:02}s", random.between(0, 48), random.below(100));
     let slots = [
         ("passed", passed.as_str()),
-        ("mark", &mark(output.failed)),
+        ("mark", &language.fill(if output.failed { "fail" } else { "pass" }, &[])),
         ("failed", &failed),
         ("time", &time),
     ];
