@@ -69,11 +69,11 @@ impl Scale {
     pub fn billed(self, size: Size, billed: Tokens) -> Self {
         let text = self.text(size);
         // What the factor scales is rounded, up to half a token more.
-        let less = |factor: Factor| match Factor::within(billed - Tokens(1), text) {
-            Some(less) if text > billed => Factor(less.share(Tokens(factor.0)).0),
-            _ => factor,
-        };
-        let scale = Self { factor: less(self.factor), ratio: less(self.ratio), ..self };
+        let less = Factor::within(billed - Tokens(1), text).filter(|_| text > billed);
+        let [factor, ratio] = [self.factor, self.ratio].map(|factor| {
+            less.map_or(factor, |less| Factor(less.share(Tokens(factor.0)).0))
+        });
+        let scale = Self { factor, ratio, ..self };
         let head = billed - scale.text(size);
         Self { head, ..scale }
     }
@@ -169,8 +169,8 @@ impl Bill {
         if texts.factors.is_empty() {
             return None;
         }
-        let mut session = session.clone();
-        let parts = session.parts_mut();
+        let mut sized = session.clone();
+        let parts = sized.parts_mut();
         for (message, factor) in parts.messages.iter_mut().zip(&texts.factors) {
             Arc::make_mut(message).details.factor = Some(*factor);
         }
@@ -187,7 +187,7 @@ impl Bill {
                 }
             }
         }
-        Some(session)
+        Some(sized)
     }
 
     /// The size of a message of the session that is counted so.
