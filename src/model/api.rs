@@ -36,8 +36,9 @@ const THOUGHTS: [(&str, &str); 3] =
 /// end whose beginning stood in the prompt's template ends them, too, where nothing follows on its line.
 pub fn without_thoughts(text: &str) -> &str {
     let mut rest = text;
-    let opened = |rest: &str| THOUGHTS.iter().find(|(open, _)| rest.trim_start().starts_with(open));
-    while let Some((_, close)) = opened(rest) {
+    while let Some((_, close)) =
+        THOUGHTS.iter().find(|(open, _)| rest.trim_start().starts_with(open))
+    {
         let Some((_, after)) = rest.split_once(close) else {
             return "";
         };
@@ -112,9 +113,10 @@ impl Dialect {
     fn head(&self, request: &Request, limit: &str) -> String {
         let model = Value::from(self.model.as_str());
         let most = self.longest(request);
-        let temperature =
-            self.temperature.map(Value::from).map(|value| format!(",\"temperature\":{value}"));
-        let temperature = temperature.unwrap_or_default();
+        let temperature = self
+            .temperature
+            .map(|temperature| format!(",\"temperature\":{}", Value::from(temperature)))
+            .unwrap_or_default();
         format!("{{\"model\":{model},\"{limit}\":{most}{temperature}")
     }
 
@@ -190,6 +192,11 @@ fn forbids_tools(request: &Request) -> bool {
         Task::Answer | Task::Select | Task::Judge => true,
         Task::Agent | Task::Summarise { .. } | Task::Recorded { .. } => false,
     }
+}
+
+/// A counter of a provider's usage; zero where it is missing.
+fn tokens(counter: &Value) -> Tokens {
+    Tokens(counter.as_u64().unwrap_or(0))
 }
 
 /// An answer, or the failure.

@@ -114,22 +114,22 @@ impl RefusalBody {
 /// The phrases as patterns, each number in a group of its name.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let phrases = PHRASES.lines().filter(|line| !line.starts_with('#'));
-    let pattern = |phrase: &str| {
-        let phrase = regex::escape(&squeezed(phrase)).replace(r"\{_\}", "[0-9]+");
-        let phrase = phrase.replace(r"\{", "(?P<").replace(r"\}", ">[0-9]+)");
-        Regex::new(&phrase).ok()
-    };
-    phrases.filter_map(pattern).collect()
+    let patterns = phrases.filter_map(|phrase| {
+        let numbered = regex::escape(&squeezed(phrase)).replace(r"\{_\}", "[0-9]+");
+        let named = numbered.replace(r"\{", "(?P<").replace(r"\}", ">[0-9]+)");
+        Regex::new(&named).ok()
+    });
+    patterns.collect()
 });
 
 /// The first phrase that is in a message, with its numbers.
 fn in_words(message: &str) -> Option<Refusal> {
     let message = squeezed(message);
     let found = PATTERNS.iter().find_map(|pattern| pattern.captures(&message))?;
-    let number = |name| found.name(name)?.as_str().parse().ok().map(Tokens);
-    let output = number("output");
-    let rest = || Some(number("total")? - output.unwrap_or_default());
-    Some(Refusal { prompt: number("prompt").or_else(rest), output, limit: number("limit") })
+    let [prompt, output, total, limit] = ["prompt", "output", "total", "limit"]
+        .map(|name| found.name(name)?.as_str().parse().ok().map(Tokens));
+    let rest = total.map(|total| total - output.unwrap_or_default());
+    Some(Refusal { prompt: prompt.or(rest), output, limit })
 }
 
 fn squeezed(text: &str) -> String {

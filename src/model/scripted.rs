@@ -47,8 +47,7 @@ impl Scripted {
     pub fn answers(self, answers: impl IntoIterator<Item = Answer>) -> Self {
         let answers: Mutex<VecDeque<Answer>> = Mutex::new(answers.into_iter().collect());
         self.answer_in(move |_, _| {
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-            answers.pop_front()
+            answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
         })
     }
 

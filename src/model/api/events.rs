@@ -86,25 +86,29 @@ impl IncomingAnswer {
         if self.is_too_long() {
             return Err(CallFailure::Unreadable);
         }
-        let is_enough = self.is_enough();
+        let enough = self.is_enough();
         let (whole, problem) = self.assembly.so_far();
-        let is_anthropic = self.provider == Provider::Anthropic;
         match problem {
             Some(Problem::Unreadable) => return Err(CallFailure::Unreadable),
             Some(Problem::Reported(event)) => {
                 return Err(reported(&event).unwrap_or(CallFailure::SERVER));
             }
-            Some(Problem::BrokeOff) if is_anthropic => return Err(CallFailure::Cut),
+            Some(Problem::BrokeOff) if self.provider == Provider::Anthropic => {
+                return Err(CallFailure::Cut);
+            }
             // Some servers leave out the last line of OpenAI's streams; the reason to stop ends them.
             Some(Problem::BrokeOff) | None => {}
         }
         let mut whole: Value =
             whole.and_then(|whole| serde_json::from_str(whole.get()).ok()).unwrap_or_default();
         // A stream that came to its end is whole even without a reason to stop.
-        if is_anthropic && self.is_stream && whole["stop_reason"].is_null() {
+        if self.provider == Provider::Anthropic
+            && self.is_stream
+            && whole["stop_reason"].is_null()
+        {
             whole["stop_reason"] = Value::from("end_turn");
         }
-        if is_enough {
+        if enough {
             // The rest is left out however much of it came, and with it what the server says of the whole.
             let choice = &mut whole["choices"][0];
             let text = choice["message"]["content"].as_str().unwrap_or_default();
@@ -142,17 +146,17 @@ pub fn read(provider: Provider, whole: &Value) -> Read {
         Provider::OpenAi => openai::answer(whole),
     };
     let stop = answer.stop.ok_or(CallFailure::Cut)?;
-    let is_refused = answer.text.is_empty() && !answer.refusal.is_empty();
+    let refused = answer.text.is_empty() && !answer.refusal.is_empty();
     let stop = match stop {
         "length" | "max_tokens" | "model_context_window_exceeded" => Stop::Length,
         "content_filter" => Stop::ContentFilter,
         "refusal" => Stop::Refusal,
         "tool_use" | "tool_calls" | "function_call" => Stop::ToolUse,
-        _ if is_refused => Stop::Refusal,
+        _ if refused => Stop::Refusal,
         _ if answer.has_tool_use && answer.text.trim().is_empty() => Stop::ToolUse,
         _ => Stop::End,
     };
-    let text = if is_refused { answer.refusal } else { without_thoughts(&answer.text) };
+    let text = if refused { answer.refusal } else { without_thoughts(&answer.text) };
     Ok(Response {
         text: text.into(),
         stop,

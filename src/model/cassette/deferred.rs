@@ -50,7 +50,7 @@ impl Cassette {
     /// Deferred requests without an answer yet, by key.
     pub fn deferred(&self) -> BTreeMap<String, Deferred> {
         let state = self.state();
-        state.deferral.as_ref().map(|it| it.waiting.clone()).unwrap_or_default()
+        state.deferral.as_ref().map(|deferral| deferral.waiting.clone()).unwrap_or_default()
     }
 
     /// Takes the answer of a batch to a request, and returns it as it is kept. A request whose answer is
