@@ -41,10 +41,10 @@ impl History {
                 self.entries.insert(at, entry.clone());
             }
         }
-        let rewritten = self.rewritten.iter();
-        let later = rewritten.clone().max().map_or(0, |last| last + 1);
-        let rewritten = rewritten.filter_map(|at| self.entries.get(at));
-        let later = self.entries.range(later..).map(|(_, entry)| entry);
+        let numbers = self.rewritten.iter();
+        let next = numbers.clone().max().map_or(0, |last| last + 1);
+        let rewritten = numbers.filter_map(|at| self.entries.get(at));
+        let later = self.entries.range(next..).map(|(_, entry)| entry);
         rewritten.chain(later).cloned().collect()
     }
 
@@ -79,13 +79,13 @@ impl History {
         if state.outcome.is_ok() {
             let target = standing(state.context.entries(), sent.entries());
             let edits = edits_to(sent.entries(), target);
-            let is_changed = !edits.is_empty();
+            let changed = !edits.is_empty();
             match sent.apply(edits, &cx.counts) {
                 Ok(change) => {
                     sent.follow_positions_of(&state.context);
                     let reasons: Vec<&str> = left.applied.iter().map(|one| &*one.reason).collect();
                     let last = left.applied.last();
-                    state.applied.extend(is_changed.then(|| Applied {
+                    state.applied.extend(changed.then(|| Applied {
                         call: cx.call,
                         stage: last.map_or_else(|| "history".into(), |one| one.stage.clone()),
                         reason: reasons.join("; "),

@@ -152,9 +152,9 @@ impl Notes {
 
     /// Whether it may be tried, and has not changed something as often as it may since the user last typed.
     fn may_fire(&self, cx: &Situation) -> bool {
-        let is_this_turn = self.last_fired.is_some_and(|last| last.turn == cx.turn);
+        let this_turn = self.last_fired.is_some_and(|last| last.turn == cx.turn);
         let most = self.guards.max_per_turn;
-        self.is_closed() && !(most > 0 && is_this_turn && self.in_turn >= most)
+        self.is_closed() && !(most > 0 && this_turn && self.in_turn >= most)
     }
 
     fn is_closed(&self) -> bool {
@@ -350,8 +350,9 @@ fn run<'a>(
             }
             Moment::BeforeCall if notes.prepares(&state, cx) => {
                 let entries = state.context.entries().to_vec();
-                let planned = stage.plan(&state.context, cx);
-                let planned = planned.asking(|request| request.purpose = Purpose::Background);
+                let planned = stage
+                    .plan(&state.context, cx)
+                    .asking(|request| request.purpose = Purpose::Background);
                 return planned.then(move |planned| {
                     match planned {
                         Err(error) => fail(&mut state, error, notes),
@@ -456,8 +457,8 @@ fn settle(
     }
     notes.failures = 0;
     let (call, turn) = (cx.call, cx.turn);
-    let is_same = notes.last_fired.is_some_and(|last| last.turn == turn);
-    notes.in_turn = if is_same { notes.in_turn + 1 } else { 1 };
+    let this_turn = notes.last_fired.is_some_and(|last| last.turn == turn);
+    notes.in_turn = if this_turn { notes.in_turn + 1 } else { 1 };
     notes.last_fired = Some(Fired { call, turn });
     state.saved.extend(patch.saved);
     let prepared_at = match source {

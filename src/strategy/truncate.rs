@@ -42,13 +42,19 @@ impl End {
     fn cut(self, part: &str, counter: &dyn TokenCounter) -> usize {
         const NEAR: usize = 4_096;
         let (bytes, length) = (part.as_bytes(), part.len());
-        let is_cut = |at: &usize| counter.always_cuts(bytes[at - 1], bytes[*at]);
         let mut near = (1..length).take(NEAR);
+        let mut near_end = (1..length).rev().take(NEAR);
         match self {
-            Self::Head => (1..length).rev().take(NEAR).find(is_cut).unwrap_or(0),
-            Self::Tail => near.find(is_cut).map_or(0, |at| length - at),
+            Self::Head => near_end.find(|at| is_cut(bytes, *at, counter)).unwrap_or(0),
+            Self::Tail => {
+                near.find(|at| is_cut(bytes, *at, counter)).map_or(0, |at| length - at)
+            }
         }
     }
+}
+
+fn is_cut(bytes: &[u8], at: usize, counter: &dyn TokenCounter) -> bool {
+    counter.always_cuts(bytes[at - 1], bytes[at])
 }
 
 /// The longest head or tail of a text within `tokens` tokens.

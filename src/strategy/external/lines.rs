@@ -108,14 +108,12 @@ impl Caller {
 
     /// The connection, unless a cell has it.
     pub(super) fn take(&self) -> Option<Lines> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.take()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The connection comes back.
     pub(super) fn give_back(&self, lines: Lines) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some(lines);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);
     }
 }
 
@@ -139,8 +137,8 @@ fn read_lines(source: impl Read, longest: usize, found: &SyncSender<(Output, boo
             Ok(_) if line.len() > longest => Output::TooLong,
             _ => Output::Closed,
         };
-        let is_last = !matches!(output, Output::Line(_));
-        if found.send((output, !source.buffer().is_empty())).is_err() || is_last {
+        let ended = !matches!(output, Output::Line(_));
+        if found.send((output, !source.buffer().is_empty())).is_err() || ended {
             return;
         }
     }

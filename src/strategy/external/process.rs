@@ -175,13 +175,13 @@ impl Process {
     /// Sends a line, unless the program wrote one that nobody asked for. That nobody reads it shows when an answer is due.
     pub(crate) fn send(&mut self, line: &ToProgram) -> Result<(), ProgramError> {
         self.must_be_quiet()?;
-        let bytes = if matches!(line, ToProgram::Session { .. }) {
+        let json = if matches!(line, ToProgram::Session { .. }) {
             serde_json::to_vec(line)
         } else {
             let id = self.lines.next_id();
             serde_json::to_vec(&Numbered { id, line })
         };
-        let mut bytes = bytes.unwrap_or_default();
+        let mut bytes = json.unwrap_or_default();
         bytes.push(b'\n');
         self.lines.send(bytes);
         Ok(())
@@ -329,10 +329,10 @@ fn is_let_in(name: &std::ffi::OsStr, named: &[String]) -> bool {
     ALWAYS.iter().any(|known| name == *known) || named.iter().any(|known| name == known.as_str())
 }
 
-fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+fn keep_end(mut pipe: impl Read, stderr: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4_096];
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = stderr.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&buffer[..count]);
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);

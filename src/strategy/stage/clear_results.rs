@@ -127,8 +127,11 @@ impl ClearResults {
             self.count_typed(progress, at.entry);
             // Finding the tool of a result takes a search.
             let are_all = self.tools.is_empty() && self.except_tools.is_empty();
-            let tool = || context.tool_use_of(at);
-            if are_all || (self.tools.allow(tool()) && !self.except_tools.name(tool())) {
+            let counts = are_all || {
+                let tool = context.tool_use_of(at);
+                self.tools.allow(tool) && !self.except_tools.name(tool)
+            };
+            if counts {
                 let message = &entries[at.entry].message;
                 let size = measure_block(message, at.block, &cx.counts).tokens;
                 progress.counted.push(Some((at, size)));
@@ -143,8 +146,8 @@ impl ClearResults {
         if !self.count_typed {
             return;
         }
-        let new = &progress.typed[progress.typed_counted..];
-        let new = new.iter().take_while(|at| **at < end).count();
+        let uncounted = progress.typed[progress.typed_counted..].iter();
+        let new = uncounted.take_while(|at| **at < end).count();
         progress.typed_counted += new;
         progress.counted.extend(std::iter::repeat_n(None, new));
     }
@@ -183,8 +186,8 @@ impl ClearResults {
         let begin = first_chars(old, head);
         let end = usize::try_from(chars).unwrap_or(usize::MAX).saturating_sub(tail);
         let parts = [begin, &placeholder, &old[first_chars(old, end).len()..]];
-        let parts = parts.into_iter().filter(|part| !part.is_empty());
-        Some(parts.collect::<Vec<_>>().join("\n").into())
+        let filled = parts.into_iter().filter(|part| !part.is_empty());
+        Some(filled.collect::<Vec<_>>().join("\n").into())
     }
 
     /// Whether the block already holds this stage's placeholder.

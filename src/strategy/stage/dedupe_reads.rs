@@ -52,8 +52,10 @@ impl Stage for DedupeReads {
                 continue;
             };
             let text = &entry.message.model_text()[block];
-            let is_shorter = || cx.counts.size(&self.stub).chars < cx.counts.size(text).chars;
-            if !result.is_error && *text == before && is_shorter() {
+            if !result.is_error
+                && *text == before
+                && cx.counts.size(&self.stub).chars < cx.counts.size(text).chars
+            {
                 // The provider has not seen it yet.
                 let at = BlockAt { entry: 0, block };
                 edits.push(Edit::block(at, self.stub.clone(), CacheEffect::Breaks));
@@ -112,8 +114,7 @@ impl DedupeReads {
                 if self.supersede {
                     views.supersede(context, &view, at, cx);
                 }
-                let is_current = true;
-                views.newest.insert(view, ShownView { at, is_current });
+                views.newest.insert(view, ShownView { at, is_current: true });
             }
         }
         views
@@ -137,11 +138,13 @@ impl Views {
 
     /// Has older views replaced that a new one covers.
     fn supersede(&mut self, context: &Context, view: &View, at: BlockAt, cx: &Situation) {
-        let covers = |older: &View| view.range.is_empty() || older.range == view.range;
         let older: Vec<(View, BlockAt)> = self
             .of_file(&view.path)
             // The results of one turn are one view of the file.
-            .filter(|(older, shown)| covers(older) && is_earlier(context, shown.at, at))
+            .filter(|(older, shown)| {
+                (view.range.is_empty() || older.range == view.range)
+                    && is_earlier(context, shown.at, at)
+            })
             .map(|(older, shown)| (older.clone(), shown.at))
             .collect();
         let text: Arc<str> = SUPERSEDED.into();

@@ -108,8 +108,8 @@ impl Stage for Digest {
                 let uses = message.tool_uses();
                 self.asked.extend(uses.map(|(_, tool)| (tool.id.clone(), tool.clone())));
                 let text = text_of(message);
-                let is_answer = message.tool_uses().next().is_none() && !text.is_empty();
-                self.said = is_answer.then_some((at, text));
+                let answers = message.tool_uses().next().is_none() && !text.is_empty();
+                self.said = answers.then_some((at, text));
             }
             Role::User => {
                 for (_, result) in message.tool_results() {
@@ -170,8 +170,11 @@ impl Digest {
     fn text(&self, origin: &Origin, target: Tokens, cx: &Situation) -> String {
         let counter = cx.counts.counter();
         let ranges = origin.replaced();
-        let is_in = |fact: &&Fact| ranges.iter().any(|range| range.contains(&fact.message));
-        let facts: Vec<&Fact> = self.facts.iter().filter(is_in).collect();
+        let facts: Vec<&Fact> = self
+            .facts
+            .iter()
+            .filter(|fact| ranges.iter().any(|range| range.contains(&fact.message)))
+            .collect();
         let mut kinds = &KINDS[..];
         loop {
             let text = self.written(&facts, kinds);
@@ -189,7 +192,7 @@ impl Digest {
     fn written(&self, facts: &[&Fact], kinds: &[(Kind, &str)]) -> String {
         let mut text = TITLE.to_owned();
         for (kind, heading) in kinds {
-            let is_said = matches!(kind, Kind::Prompt | Kind::Answer);
+            let said = matches!(kind, Kind::Prompt | Kind::Answer);
             let limit = match kind {
                 Kind::Prompt | Kind::Answer => usize::MAX,
                 Kind::Changed | Kind::Read => self.max_files,
@@ -198,7 +201,7 @@ impl Digest {
             let mut lines: Vec<&str> = Vec::new();
             // Of what is done several times, the last time counts.
             for fact in facts.iter().rev().filter(|fact| fact.kind == *kind) {
-                if lines.len() < limit && (is_said || !lines.contains(&&*fact.text)) {
+                if lines.len() < limit && (said || !lines.contains(&&*fact.text)) {
                     lines.push(&fact.text);
                 }
             }

@@ -86,8 +86,8 @@ impl Stage for External {
                     keys.insert("of".to_owned(), 0.into());
                 }
                 let read = Reading::of(base, &cx.counts).entries(&[piece], 0..1);
-                let read = read.map_err(|problem| self.wrong(problem, &line))?;
-                Ok(Patch::new(reason.unwrap_or_default(), edits_to(base, read)))
+                let target = read.map_err(|problem| self.wrong(problem, &line))?;
+                Ok(Patch::new(reason.unwrap_or_default(), edits_to(base, target)))
             }
             _ => {
                 let problem = "`append` is answered by `unchanged` or `message`".to_owned();
@@ -177,8 +177,8 @@ impl External {
         };
         let FromProgram::Ask(ask) = answer else {
             self.is_at_rest = true;
-            let patch = patch(answer, &base, entries, cx);
-            return Step::Done(patch.map_err(|problem| self.wrong(problem, &line)));
+            let planned = patch(answer, &base, entries, cx);
+            return Step::Done(planned.map_err(|problem| self.wrong(problem, &line)));
         };
         self.asks += 1;
         let request = match request(ask, &base, cx) {
@@ -215,10 +215,10 @@ impl External {
             process
         };
         let hello = &self.process.insert(process).hello;
-        let is_wanted = hello.moments.contains(&moment)
+        let wanted = hello.moments.contains(&moment)
             && !(matches!(moment, Moment::Append | Moment::AfterCall)
                 && hello.history == History::Full);
-        Ok(is_wanted.then_some((hello.history, hello.context)))
+        Ok(wanted.then_some((hello.history, hello.context)))
     }
 
     /// Sends a line that wants an answer.
@@ -238,11 +238,13 @@ impl External {
             Some(process) => process.read(),
             None => Err(ProgramError::NotLocated),
         };
-        let read = read.and_then(|(answer, line)| match answer {
-            FromProgram::Error { message } => Err(ProgramError::GaveUp(message)),
-            answer => Ok((answer, line)),
-        });
-        read.map_err(|error| self.failed(error))
+        match read {
+            Ok((FromProgram::Error { message }, _)) => {
+                Err(self.failed(ProgramError::GaveUp(message)))
+            }
+            Ok(answered) => Ok(answered),
+            Err(error) => Err(self.failed(error)),
+        }
     }
 
     fn wrong(&mut self, problem: String, line: &str) -> StageError {
@@ -283,11 +285,13 @@ fn session(cx: &Situation) -> ToProgram {
 
 fn request(ask: AskLine, base: &[Entry], cx: &Situation) -> Result<Request, String> {
     let messages = Reading::of(base, &cx.counts).messages(&ask.messages)?;
-    let own = |with: bool| with.then(|| cx.system.clone()).flatten();
     Ok(Request {
         purpose: cx.purpose(),
         task: Task::Summarise { sections: Vec::new() },
-        system: ask.system.map(Arc::from).or_else(|| own(ask.with_prefix)),
+        system: ask
+            .system
+            .map(Arc::from)
+            .or_else(|| cx.system.clone().filter(|_| ask.with_prefix)),
         tools: ask.with_prefix.then(|| cx.tools.clone()),
         messages,
         max_output: Tokens(ask.max_tokens),
@@ -328,7 +332,7 @@ fn patch(
     cx: &Situation,
 ) -> Result<Patch, String> {
     let mut reading = Reading::of(base, &cx.counts);
-    let (target, reason) = match answer {
+    let (read, reason) = match answer {
         FromProgram::Unchanged { .. } => return Ok(Patch::default()),
         FromProgram::Messages { messages, reason } => {
             reading.claim(&messages)?;
@@ -346,7 +350,7 @@ fn patch(
         | FromProgram::Ask(_)
         | FromProgram::Error { .. } => return Err("this is no answer to what was asked".to_owned()),
     };
-    let target = target?;
+    let target = read?;
     if target.is_empty() {
         return Err("a context of no messages cannot be sent".to_owned());
     }

@@ -67,8 +67,8 @@ impl Stage for OffloadResults {
         }
         let (count, limit) = (left.len(), self.max_total_chars);
         let reason = format!("{count} results put aside: over {limit} characters");
-        let edit = |(at, text)| Edit::block(at, text, CacheEffect::Breaks);
-        Step::Done(Ok(Patch { edits: left.into_iter().map(edit).collect(), reason, saved }))
+        let edits = left.into_iter().map(|(at, text)| Edit::block(at, text, CacheEffect::Breaks));
+        Step::Done(Ok(Patch { edits: edits.collect(), reason, saved }))
     }
 }
 
@@ -86,11 +86,10 @@ impl OffloadResults {
         if new.len() == 0 {
             return Vec::new();
         }
-        let is_done = |(at, left): &(BlockAt, Arc<str>)| {
-            context.entries()[at.entry].message.model_text()[at.block] == *left
-        };
-        let planned = std::mem::take(planned).into_iter();
-        planned.filter(|one| !is_done(one)).map(|(at, _)| at).chain(new).collect()
+        let refused = std::mem::take(planned).into_iter().filter(|(at, left)| {
+            context.entries()[at.entry].message.model_text()[at.block] != *left
+        });
+        refused.map(|(at, _)| at).chain(new).collect()
     }
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {

@@ -42,13 +42,15 @@ impl Stage for Replay {
                 self.seen.entry(at).or_insert_with(|| entry.clone());
             }
         }
-        let is_later = |entry: &Entry| entry.origin.message().is_some_and(|at| at >= recorded.at);
-        let end = entries.iter().position(is_later).unwrap_or(entries.len());
+        let later = entries
+            .iter()
+            .position(|entry| entry.origin.message().is_some_and(|at| at >= recorded.at));
+        let end = later.unwrap_or(entries.len());
         let (with, written) = self.pieces(pieces, &entries[..end], cx);
         self.done = Some(recorded.clone());
         // A recording that begins with a summary holds nothing of the messages that it represents.
-        let is_same = |(old, new): (&Entry, &Entry)| old.message == new.message;
-        if with.len() == end && entries.iter().zip(&with).all(is_same) {
+        let mut pairs = entries.iter().zip(&with);
+        if with.len() == end && pairs.all(|(old, new)| old.message == new.message) {
             return Step::Done(Ok(Patch::default()));
         }
         let patch = Patch::replacing(reason(recorded, end, with.len()), 0..end, with);
@@ -95,7 +97,7 @@ impl Replay {
         let gone = before
             .iter()
             .filter(|entry| entry.origin.message().is_none_or(|at| !stays.contains(&at)));
-        let mut origin = Some(Origin::derived_from(gone));
+        let mut unclaimed = Some(Origin::derived_from(gone));
         let (mut with, mut written): (Vec<Entry>, Vec<_>) = (Vec::new(), Vec::new());
         for piece in pieces {
             match piece {
@@ -108,12 +110,14 @@ impl Replay {
                         *last = last.with_block_text(*block, text, &cx.counts);
                     }
                     _ => {
-                        let entry = self.seen.get(message).into_iter();
-                        with.extend(entry.map(|it| it.with_block_text(*block, text, &cx.counts)));
+                        let seen = self.seen.get(message);
+                        with.extend(
+                            seen.map(|entry| entry.with_block_text(*block, text, &cx.counts)),
+                        );
                     }
                 },
                 Recorded::Written(message) => {
-                    let origin = origin.take().unwrap_or(Origin::Authored);
+                    let origin = unclaimed.take().unwrap_or(Origin::Authored);
                     with.push(Entry::new(origin, message.clone(), &cx.counts));
                     if message.has_tag(Tag::CompactSummary) {
                         written.push(message);

@@ -214,8 +214,8 @@ impl Restore {
             return None;
         }
         let entries = context.entries().iter();
-        let now = entries.map(|entry| entry.origin.replaced().to_vec());
-        let now = now.filter(|ranges| !ranges.is_empty()).collect();
+        let replaced = entries.map(|entry| entry.origin.replaced().to_vec());
+        let now = replaced.filter(|ranges| !ranges.is_empty()).collect();
         let told = std::mem::replace(&mut self.reported, now);
         let new = self.reported.iter().filter(|now| !told.contains(now));
         let messages: usize = new.flatten().map(Range::len).sum();
@@ -226,11 +226,11 @@ impl Restore {
             .replace("{messages}", &messages.to_string())
             .replace("{restored}", &restored.len().to_string())
             .replace("{tokens}", &tokens.to_string());
-        let is_new = messages > 0
+        let unsaid = messages > 0
             && !context.entries().iter().any(|entry: &Entry| {
                 entry.origin == Origin::Authored && *entry.message.model_text()[0] == *text
             });
-        is_new.then(|| Entry::written(Origin::Authored, text, Tag::Meta, &cx.counts))
+        unsaid.then(|| Entry::written(Origin::Authored, text, Tag::Meta, &cx.counts))
     }
 
     /// The things of one kind that are gone, the one that was used last first, as far as there is
@@ -262,13 +262,13 @@ impl Restore {
         let mut total = Tokens::ZERO;
         let mut entries = Vec::new();
         for (thing, known) in gone.into_iter().take(most) {
-            let heading = heading(thing);
+            let line = heading(thing);
             let origin = Origin::Restored(known.place.message);
-            if let Some(size) = held.restored.get(&(known.place.message, &*heading)) {
+            if let Some(size) = held.restored.get(&(known.place.message, &*line)) {
                 total += *size;
                 continue;
             }
-            let text = known.shown(heading, each, cx);
+            let text = known.shown(line, each, cx);
             let entry = Entry::written(origin, text, Tag::Meta, &cx.counts);
             let size = entry.size().tokens;
             if total + size <= all && size <= *room {

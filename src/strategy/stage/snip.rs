@@ -57,7 +57,7 @@ impl Snip {
         if self.marks.is_empty() {
             return mark == "tool";
         }
-        self.marks.iter().any(|it| it == mark)
+        self.marks.iter().any(|heeded| heeded == mark)
     }
 
     /// Takes note of one result, and of what it marks.

@@ -34,9 +34,9 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));
     }
     let mut prompt: Prompt = knobs.read()?;
-    let is_appended = prompt.mode != Mode::Fresh;
+    let appended = prompt.mode != Mode::Fresh;
     let mut unfit = Vec::new();
-    if is_appended {
+    if appended {
         let why = "and where `mode` is `append` the conversation stands in front of the prompt";
         unfit.push((own_prompt::CONVERSATION, why));
     }
@@ -49,15 +49,15 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     if prompt.model.is_empty() {
         return Err(knobs.wrong("model", "must name a model, or be `same` or `fast`"));
     }
-    if is_appended && prompt.other_model().is_some() {
+    if appended && prompt.other_model().is_some() {
         let problem = "must be `same` where `mode` is `append`: another model has another cache";
         return Err(knobs.wrong("model", problem));
     }
-    if is_appended && let Some(limit) = prompt.limit() {
+    if appended && let Some(limit) = prompt.limit() {
         return Err(knobs.wrong(limit, "has no meaning where `mode` is `append`"));
     }
     let overlap: Overlap = knobs.read()?;
-    if is_appended && overlap.is_wanted() {
+    if appended && overlap.is_wanted() {
         let problem =
             "has no meaning where `mode` is `append`: the request goes on with the agent's prompt";
         return Err(knobs.wrong("overlap_turns", problem));

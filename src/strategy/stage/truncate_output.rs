@@ -111,8 +111,8 @@ impl Stage for TruncateOutput {
 
     fn take_note_of(&mut self, entry: &Entry) {
         let message = &entry.message;
-        let is_answered = message.role() == Role::User;
-        if std::mem::replace(&mut self.is_answered, is_answered) && !is_answered {
+        let answers = message.role() == Role::User;
+        if std::mem::replace(&mut self.is_answered, answers) && !answers {
             self.asked.clear();
         }
         let uses = message.tool_uses().map(|(_, tool)| tool.clone());
@@ -156,20 +156,17 @@ impl Shortening {
         }
         let head = index(self.limit as f64 * self.head_fraction).min(self.limit);
         let tail = self.limit - head;
-        let (head, tail) = match self.unit {
-            Unit::Tokens => {
-                let within = |tokens: usize| Tokens(tokens as u64);
-                (
-                    truncate::head(text, within(head), counter).len(),
-                    text.len() - truncate::tail(text, within(tail), counter).len(),
-                )
-            }
+        let (head, end) = match self.unit {
+            Unit::Tokens => (
+                truncate::head(text, Tokens(head as u64), counter).len(),
+                text.len() - truncate::tail(text, Tokens(tail as u64), counter).len(),
+            ),
             Unit::Chars => (first_chars(text, head).len(), first_chars(text, total - tail).len()),
             Unit::Bytes => (text.floor_char_boundary(head), text.ceil_char_boundary(total - tail)),
             Unit::Lines => (after_lines(text, head), after_lines(text, total - tail)),
         };
         // A character that lies in both limits is shown once.
-        let tail = tail.max(head);
+        let tail = end.max(head);
         let gone = &text[head..tail];
         let (count, unit) = match self.unit {
             Unit::Tokens => (counter.count(gone).0, "tokens"),

@@ -150,21 +150,20 @@ impl Condition {
     /// The smallest size at which it holds, where it alone waits for a size: in this window, of which so much is
     /// effective.
     pub fn line(&self, window: Window, effective: Tokens) -> Option<Tokens> {
-        let whole = |of| match of {
-            WindowPart::Effective => effective,
-            other => window.part(other),
-        };
         match self {
             Self::TokensOver(limit) => Some(*limit + Tokens(1)),
             Self::WindowFraction(share) => {
-                let whole = whole(share.of);
+                let whole = part_in(window, effective, share.of);
                 let below = whole.fraction(share.amount);
-                let is_whole = below.0 as f64 >= whole.0 as f64 * share.amount;
-                Some(below + Tokens(u64::from(!is_whole)))
+                let reached = below.0 as f64 >= whole.0 as f64 * share.amount;
+                Some(below + Tokens(u64::from(!reached)))
             }
-            Self::ReserveTokens(reserve) => Some(whole(reserve.of) - reserve.amount),
+            Self::ReserveTokens(reserve) => {
+                Some(part_in(window, effective, reserve.of) - reserve.amount)
+            }
             Self::ReserveFraction(reserve) => {
-                Some(whole(reserve.of) - window.tokens.fraction(reserve.amount))
+                let whole = part_in(window, effective, reserve.of);
+                Some(whole - window.tokens.fraction(reserve.amount))
             }
             _ => None,
         }
@@ -250,13 +249,13 @@ impl Condition {
             Self::All(inner) => {
                 let found = inner.iter().find_map(|one| one.too_large_reserve(window, least))?;
                 // What else must hold says when it fires, or leaves small windows out.
-                let is_idle = |one: &Self| match one {
+                let idle = inner.iter().all(|one| match one {
                     Self::Always => true,
                     Self::WindowOver(limit) => *limit < found.0 && window.tokens > *limit,
                     Self::WindowUnder(limit) => window.tokens < *limit,
                     other => other.too_large_reserve(window, least).is_some(),
-                };
-                return inner.iter().all(is_idle).then_some(found);
+                });
+                return idle.then_some(found);
             }
             _ => return None,
         };
@@ -283,6 +282,14 @@ impl Condition {
             }
             _ => Vec::new(),
         }
+    }
+}
+
+/// A part of a window of which so much is effective.
+fn part_in(window: Window, effective: Tokens, part: WindowPart) -> Tokens {
+    match part {
+        WindowPart::Effective => effective,
+        other => window.part(other),
     }
 }
 
@@ -329,42 +336,45 @@ pub(super) fn read_condition(
     depth: Depth,
     part: WindowPart,
 ) -> Result<Condition, SettingError> {
-    let wrong = |problem: String| SettingError::new(&setting.place, format!("`{path}` {problem}"));
-    let listed = || format!("`{}`", words().join("`, `"));
     let table = match &setting.value {
         Value::Text(word) if words().contains(&word.as_str()) => {
             return of_json(setting, json!(word));
         }
         Value::Text(word) => {
-            let problem = format!("must be {} or a table, not `{word}`", listed());
-            return Err(with_suggestion(wrong(problem), word, words()));
+            let listed = words().join("`, `");
+            let problem = format!("must be `{listed}` or a table, not `{word}`");
+            return Err(with_suggestion(wrong(path, setting, &problem), word, words()));
         }
         Value::Table(table) => table,
-        _ => return Err(wrong(format!("must be {} or a table", listed()))),
+        _ => {
+            let problem = format!("must be `{}` or a table", words().join("`, `"));
+            return Err(wrong(path, setting, &problem));
+        }
     };
     let mut reader = Reader::new(table, path);
     KEYS.check(&mut reader, "condition")?;
     let part = part_of(&mut reader)?.unwrap_or(part);
     let mut conditions = Vec::new();
-    for (name, setting) in table.entries() {
-        let nested = || match setting.as_list() {
-            Some(items) if !items.is_empty() => {
-                let path = format!("{path}.{name}");
-                items.iter().map(|item| read_condition(&path, item, Depth::Nested, part)).collect()
-            }
-            _ => {
-                Err(wrong(format!("is wrong: `{name}` must be a list of conditions, one at least")))
-            }
-        };
+    for (name, own) in table.entries() {
         conditions.extend(match name.as_str() {
-            "all" => Some(Condition::All(nested()?)),
-            "any" => Some(Condition::Any(nested()?)),
-            word if words().contains(&word) => match setting.value {
-                Value::Flag(true) => Some(of_json(setting, json!(word))?),
+            "all" | "any" => {
+                let Some(items) = own.as_list().filter(|items| !items.is_empty()) else {
+                    let problem =
+                        format!("is wrong: `{name}` must be a list of conditions, one at least");
+                    return Err(wrong(path, setting, &problem));
+                };
+                let path = format!("{path}.{name}");
+                let read =
+                    items.iter().map(|item| read_condition(&path, item, Depth::Nested, part));
+                let nested = read.collect::<Result<Vec<_>, _>>()?;
+                Some(if name == "all" { Condition::All(nested) } else { Condition::Any(nested) })
+            }
+            word if words().contains(&word) => match own.value {
+                Value::Flag(true) => Some(of_json(own, json!(word))?),
                 _ => None,
             },
             kind if names().contains(&kind) => {
-                Some(of_json(setting, json!({ kind: setting.value.plain() }))?)
+                Some(of_json(own, json!({ kind: own.value.plain() }))?)
             }
             _ => None,
         });
@@ -381,22 +391,31 @@ pub(super) fn read_condition(
     reader.finish()?;
     match conditions.pop() {
         Some(condition) if conditions.is_empty() => Ok(condition.measured_against(part)),
-        Some(_) => Err(wrong("names several conditions: combine them with `all` or `any`".into())),
+        Some(_) => {
+            let problem = "names several conditions: combine them with `all` or `any`";
+            Err(wrong(path, setting, problem))
+        }
         None => {
             let hint = format!("there are `{}`", names().join("`, `"));
-            Err(wrong("names no condition".into()).with_hint(hint))
+            Err(wrong(path, setting, "names no condition").with_hint(hint))
         }
     }
 }
 
+fn wrong(path: &str, setting: &Setting, problem: &str) -> SettingError {
+    SettingError::new(&setting.place, format!("`{path}` {problem}"))
+}
+
+/// Writes conditions with a word between them.
+fn joined(f: &mut fmt::Formatter<'_>, conditions: &[Condition], word: &str) -> fmt::Result {
+    for (at, condition) in conditions.iter().enumerate() {
+        write!(f, "{}{condition}", if at > 0 { word } else { "" })?;
+    }
+    Ok(())
+}
+
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let joined = |f: &mut fmt::Formatter<'_>, conditions: &[Self], word: &str| {
-            for (at, condition) in conditions.iter().enumerate() {
-                write!(f, "{}{condition}", if at > 0 { word } else { "" })?;
-            }
-            Ok(())
-        };
         match self {
             Self::Always => f.write_str("before every call"),
             Self::TokensOver(limit) => write!(f, "over {limit} tokens"),

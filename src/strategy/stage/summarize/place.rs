@@ -76,13 +76,12 @@ impl Placement {
                 reason = format!("{reason}, {} {what} kept", kept.len());
             }
         }
-        let boundary = || boundary(&self.when, context, replaced, cx);
-        let boundary = self.boundary.then(boundary).into_iter();
-        let mut with: Vec<Entry> = boundary.chain(selected.user_messages).collect();
+        let marker = self.boundary.then(|| boundary(&self.when, context, replaced, cx));
+        let mut with: Vec<Entry> = marker.into_iter().chain(selected.user_messages).collect();
         let acknowledgement = Some(self.acknowledgement.clone()).filter(|text| !text.is_empty());
         let continuation = self.continuation(&context.entries()[entries.end..]);
-        let said = [(Role::Assistant, acknowledgement), (Role::User, continuation)];
-        let said = said.into_iter().filter_map(|(role, text)| {
+        let texts = [(Role::Assistant, acknowledgement), (Role::User, continuation)];
+        let said = texts.into_iter().filter_map(|(role, text)| {
             let message = Arc::new(Message::text(role, text?));
             Some(Entry::new(Origin::Authored, message, &cx.counts))
         });

@@ -126,9 +126,9 @@ impl Prompt {
         cx: &Situation,
     ) -> Request {
         let shown = without_some_results(&shown[less.from.min(shown.len())..], less);
-        let is_apart = matches!(self.previous, Previous::Ignore | Previous::Update);
+        let apart = matches!(self.previous, Previous::Ignore | Previous::Update);
         let (mut earlier, shown): (Vec<_>, Vec<_>) =
-            shown.into_iter().partition(|message| is_apart && message.has_tag(Tag::CompactSummary));
+            shown.into_iter().partition(|message| apart && message.has_tag(Tag::CompactSummary));
         if self.previous == Previous::Ignore {
             earlier.clear();
         }
@@ -211,10 +211,11 @@ impl Prompt {
 
     fn json(&self, shown: &[Arc<Message>]) -> String {
         let limit = self.input_result_chars;
-        let is_cut = |block: &ContentBlock| limit > 0 && block.is_result();
-        let line = |message| wire::anthropic_json(&with_short_texts(message, limit, is_cut));
-        let lines: Vec<String> = shown.iter().map(line).collect();
-        let mut json = format!("[{}]", lines.join(", "));
+        let lines = shown.iter().map(|message| {
+            let short = with_short_texts(message, limit, |block| limit > 0 && block.is_result());
+            wire::anthropic_json(&short)
+        });
+        let mut json = format!("[{}]", lines.collect::<Vec<String>>().join(", "));
         if self.input_first_chars > 0 {
             json.truncate(first_chars(&json, self.input_first_chars).len());
         }

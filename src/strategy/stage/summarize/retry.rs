@@ -167,8 +167,8 @@ impl<'a> Attempt<'a> {
             OnSummaryOverflow::ShrinkEach => {
                 // OpenHands: hard_context_reset_context_scaling.
                 let texts = self.shown.iter().flat_map(|entry| entry.message.model_text());
-                let longest = self.less.longest_chars;
-                let longest = longest.or_else(|| texts.map(|text| text.chars().count()).max());
+                let known = self.less.longest_chars;
+                let longest = known.or_else(|| texts.map(|text| text.chars().count()).max());
                 self.less.longest_chars = longest.map(|chars| chars * 4 / 5);
                 return longest.is_some_and(|chars| chars > 1);
             }

@@ -105,11 +105,11 @@ impl Select {
         }
         let replaced = start..end;
         // A summary of nothing but what an earlier one left would say the same again.
-        let is_left = |entry: &Entry| {
+        let left = entries[replaced.clone()].iter().all(|entry| {
             entry.message.has_tag(Tag::CompactSummary)
                 || matches!(entry.origin, Origin::Authored | Origin::Restored(_))
-        };
-        if self.select != Coverage::All && entries[replaced.clone()].iter().all(is_left) {
+        });
+        if self.select != Coverage::All && left {
             return None;
         }
         let covered = match self.select {
@@ -147,8 +147,8 @@ impl Select {
     fn start(&self, entries: &[Entry]) -> usize {
         let mut start = self.keep_first_messages;
         if self.previous == Previous::Append {
-            let is_summary = |entry: &Entry| entry.message.has_tag(Tag::CompactSummary);
-            let last = entries.iter().rposition(is_summary);
+            let last =
+                entries.iter().rposition(|entry| entry.message.has_tag(Tag::CompactSummary));
             let behind = last.map_or(0, |last| last + 1);
             let acknowledged = entries.get(behind..).unwrap_or_default().iter();
             let own = acknowledged.take_while(|entry| entry.origin == Origin::Authored);
@@ -189,8 +189,10 @@ impl Select {
         {
             return false;
         }
-        let is_marked = |text: &str| self.keep_markers.iter().any(|marker| text.contains(marker));
-        entry.is_typed() || message.texts().any(|(_, text)| is_marked(text))
+        entry.is_typed()
+            || message
+                .texts()
+                .any(|(_, text)| self.keep_markers.iter().any(|marker| text.contains(marker)))
     }
 
     /// Calls of protected tools that were answered, and their answers; and calls that nothing in the
@@ -199,21 +201,21 @@ impl Select {
         if self.protected_tools.is_empty() && !self.protect_tagged && !self.keep_unanswered {
             return Vec::new();
         }
-        let is_tagged =
-            |entry: &&Entry| self.protect_tagged && entry.message.has_tag(Tag::Protected);
-        let tagged = answered(gone.iter().filter(is_tagged));
+        let protected = gone
+            .iter()
+            .filter(|entry| self.protect_tagged && entry.message.has_tag(Tag::Protected));
+        let tagged = answered(protected);
         let answered_here = answered(gone);
-        let answered = answered(entries);
-        let is_wanted = |tool: &ToolUse| {
-            self.protected_tools.name(Some(tool)) && answered_here.contains(&*tool.id)
-                || tagged.contains(&*tool.id)
-                || self.keep_unanswered && !answered.contains(&*tool.id)
-        };
+        let answered_anywhere = answered(entries);
         let mut ids: BTreeSet<&str> = BTreeSet::new();
         let mut kept = Vec::new();
         for entry in gone {
-            let uses = entry.message.tool_uses().map(|(_, tool)| tool);
-            ids.extend(uses.filter(|tool| is_wanted(tool)).map(|tool| &*tool.id));
+            let uses = entry.message.tool_uses().filter(|(_, tool)| {
+                self.protected_tools.name(Some(*tool)) && answered_here.contains(&*tool.id)
+                    || tagged.contains(&*tool.id)
+                    || self.keep_unanswered && !answered_anywhere.contains(&*tool.id)
+            });
+            ids.extend(uses.map(|(_, tool)| &*tool.id));
             kept.extend(only(entry, cx, |block| {
                 block.call_id().is_some_and(|id| ids.contains(&**id))
             }));
@@ -234,8 +236,8 @@ impl Tail {
             let at = rounds.get(first).map_or(0, |round| round.start);
             start = start.min(cut.snap_back(entries, at));
         }
-        let budget = self.keep_last_tokens.max(self.share(cx.window, context.size().tokens));
-        let budget = budget.max(self.room(cx));
+        let share = self.share(cx.window, context.size().tokens);
+        let budget = self.keep_last_tokens.max(share).max(self.room(cx));
         if budget > Tokens::ZERO {
             let within = cut::newest_within(entries, budget);
             start = start.min(cut.snap_forward(entries, within));
