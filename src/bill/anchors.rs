@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::follow::{Anchor, Rates, Step, anchors, drops};
+use super::follow::{Anchor, Rates, BillStep, anchors, drops};
 use super::held_out::{self, Predicted};
 use super::points::{Point, Points, bill, counted, hides_thinking, largest, signed, tokens};
 use super::{
@@ -383,7 +383,7 @@ pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tok
         let why = "the prompts of the recording do not grow as their bill does";
         return Bill::unanchored(&points, declared, Some(why));
     };
-    let falls = anchors.iter().filter(|anchor| anchor.step == Step::Falls);
+    let falls = anchors.iter().filter(|anchor| anchor.step == BillStep::Falls);
     let others = points.all.len() - anchors.len();
     if (falls.count() + others) * 4 > points.all.len() {
         let why = "the bill does not follow the prompts of the recording";

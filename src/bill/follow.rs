@@ -16,11 +16,11 @@ const LOOK_BACK: usize = 8;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Anchor {
     pub(super) point: Point,
-    pub(super) step: Step,
+    pub(super) step: BillStep,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum BillStep {
     /// As expected.
     Grows,
     /// Far more than expected.
@@ -43,7 +43,7 @@ impl Rates {
     }
 
     /// How the bill goes on from `one` to `two`.
-    fn step(&self, points: &Points, one: &Point, two: &Point) -> Step {
+    fn step(&self, points: &Points, one: &Point, two: &Point) -> BillStep {
         let factor = self.factor(one.model);
         let added = points.expected(one.message..two.message, factor, self.thinking);
         let expected = (one.billed + added).max(1);
@@ -58,11 +58,11 @@ impl Rates {
         let ratio = two.billed as f64 / expected as f64;
         let ratio_without = two.billed as f64 / (expected - may_leave).max(1) as f64;
         if ratio > most {
-            Step::Rises
+            BillStep::Rises
         } else if ratio_without < least {
-            Step::Falls
+            BillStep::Falls
         } else {
-            Step::Grows
+            BillStep::Grows
         }
     }
 }
@@ -126,7 +126,7 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
 /// Two bills of one model and one history.
 fn pairs(bills: &[Anchor]) -> Vec<(Point, Point)> {
     let pairs = bills.windows(2).map(|pair| (pair[0], pair[1])).filter(|(one, two)| {
-        two.step == Step::Grows
+        two.step == BillStep::Grows
             && one.point.model == two.point.model
             && one.point.segment == two.point.segment
     });
@@ -139,20 +139,20 @@ fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
     let mut anchors: Vec<Anchor> = Vec::with_capacity(bills.len());
     for point in bills {
         let last = anchors.last().filter(|last| last.point.segment == point.segment);
-        let mut new = last.map_or(Step::Grows, |last| rates.step(points, &last.point, point));
+        let mut new = last.map_or(BillStep::Grows, |last| rates.step(points, &last.point, point));
         if match (last, new) {
-            (Some(_), Step::Falls) => true,
-            (Some(last), Step::Rises) => last.step == Step::Falls,
+            (Some(_), BillStep::Falls) => true,
+            (Some(last), BillStep::Rises) => last.step == BillStep::Falls,
             _ => false,
         } {
             let history = anchors.iter().rev();
             let back = history
                 .take_while(|anchor| anchor.point.segment == point.segment)
                 .take(LOOK_BACK)
-                .position(|anchor| rates.step(points, &anchor.point, point) == Step::Grows);
+                .position(|anchor| rates.step(points, &anchor.point, point) == BillStep::Grows);
             if let Some(back) = back {
                 anchors.truncate(anchors.len() - back);
-                new = Step::Grows;
+                new = BillStep::Grows;
             }
         }
         anchors.push(Anchor { point: *point, step: new });
@@ -184,7 +184,7 @@ pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<An
 /// Falls of the bill by more than a fifth that nothing explains.
 pub(super) fn drops(anchors: &[Anchor]) -> Vec<Drop> {
     let falls = anchors.windows(2).map(|pair| (pair[0].point, pair[1])).filter(|(one, two)| {
-        two.step == Step::Falls
+        two.step == BillStep::Falls
             && one.segment == two.point.segment
             && two.point.billed * 5 < one.billed * 4
     });

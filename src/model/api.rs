@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{CallFailure, Request, Response, Task};
+use super::{Request, Task};
 use crate::session::wire::{self, Provider};
 use crate::session::{ContentBlock, Message};
 use crate::units::Tokens;
@@ -199,8 +199,6 @@ fn tokens(counter: &Value) -> Tokens {
     Tokens(counter.as_u64().unwrap_or(0))
 }
 
-/// An answer, or the failure.
-pub(super) type Read = Result<Response, CallFailure>;
 
 #[cfg(test)]
 mod tests;

@@ -96,12 +96,12 @@ pub struct Entry {
 pub struct Cassette {
     path: PathBuf,
     mode: ReplayMode,
-    state: Mutex<State>,
+    state: Mutex<CassetteState>,
     answered: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CassetteState {
     entries: BTreeMap<String, Entry>,
     /// Keys that were answered in this run.
     fresh: BTreeSet<String>,
@@ -149,10 +149,10 @@ impl Cassette {
         Ok(Arc::new(Self {
             path: path.to_owned(),
             mode,
-            state: Mutex::new(State {
+            state: Mutex::new(CassetteState {
                 entries: entries.collect(),
                 is_unsorted: contents.is_unsorted && mode != ReplayMode::Strict,
-                ..State::default()
+                ..CassetteState::default()
             }),
             answered: Condvar::new(),
         }))
@@ -208,7 +208,7 @@ impl Cassette {
         file::sort(&self.path)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CassetteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -289,7 +289,7 @@ impl Cassette {
 
     /// Keeps an answer, and returns whether it could be written. One that could not serves no request: a cell
     /// that used it would be done, and the file would lack it for ever.
-    fn keep(&self, state: &mut State, entry: Entry) -> bool {
+    fn keep(&self, state: &mut CassetteState, entry: Entry) -> bool {
         if self.mode != ReplayMode::Off {
             if let Err(error) = file::append(&self.path, &entry) {
                 state.failure.get_or_insert(error.to_string());

@@ -43,14 +43,14 @@ pub(super) const DIGEST: &str = "digest";
 
 /// The meaning of a control's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Control<'a> {
+pub(super) enum ControlName<'a> {
     /// Cut to this number of tokens.
     Budget(&'static str, u32),
     /// Cut to the sizes of the strategy that is called so.
     Follow(&'static str, &'a str),
 }
 
-impl<'a> Control<'a> {
+impl<'a> ControlName<'a> {
     /// Reads a name; nothing if it is not that of a control.
     pub(super) fn of(name: &'a str) -> Option<Self> {
         let (method, rest) = name.split_once('@')?;

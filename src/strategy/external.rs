@@ -20,7 +20,7 @@ mod loaded;
 mod process;
 
 pub(crate) use contents::edits_to;
-pub(super) use contents::{Contents, Reading, message_line, raw};
+pub(super) use contents::{SentMessages, AnswerReader, message_line, raw};
 pub use lines::Caller;
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;

@@ -9,7 +9,7 @@ use crate::session::{ToolClass, ToolUse};
 
 /// A part of a file that a tool use shows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct View {
+pub(crate) struct FileView {
     /// The file, as the tool use names it, without a `./` in front.
     pub(crate) path: String,
     /// All other arguments, as canonical JSON: two views of one path and one range are equal.
@@ -44,7 +44,7 @@ const SHOWS: [&str; 5] = ["cat ", "head ", "nl ", "sed -n ", "tail "];
 /// The part of a file that the tool use shows, if it reads one file.
 ///
 /// An editor whose `command` is `view` reads, whatever its class.
-pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
+pub(crate) fn view_of(tool: &ToolUse) -> Option<FileView> {
     if tool.class != ToolClass::Read && !is_editor(tool) {
         return None;
     }
@@ -60,7 +60,7 @@ pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
         name.as_str() != key && name.as_str() != "command" && !value.is_null()
     });
     let range: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
-    Some(View { path, range: range.join(",") })
+    Some(FileView { path, range: range.join(",") })
 }
 
 /// The files that the tool use changes, if it does.
@@ -232,7 +232,7 @@ mod tests {
             (ToolClass::Grep, r#"{"path":"a.rs"}"#, None),
         ] {
             let view =
-                view.map(|(path, range)| View { path: path.to_owned(), range: range.to_owned() });
+                view.map(|(path, range)| FileView { path: path.to_owned(), range: range.to_owned() });
             assert_eq!(view_of(&tool(class, input)), view, "{input}");
         }
     }

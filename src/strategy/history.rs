@@ -10,7 +10,7 @@ use crate::context::{Applied, Context, Entry, Origin};
 
 /// The session's messages as they came in.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct SeenHistory {
     entries: BTreeMap<usize, Entry>,
     /// The messages that the history consisted of when the agent last rewrote it; later ones follow.
     rewritten: Vec<usize>,
@@ -20,7 +20,7 @@ pub(crate) struct History {
     begun: u64,
 }
 
-impl History {
+impl SeenHistory {
     /// Keeps a message that is about to be appended, or was loaded.
     pub(crate) fn append(&mut self, entry: &Entry) {
         if let Some(at) = entry.origin.message() {

@@ -12,20 +12,20 @@ use crate::units::Tokens;
 /// Blocks with the texts they are to have.
 #[derive(Debug, Default)]
 pub(crate) struct PendingEdits {
-    blocks: Vec<Block>,
+    blocks: Vec<PendingBlock>,
     /// The tokens that they free together.
     gain: Tokens,
     has_new: bool,
 }
 
 #[derive(Debug)]
-struct Block {
+struct PendingBlock {
     at: BlockAt,
     text: Arc<str>,
     gain: Tokens,
 }
 
-impl Block {
+impl PendingBlock {
     fn is_in_place(&self, context: &Context) -> bool {
         let entry = context.entries().get(self.at.entry);
         entry
@@ -37,7 +37,7 @@ impl Block {
 impl PendingEdits {
     /// Wants the block to say `text`, which frees `gain`.
     pub(crate) fn push(&mut self, at: BlockAt, text: Arc<str>, gain: Tokens) {
-        self.blocks.push(Block { at, text, gain });
+        self.blocks.push(PendingBlock { at, text, gain });
         self.gain += gain;
         self.has_new = true;
     }

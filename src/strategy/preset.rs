@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::control::Control;
+use super::control::ControlName;
 use super::external::{Host, Programs};
 use super::knob::KEYS;
 use super::law::Law;
@@ -60,7 +60,7 @@ impl StrategySpec {
 
     /// The preset or control called `name`. Controls fire at `trigger`.
     pub fn named(name: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
-        if let Some(control) = Control::of(name) {
+        if let Some(control) = ControlName::of(name) {
             return Self::control(name, control, trigger, place);
         }
         if RESERVED.contains(&name) {
@@ -97,7 +97,7 @@ impl StrategySpec {
     ///
     /// Brackets after `tail@` and a strategy belong to the strategy.
     pub fn parse(text: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
-        if let Some(control @ Control::Follow(..)) = Control::of(text) {
+        if let Some(control @ ControlName::Follow(..)) = ControlName::of(text) {
             return Self::control(text, control, trigger, place);
         }
         let name: StrategyName = text.parse().map_err(|error: StrategyNameError| {
@@ -119,7 +119,7 @@ impl StrategySpec {
     /// The same strategy under another name: `[a-z0-9][a-z0-9._@-]*`.
     pub fn renamed(mut self, name: &str, place: &Place) -> Result<Self, SettingError> {
         // Of a control, and of what the recording holds, more is believed than of others.
-        let taken = name == "recorded" || Control::of(name).is_some();
+        let taken = name == "recorded" || ControlName::of(name).is_some();
         if !is_valid_id(name) || RESERVED.contains(&name) || taken {
             let problem = format!("a strategy cannot be called `{name}`");
             return Err(SettingError::new(place, problem).with_hint(
@@ -151,11 +151,11 @@ impl StrategySpec {
 
     fn control(
         name: &str,
-        control: Control<'_>,
+        control: ControlName<'_>,
         trigger: &Trigger,
         place: &Place,
     ) -> Result<Self, SettingError> {
-        let Control::Follow(method, follows) = control else {
+        let ControlName::Follow(method, follows) = control else {
             return Self::of(name, control.table(name)?, trigger);
         };
         let follows = match Self::parse(follows, trigger, place) {
@@ -170,7 +170,7 @@ impl StrategySpec {
             }
         };
         let name = format!("{method}@{follows}");
-        let mut table = Control::Follow(method, &follows).table(&name)?;
+        let mut table = ControlName::Follow(method, &follows).table(&name)?;
         table.put("follows", follows, place);
         Self::of(&name, table, trigger)
     }
@@ -190,12 +190,12 @@ impl StrategySpec {
     /// strategies without a stage, which change nothing, and for controls themselves.
     #[must_use]
     pub fn added_control(&self) -> Option<Self> {
-        let control = Control::of(&self.name).is_some() || self.follows().is_some();
+        let control = ControlName::of(&self.name).is_some() || self.follows().is_some();
         let acts = self.stages_set().next().is_some() || self.table.get(OVERFLOW).is_some();
         if control || !acts {
             return None;
         }
-        let table = Control::Follow("tail", &self.name).table(&self.name).ok()?;
+        let table = ControlName::Follow("tail", &self.name).table(&self.name).ok()?;
         let mut spec = Self::of(&format!("tail@{}", self.name), table, &self.trigger).ok()?;
         spec.is_added = true;
         spec.is_matched = self.is_matched;
@@ -250,7 +250,7 @@ impl StrategySpec {
 
     /// Whether it is a control that cuts to nothing, as `tail@0`.
     pub fn has_no_budget(&self) -> bool {
-        matches!(Control::of(&self.name), Some(Control::Budget(_, 0)))
+        matches!(ControlName::of(&self.name), Some(ControlName::Budget(_, 0)))
     }
 
     /// One sentence.

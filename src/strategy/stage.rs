@@ -61,7 +61,7 @@ pub static STAGES: &[StageKind] = &[
     StageKind::of::<restore::Restore>("restore"),
     StageKind::new("digest", digest::build),
     StageKind::of::<normalize::Normalize>("normalize"),
-    StageKind::of::<recorded::Replay>("recorded"),
+    StageKind::of::<recorded::RecordedReplay>("recorded"),
     StageKind::new("external", external::build),
 ];
 

@@ -5,22 +5,22 @@ use crate::units::Tokens;
 
 /// The longest beginning of the text within `tokens` tokens.
 pub(crate) fn head<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter) -> &'t str {
-    longest(text, tokens, counter, End::Head)
+    longest(text, tokens, counter, KeptEnd::Head)
 }
 
 /// The longest end of the text within `tokens` tokens.
 pub(crate) fn tail<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter) -> &'t str {
-    longest(text, tokens, counter, End::Tail)
+    longest(text, tokens, counter, KeptEnd::Tail)
 }
 
 /// The end of a text that stays.
 #[derive(Clone, Copy)]
-enum End {
+enum KeptEnd {
     Head,
     Tail,
 }
 
-impl End {
+impl KeptEnd {
     /// About `length` bytes of the text, in whole characters.
     fn part(self, text: &str, length: usize) -> &str {
         match self {
@@ -62,7 +62,7 @@ fn is_cut(bytes: &[u8], at: usize, counter: &dyn TokenCounter) -> bool {
 /// Longer parts have more tokens, but for a few at the seams: the search is a bisection. It begins
 /// at four bytes to a token, so that of a huge text little more than what stays is ever counted. What
 /// lies before the last certain cut of a part that fits is not counted again.
-fn longest<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter, end: End) -> &'t str {
+fn longest<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter, end: KeptEnd) -> &'t str {
     let length = text.len();
     let (mut good, mut bad) = (0, length + 1);
     let start = usize::try_from(tokens.0.saturating_mul(4)).unwrap_or(usize::MAX);

@@ -25,13 +25,13 @@ pub struct Checker {
     uses: BTreeMap<Arc<str>, usize>,
     /// Ranges of the session's messages that summaries replace, with repetitions.
     summaries: BTreeMap<(usize, usize), usize>,
-    turn: Turn,
+    turn: LastTurn,
 }
 
 /// What is known of the last turn. It begins anew with every assistant turn: no rule looks back past
 /// the begin of one from behind it.
 #[derive(Debug, Clone, Default)]
-struct Turn {
+struct LastTurn {
     /// Ids that a tool result in it may answer, each with its place among them.
     asked: BTreeMap<Arc<str>, usize>,
     /// The last place that a tool result in it has answered.
@@ -115,7 +115,7 @@ impl Checker {
         let end = end + self.entries.len() - length;
         // Behind the begin of a response everything is as it was.
         let known = (end < self.entries.len()).then(|| std::mem::take(&mut self.turn));
-        self.turn = Turn::default();
+        self.turn = LastTurn::default();
         (from..end).for_each(|at| self.check(at));
         if let Some(turn) = known {
             self.turn = turn;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::events::Answer;
+use super::events::AnswerParts;
 use super::{Dialect, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable, tokens};
 use crate::model::{Request, Task};
 use crate::session::Role;
@@ -72,9 +72,9 @@ fn marked_with(end: &str, object: &str) -> String {
 }
 
 /// Reads a whole message.
-pub(super) fn answer(message: &Value) -> Answer<'_> {
+pub(super) fn answer(message: &Value) -> AnswerParts<'_> {
     let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
-    Answer {
+    AnswerParts {
         text: blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
         refusal: "",
         usage: usage(&message["usage"]),

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Read, anthropic, openai, without_thoughts};
-use crate::model::{CallFailure, Response, Stop, overflow};
+use super::{anthropic, openai, without_thoughts};
+use crate::model::{Answer, CallFailure, Response, Stop, overflow};
 use crate::session::wire::Provider;
 use crate::session::wire::stream::{Api, Assembly, Problem};
 use crate::units::{Tokens, Usage};
@@ -32,7 +32,7 @@ pub struct IncomingAnswer {
 
 /// The parts of an answer that each provider writes in its own way.
 #[derive(Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct AnswerParts<'a> {
     pub(super) text: String,
     pub(super) refusal: &'a str,
     pub(super) usage: Usage,
@@ -82,7 +82,7 @@ impl IncomingAnswer {
     }
 
     /// The whole answer; a failure where it did not come to its end.
-    pub fn finish(self) -> Read {
+    pub fn finish(self) -> Answer {
         if self.is_too_long() {
             return Err(CallFailure::Unreadable);
         }
@@ -137,7 +137,7 @@ fn first_object(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads an answer that came whole; without a reason to stop, it was cut.
-pub fn read(provider: Provider, whole: &Value) -> Read {
+pub fn read(provider: Provider, whole: &Value) -> Answer {
     if let Some(failure) = reported(whole) {
         return Err(failure);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::events::Answer;
+use super::events::AnswerParts;
 use super::{Dialect, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable, tokens};
 use crate::model::{Request, Task};
 use crate::session::wire::Provider;
@@ -45,11 +45,11 @@ pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> St
 }
 
 /// Reads a whole completion.
-pub(super) fn answer(completion: &Value) -> Answer<'_> {
+pub(super) fn answer(completion: &Value) -> AnswerParts<'_> {
     let choice = &completion["choices"][0];
     let message = &choice["message"];
     let calls = message["tool_calls"].as_array();
-    Answer {
+    AnswerParts {
         text: message["content"].as_str().unwrap_or_default().to_owned(),
         refusal: message["refusal"].as_str().unwrap_or_default(),
         usage: usage(&completion["usage"]),

@@ -13,7 +13,7 @@ use crate::files::{self, Readers};
 use crate::model::Purpose;
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct CassetteHead {
     format: String,
     version: u32,
 }
@@ -92,7 +92,7 @@ pub(super) fn sync(path: &Path) -> Result<(), CassetteError> {
 
 fn head() -> Result<Vec<u8>, serde_json::Error> {
     let (format, version) = (FORMAT.to_owned(), VERSION);
-    lines::of(&[Head { format, version }])
+    lines::of(&[CassetteHead { format, version }])
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
@@ -140,7 +140,7 @@ fn begin(path: &Path, accepts_unsigned: bool) -> Result<Option<CheckedLines>, Ca
         return Ok(None);
     };
     lines.accepts_unsigned = accepts_unsigned;
-    let first: Result<Option<Head>, _> = lines.read();
+    let first: Result<Option<CassetteHead>, _> = lines.read();
     match first {
         Ok(Some(head)) if head.format == FORMAT && head.version <= VERSION => Ok(Some(lines)),
         // Nothing was kept before the crash.

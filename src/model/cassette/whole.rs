@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cassette, Entry, ReplayMode, State, file};
+use super::{Cassette, Entry, ReplayMode, CassetteState, file};
 use crate::model::cut::{self, ReadSizes};
 use crate::model::{CallFailure, ModelKind};
 use crate::units::Tokens;
@@ -17,7 +17,7 @@ pub(super) fn is_doubtful(cut: &CutModels, entry: &Entry) -> bool {
     entry.kind == ModelKind::Live && window.is_some_and(|window| cut::is_doubtful(read, window))
 }
 
-impl State {
+impl CassetteState {
     /// Whether a kept answer is to the whole prompt, of `sent` tokens: later answers may show that
     /// it is not.
     pub(super) fn is_whole(&self, entry: &Entry, sent: Tokens) -> bool {
@@ -47,7 +47,7 @@ impl Cassette {
             return Ok(());
         };
         let mut state = self.state();
-        let State { read: by_model, entries, cut, .. } = &mut *state;
+        let CassetteState { read: by_model, entries, cut, .. } = &mut *state;
         let asked = (model.to_owned(), address.map(str::to_owned));
         let sizes =
             by_model.entry(asked).or_insert_with(|| ReadSizes::after(largest_read(entries, model)));
@@ -64,8 +64,8 @@ impl Cassette {
     }
 
     /// Forgets answers that may be to cut prompts, here and in the files.
-    fn forget_doubtful(&self, state: &mut State) {
-        let State { entries, fresh, shared, cut, failure, .. } = state;
+    fn forget_doubtful(&self, state: &mut CassetteState) {
+        let CassetteState { entries, fresh, shared, cut, failure, .. } = state;
         entries.retain(|_, entry| !is_doubtful(cut, entry));
         fresh.retain(|key| entries.contains_key(key));
         let mut forgotten: Vec<_> =

@@ -12,7 +12,7 @@ pub const FORMAT: &str = "proctor-script";
 
 /// One rule: the text that a request must hold, and the answer.
 #[derive(Debug, Clone, PartialEq)]
-struct Rule {
+struct ScriptRule {
     purpose: Option<Purpose>,
     /// The last text, which holds the question, must hold this.
     asked: Option<String>,
@@ -52,15 +52,15 @@ pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
         let turn = u64::from(repeat / AGAIN) + 1;
         let rule = rules
             .iter()
-            .find(|rule: &&Rule| rule.turn.unwrap_or(turn) == turn && rule.fits(request))?;
+            .find(|rule: &&ScriptRule| rule.turn.unwrap_or(turn) == turn && rule.fits(request))?;
         Some(Ok(response(rule.text.as_str())))
     }))
 }
 
-fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
+fn rule(mut reader: Reader<'_>) -> Result<ScriptRule, SettingError> {
     let purpose = reader.choice("purpose", &PURPOSES.map(|(name, _)| name))?;
     let purpose = PURPOSES.iter().find(|(name, _)| Some(*name) == purpose);
-    let rule = Rule {
+    let rule = ScriptRule {
         purpose: purpose.map(|(_, purpose)| *purpose),
         asked: reader.text("asked")?.map(str::to_owned),
         holds: reader.text("holds")?.map(str::to_owned),
@@ -72,7 +72,7 @@ fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
     Ok(rule)
 }
 
-impl Rule {
+impl ScriptRule {
     fn fits(&self, request: &Request) -> bool {
         let purpose = request.purpose.as_asked();
         if self.purpose.is_some_and(|wanted| wanted != purpose) {

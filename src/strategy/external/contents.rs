@@ -17,11 +17,11 @@ const SHOWN: usize = 40;
 
 /// The list of messages that a program was sent last.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub(crate) struct SentMessages {
     sent: Vec<Arc<Message>>,
 }
 
-impl Contents {
+impl SentMessages {
     /// These entries as a list of messages; `by_changes` writes ranges of the last list for those that are in it.
     pub(crate) fn list(&mut self, entries: &[Entry], by_changes: bool) -> Vec<Box<RawValue>> {
         let pieces = if by_changes {
@@ -88,7 +88,7 @@ pub(crate) fn raw(json: String) -> Box<RawValue> {
 /// the same tool calls and results, is a changed version of it. Each of `base` stands in one range, so that a short
 /// answer is no large context: [`Self::claim`] comes before anything is copied. Of the others the largest stands for the entries
 /// of `gone` that nothing else came of, and the rest for nothing.
-pub(crate) struct Reading<'a> {
+pub(crate) struct AnswerReader<'a> {
     base: &'a [Entry],
     counts: &'a CountedTexts,
     /// Entries of `base` by what they begin with.
@@ -116,12 +116,12 @@ impl Beginning {
 }
 
 /// An entry of an answer, or a message that is made of none.
-enum Piece {
+enum AnswerPiece {
     Entry(Entry),
     New(Message),
 }
 
-impl<'a> Reading<'a> {
+impl<'a> AnswerReader<'a> {
     pub(crate) fn of(base: &'a [Entry], counts: &'a CountedTexts) -> Self {
         Self { base, counts, known: None, is_used: vec![false; base.len()] }
     }
@@ -162,7 +162,7 @@ impl<'a> Reading<'a> {
         let mut read = Vec::new();
         for piece in pieces {
             if let Some(range) = self.range_of(piece)? {
-                read.extend(self.base[range].iter().cloned().map(Piece::Entry));
+                read.extend(self.base[range].iter().cloned().map(AnswerPiece::Entry));
             } else {
                 read.push(self.message(piece)?);
             }
@@ -170,18 +170,18 @@ impl<'a> Reading<'a> {
         let left = gone.filter(|at| !self.is_used[*at]).map(|at| &self.base[at]);
         let origin = Origin::derived_from(left);
         let sizes = read.iter().map(|piece| match piece {
-            Piece::New(message) => message.model_text().iter().map(|text| text.len()).sum(),
-            Piece::Entry(_) => 0_usize,
+            AnswerPiece::New(message) => message.model_text().iter().map(|text| text.len()).sum(),
+            AnswerPiece::Entry(_) => 0_usize,
         });
         let largest = sizes.enumerate().max_by_key(|(at, size)| (*size, std::cmp::Reverse(*at)));
         let entries = read.into_iter().enumerate().map(|(at, piece)| match piece {
-            Piece::Entry(entry) => entry,
-            Piece::New(message)
+            AnswerPiece::Entry(entry) => entry,
+            AnswerPiece::New(message)
                 if largest.is_some_and(|(most, _)| most == at) && origin != Origin::Authored =>
             {
                 self.entry(origin.clone(), message.with_tags([Tag::CompactSummary]))
             }
-            Piece::New(message) => self.entry(Origin::Authored, message.with_tags([Tag::Meta])),
+            AnswerPiece::New(message) => self.entry(Origin::Authored, message.with_tags([Tag::Meta])),
         });
         Ok(entries.collect())
     }
@@ -215,17 +215,17 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn message(&mut self, piece: &Value) -> Result<Piece, String> {
+    fn message(&mut self, piece: &Value) -> Result<AnswerPiece, String> {
         let (message, of) = parse(piece, self.base)?;
         let at = match of {
             Some(at) => Some(self.range(at, at + 1)?.start),
             None => self.find(&message),
         };
         let Some(at) = at else {
-            return Ok(Piece::New(message));
+            return Ok(AnswerPiece::New(message));
         };
         self.is_used[at] = true;
-        Ok(Piece::Entry(self.changed(&self.base[at], &message)))
+        Ok(AnswerPiece::Entry(self.changed(&self.base[at], &message)))
     }
 
     /// The entry that says the same, or has the same tool calls and results.
@@ -435,7 +435,7 @@ mod tests {
                 serde_json::from_str(line.get()).unwrap()
             })
             .collect();
-        let mut reading = Reading::of(&base, &counts);
+        let mut reading = AnswerReader::of(&base, &counts);
         reading.claim(&pieces).unwrap();
         let read = reading.entries(&pieces, 0..base.len()).unwrap();
         let same = |(one, other): (&Entry, &Entry)| Arc::ptr_eq(&one.message, &other.message);

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::lines::{Caller, Lines, Output};
+use super::lines::{Caller, ProgramLines, OutputPiece};
 use super::protocol::{FromProgram, Hello, Numbered, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
 use crate::process::{Group, PATIENCE};
@@ -40,7 +40,7 @@ pub(crate) struct Process {
     pub(super) launch: Launch,
     /// Its answer to `hello`.
     pub(crate) hello: Hello,
-    lines: Lines,
+    lines: ProgramLines,
     owner: Owner,
 }
 
@@ -96,7 +96,7 @@ impl Process {
         let stderr = Arc::default();
         let lines = match (group.leader.stdout.take(), group.leader.stdin.take()) {
             (Some(source), Some(sink)) => {
-                Lines::over(Box::new(source), Box::new(sink), launch.line_mb << 20)
+                ProgramLines::over(Box::new(source), Box::new(sink), launch.line_mb << 20)
             }
             _ => return Err(ProgramError::NotLocated),
         };
@@ -125,7 +125,7 @@ impl Process {
         Self::met(launch, lines, Owner::Program(caller.clone()))
     }
 
-    fn met(launch: &Launch, lines: Lines, owner: Owner) -> Result<Self, ProgramError> {
+    fn met(launch: &Launch, lines: ProgramLines, owner: Owner) -> Result<Self, ProgramError> {
         let mut process = Self { launch: launch.clone(), hello: Hello::default(), lines, owner };
         // One that does not say hello was never asked anything.
         match (process.greet(), &process.owner) {
@@ -133,7 +133,7 @@ impl Process {
             (Err(error), Owner::Proctor(_)) => Err(error.at_start(&launch.command.join(" "))),
             (Err(error), Owner::Program(_)) => {
                 // It is not asked again: each time would take as long.
-                process.lines = Lines::default();
+                process.lines = ProgramLines::default();
                 Err(error)
             }
         }
@@ -198,25 +198,25 @@ impl Process {
     /// Fails where the program wrote a line since its last answer.
     pub(crate) fn must_be_quiet(&mut self) -> Result<(), ProgramError> {
         match self.lines.next(self.lines.followed()) {
-            Ok(Output::Line(text)) => {
+            Ok(OutputPiece::Line(text)) => {
                 let line = String::from_utf8_lossy(&text).into_owned();
                 self.parsed(&line)?;
                 Err(self.unasked(&line))
             }
-            Ok(Output::TooLong) => Err(self.too_long()),
+            Ok(OutputPiece::TooLong) => Err(self.too_long()),
             // A closed input shows when an answer is due.
-            Ok(Output::Closed) | Err(_) => Ok(()),
+            Ok(OutputPiece::Closed) | Err(_) => Ok(()),
         }
     }
 
     fn next_line(&mut self, seconds: u64, knob: &str) -> Result<String, ProgramError> {
         match self.lines.next(Duration::from_secs(seconds)) {
-            Ok(Output::Line(text)) => String::from_utf8(text).map_err(|error| {
+            Ok(OutputPiece::Line(text)) => String::from_utf8(text).map_err(|error| {
                 let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
                 self.not_json(&shown)
             }),
-            Ok(Output::TooLong) => Err(self.too_long()),
-            Ok(Output::Closed) | Err(RecvTimeoutError::Disconnected) => {
+            Ok(OutputPiece::TooLong) => Err(self.too_long()),
+            Ok(OutputPiece::Closed) | Err(RecvTimeoutError::Disconnected) => {
                 let how = self.how_it_ended();
                 Err(self.failed(format!("the program {how} where an answer was due")))
             }

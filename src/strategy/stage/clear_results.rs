@@ -16,17 +16,17 @@ pub(super) struct ClearResults {
     keep_first_observation: bool,
     /// Whether what a user typed counts like a result.
     count_typed: bool,
-    tools: Tools,
-    except_tools: Tools,
+    tools: ToolList,
+    except_tools: ToolList,
     /// Tools whose results count and stay.
-    count_but_keep_tools: Tools,
+    count_but_keep_tools: ToolList,
     placeholder: String,
     /// Characters of the beginning and the end of a result that stay around the placeholder.
     preview_head_chars: usize,
     preview_tail_chars: usize,
     mode: Mode,
     #[serde(skip)]
-    notes: PositionNotes<Progress>,
+    notes: PositionNotes<ClearingProgress>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -39,7 +39,7 @@ enum Mode {
 /// How far the stage came: each result is looked at once. A patch that is taken back changes no
 /// position: what it would have cleared stays pending.
 #[derive(Debug, Default)]
-struct Progress {
+struct ClearingProgress {
     /// Results that count, with their sizes as they were first seen; nothing for what a user typed.
     counted: Vec<Option<(BlockAt, Tokens)>>,
     /// Results of the context that were looked at.
@@ -108,7 +108,7 @@ impl ClearResults {
     /// Counts the results that are new, up to where the protected turns begin.
     fn count_new(
         &self,
-        progress: &mut Progress,
+        progress: &mut ClearingProgress,
         new: Range<usize>,
         context: &Context,
         cx: &Situation,
@@ -142,7 +142,7 @@ impl ClearResults {
     }
 
     /// Counts what a user typed in front of an entry.
-    fn count_typed(&self, progress: &mut Progress, end: usize) {
+    fn count_typed(&self, progress: &mut ClearingProgress, end: usize) {
         if !self.count_typed {
             return;
         }
@@ -153,7 +153,7 @@ impl ClearResults {
     }
 
     /// Counted results in front of this one are to be cleared.
-    fn boundary(&self, progress: &Progress) -> usize {
+    fn boundary(&self, progress: &ClearingProgress) -> usize {
         let counted = &progress.counted;
         if self.protect_tokens == Tokens::ZERO {
             // SWE-agent's rule: the number of results is rounded down to a step, then the last stay.

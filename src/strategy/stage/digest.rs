@@ -26,7 +26,7 @@ struct Digest {
     sizes: Option<BTreeMap<usize, Tokens>>,
     /// The facts to write, in order.
     #[serde(skip)]
-    facts: Vec<Fact>,
+    facts: Vec<DigestFact>,
     /// Tool uses without an answer so far.
     #[serde(skip)]
     asked: BTreeMap<Arc<str>, ToolUse>,
@@ -37,14 +37,14 @@ struct Digest {
 
 /// One thing that a message says.
 #[derive(Debug)]
-struct Fact {
+struct DigestFact {
     message: usize,
-    kind: Kind,
+    kind: FactKind,
     text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FactKind {
     Prompt,
     Changed,
     Answer,
@@ -53,12 +53,12 @@ enum Kind {
 }
 
 /// With their headings, in the order in which a digest says them, and the reverse of that in which they go.
-const KINDS: [(Kind, &str); 5] = [
-    (Kind::Prompt, "The user said:"),
-    (Kind::Changed, "Files changed:"),
-    (Kind::Answer, "The agent answered:"),
-    (Kind::Read, "Files read:"),
-    (Kind::Command, "Commands run:"),
+const KINDS: [(FactKind, &str); 5] = [
+    (FactKind::Prompt, "The user said:"),
+    (FactKind::Changed, "Files changed:"),
+    (FactKind::Answer, "The agent answered:"),
+    (FactKind::Read, "Files read:"),
+    (FactKind::Command, "Commands run:"),
 ];
 
 impl Stage for Digest {
@@ -119,10 +119,10 @@ impl Stage for Digest {
                 }
                 if entry.is_typed() {
                     if let Some((at, text)) = self.said.take() {
-                        self.note(at, Kind::Answer, shortened(&text, self.max_answer_chars));
+                        self.note(at, FactKind::Answer, shortened(&text, self.max_answer_chars));
                     }
                     let text = shortened(&text_of(message), self.max_prompt_chars);
-                    self.note(at, Kind::Prompt, text);
+                    self.note(at, FactKind::Prompt, text);
                 }
             }
         }
@@ -140,8 +140,8 @@ impl Digest {
             .unwrap_or_else(|| self.cut.snap_back(entries, kept))
     }
 
-    fn note(&mut self, message: usize, kind: Kind, text: String) {
-        self.facts.push(Fact { message, kind, text });
+    fn note(&mut self, message: usize, kind: FactKind, text: String) {
+        self.facts.push(DigestFact { message, kind, text });
     }
 
     /// Takes note of a tool use once it is answered.
@@ -153,16 +153,16 @@ impl Digest {
             if failed {
                 text.push_str(" (failed)");
             }
-            self.note(at, Kind::Command, text);
+            self.note(at, FactKind::Command, text);
         }
         if failed {
             return;
         }
         for path in files::changed_by(tool) {
-            self.note(at, Kind::Changed, path);
+            self.note(at, FactKind::Changed, path);
         }
         if let Some(view) = files::view_of(tool) {
-            self.note(at, Kind::Read, view.path);
+            self.note(at, FactKind::Read, view.path);
         }
     }
 
@@ -170,7 +170,7 @@ impl Digest {
     fn text(&self, origin: &Origin, target: Tokens, cx: &Situation) -> String {
         let counter = cx.counts.counter();
         let ranges = origin.replaced();
-        let facts: Vec<&Fact> = self
+        let facts: Vec<&DigestFact> = self
             .facts
             .iter()
             .filter(|fact| ranges.iter().any(|range| range.contains(&fact.message)))
@@ -189,14 +189,14 @@ impl Digest {
         }
     }
 
-    fn written(&self, facts: &[&Fact], kinds: &[(Kind, &str)]) -> String {
+    fn written(&self, facts: &[&DigestFact], kinds: &[(FactKind, &str)]) -> String {
         let mut text = TITLE.to_owned();
         for (kind, heading) in kinds {
-            let said = matches!(kind, Kind::Prompt | Kind::Answer);
+            let said = matches!(kind, FactKind::Prompt | FactKind::Answer);
             let limit = match kind {
-                Kind::Prompt | Kind::Answer => usize::MAX,
-                Kind::Changed | Kind::Read => self.max_files,
-                Kind::Command => self.max_commands,
+                FactKind::Prompt | FactKind::Answer => usize::MAX,
+                FactKind::Changed | FactKind::Read => self.max_files,
+                FactKind::Command => self.max_commands,
             };
             let mut lines: Vec<&str> = Vec::new();
             // Of what is done several times, the last time counts.

@@ -5,7 +5,7 @@ use crate::units::index;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct DropOldest {
-    unit: Unit,
+    unit: DropUnit,
     fraction: f64,
     fit_fraction: f64,
     max_steps: usize,
@@ -14,13 +14,13 @@ pub(super) struct DropOldest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Unit {
+enum DropUnit {
     Round,
     Pair,
     Message,
 }
 
-impl Unit {
+impl DropUnit {
     /// Where units begin. The entries before the first response begin the conversation, and are no
     /// round.
     fn starts(self, entries: &[Entry]) -> Vec<usize> {

@@ -11,10 +11,10 @@ use crate::strategy::external::protocol::{
     AskLine, EditLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
 };
 use crate::strategy::external::{
-    Contents, Hello, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
+    SentMessages, Hello, Launch, LoadedFiles, Process, ProgramError, Programs, AnswerReader, edits_to,
     message_line, raw,
 };
-use crate::strategy::history::{History as SeenHistory, standing};
+use crate::strategy::history::{SeenHistory, standing};
 
 /// A program that asks a model so often for one answer does not end.
 const MOST_ASKS: usize = 100;
@@ -26,7 +26,7 @@ struct External {
     programs: Programs,
     /// Running once it was asked, and back among those that wait when the cell is over.
     process: Option<Process>,
-    sent: Contents,
+    sent: SentMessages,
     /// The session's messages as they came in, for a program that wants the whole history.
     history: SeenHistory,
     /// Whether no answer is due, and none was wrong: the next cell may have the process.
@@ -47,7 +47,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         launch,
         programs: knobs.programs.clone(),
         process: None,
-        sent: Contents::default(),
+        sent: SentMessages::default(),
         history: SeenHistory::default(),
         is_at_rest: true,
         cpu_before: Duration::ZERO,
@@ -85,7 +85,7 @@ impl Stage for External {
                 if let Value::Object(keys) = &mut piece {
                     keys.insert("of".to_owned(), 0.into());
                 }
-                let read = Reading::of(base, &cx.counts).entries(&[piece], 0..1);
+                let read = AnswerReader::of(base, &cx.counts).entries(&[piece], 0..1);
                 let target = read.map_err(|problem| self.wrong(problem, &line))?;
                 Ok(Patch::new(reason.unwrap_or_default(), edits_to(base, target)))
             }
@@ -284,7 +284,7 @@ fn session(cx: &Situation) -> ToProgram {
 }
 
 fn request(ask: AskLine, base: &[Entry], cx: &Situation) -> Result<Request, String> {
-    let messages = Reading::of(base, &cx.counts).messages(&ask.messages)?;
+    let messages = AnswerReader::of(base, &cx.counts).messages(&ask.messages)?;
     Ok(Request {
         purpose: cx.purpose(),
         task: Task::Summarise { sections: Vec::new() },
@@ -331,7 +331,7 @@ fn patch(
     entries: &[Entry],
     cx: &Situation,
 ) -> Result<Patch, String> {
-    let mut reading = Reading::of(base, &cx.counts);
+    let mut reading = AnswerReader::of(base, &cx.counts);
     let (read, reason) = match answer {
         FromProgram::Unchanged { .. } => return Ok(Patch::default()),
         FromProgram::Messages { messages, reason } => {
@@ -360,7 +360,7 @@ fn patch(
 
 /// The entries of `base` with these edits made.
 fn spliced(
-    reading: &mut Reading<'_>,
+    reading: &mut AnswerReader<'_>,
     base: &[Entry],
     edits: &[EditLine],
 ) -> Result<Vec<Entry>, String> {

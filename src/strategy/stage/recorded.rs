@@ -10,7 +10,7 @@ use crate::model::{Purpose, Task};
 use crate::session::{CompactedTo, Recorded, RecordedCompaction};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Replay {
+pub(super) struct RecordedReplay {
     /// The session's messages as they came in: a later compaction may bring them back.
     #[serde(skip)]
     seen: BTreeMap<usize, Entry>,
@@ -19,7 +19,7 @@ pub(super) struct Replay {
     done: Option<Arc<RecordedCompaction>>,
 }
 
-impl Stage for Replay {
+impl Stage for RecordedReplay {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let Some(recorded) = &cx.recorded else {
             return Step::Done(Ok(Patch::default()));
@@ -75,7 +75,7 @@ impl Stage for Replay {
     }
 }
 
-impl Replay {
+impl RecordedReplay {
     /// The entries that replace `before`, and the summaries among them.
     ///
     /// The first entry that the product wrote represents everything that did not stay; its other

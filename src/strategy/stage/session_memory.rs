@@ -9,7 +9,7 @@ use super::prelude::*;
 use crate::model::{Purpose, Task};
 use crate::strategy::stage::json_of;
 use crate::strategy::stage::summarize::place::boundary;
-use crate::strategy::template::{Span, Template};
+use crate::strategy::template::{SummarySpan, Template};
 use crate::strategy::{Trigger, model_text};
 
 static NOTES: Template = Template::new("notes", include_str!("../template/notes.md"));
@@ -39,7 +39,7 @@ struct SessionMemory {
     #[serde(skip)]
     when: Trigger,
     #[serde(skip)]
-    notes: Option<Notes>,
+    notes: Option<SessionNotes>,
     /// Tokens of messages that came in since the notes were written.
     #[serde(skip)]
     appended: Tokens,
@@ -50,7 +50,7 @@ struct SessionMemory {
 }
 
 #[derive(Debug)]
-struct Notes {
+struct SessionNotes {
     text: Arc<str>,
     /// The last of the session's messages that they cover. `None` if that is unknown, as in a session
     /// that was resumed: the notes then count as covering all messages.
@@ -117,7 +117,7 @@ impl Stage for SessionMemory {
         Step::ask(request, move |answer| {
             Step::Done(model_text::text_of(answer).map(|text| {
                 let covers = Some(newest);
-                self.notes = Some(Notes { text, covers });
+                self.notes = Some(SessionNotes { text, covers });
                 self.appended = Tokens::ZERO;
                 Patch::default()
             }))
@@ -129,7 +129,7 @@ impl SessionMemory {
     /// Notes of the session that this one goes on from: what they cover is not known.
     fn take_over(&mut self, cx: &Situation) {
         if self.notes.is_none() {
-            self.notes = cx.notes.clone().map(|text| Notes { text, covers: None });
+            self.notes = cx.notes.clone().map(|text| SessionNotes { text, covers: None });
         }
     }
 
@@ -171,9 +171,9 @@ impl SessionMemory {
 
     /// The notes so far, and what they do not cover.
     fn request(&self, entries: &[Entry], cx: &Situation) -> Request {
-        let mut text = NOTES.body(Span::Full);
+        let mut text = NOTES.body(SummarySpan::Full);
         let (mut start, mut previous) = (0, "");
-        if let Some(Notes { text: notes, covers }) = &self.notes {
+        if let Some(SessionNotes { text: notes, covers }) = &self.notes {
             previous = notes;
             text.push_str("\n\n<notes>\n");
             text.push_str(notes);
@@ -185,7 +185,7 @@ impl SessionMemory {
         }
         let json = json_of(&entries[start..]);
         let (text, sections) = match &self.own {
-            None => (format!("{text}\n\n{json}"), NOTES.sections(Span::Full)),
+            None => (format!("{text}\n\n{json}"), NOTES.sections(SummarySpan::Full)),
             Some(own) => own.request(&PromptValues {
                 previous,
                 ..PromptValues::new(&json, self.max_output_tokens, cx)

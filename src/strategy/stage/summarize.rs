@@ -6,10 +6,10 @@
 
 use super::prelude::*;
 use overlap::Overlap;
-use place::Placement;
-use prompt::{Mode, Previous, Prompt};
-use retry::{Attempt, Retry};
-use select::{Select, Tail};
+use place::SummaryPlacement;
+use prompt::{PromptMode, Previous, SummaryPrompt};
+use retry::{SummaryAttempt, SummaryRetry};
+use select::{SummarySelect, KeptTail};
 
 mod overlap;
 mod retry;
@@ -19,22 +19,22 @@ mod select;
 
 #[derive(Debug)]
 struct Summarize {
-    select: Select,
-    tail: Tail,
+    select: SummarySelect,
+    tail: KeptTail,
     overlap: Overlap,
-    prompt: Prompt,
-    retry: Retry,
-    place: Placement,
+    prompt: SummaryPrompt,
+    retry: SummaryRetry,
+    place: SummaryPlacement,
 }
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
-    let mut tail: Tail = knobs.read()?;
+    let mut tail: KeptTail = knobs.read()?;
     tail.of = knobs.when.of;
     if tail.keep_max_tokens.is_some_and(|max| tail.keep_min_tokens > max) {
         return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));
     }
-    let mut prompt: Prompt = knobs.read()?;
-    let appended = prompt.mode != Mode::Fresh;
+    let mut prompt: SummaryPrompt = knobs.read()?;
+    let appended = prompt.mode != PromptMode::Fresh;
     let mut unfit = Vec::new();
     if appended {
         let why = "and where `mode` is `append` the conversation stands in front of the prompt";
@@ -62,9 +62,9 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
             "has no meaning where `mode` is `append`: the request goes on with the agent's prompt";
         return Err(knobs.wrong("overlap_turns", problem));
     }
-    let mut retry: Retry = knobs.read()?;
+    let mut retry: SummaryRetry = knobs.read()?;
     retry.guards = knobs.guards;
-    let mut place: Placement = knobs.read()?;
+    let mut place: SummaryPlacement = knobs.read()?;
     place.when = knobs.when.clone();
     Ok(Box::new(Summarize { select: knobs.read()?, tail, overlap, prompt, retry, place }))
 }
@@ -88,7 +88,7 @@ impl Stage for Summarize {
         let shown = stage.prompt.shown(entries, &selected, &stage.overlap);
         let span = selected.span;
         let patch = stage.place.prepare(context, selected, cx);
-        let summary = Attempt::new(stage, cx, shown, span).ask();
+        let summary = SummaryAttempt::new(stage, cx, shown, span).ask();
         summary.map(move |summary| Ok(patch(&summary?)))
     }
 }

@@ -24,12 +24,12 @@ pub enum Condition {
     /// The measured size is above this many tokens.
     TokensOver(Tokens),
     /// The measured size is at least this share of the window.
-    WindowFraction(Amount<f64>),
+    WindowFraction(WindowAmount<f64>),
     /// The measured size is at least the window less this many tokens. A strategy is not run in a window that is no
     /// larger.
-    ReserveTokens(Amount<Tokens>),
+    ReserveTokens(WindowAmount<Tokens>),
     /// The measured size is at least a part of the window less this share of the whole.
-    ReserveFraction(Amount<f64>),
+    ReserveFraction(WindowAmount<f64>),
     /// The provider refused the prompt as too long.
     Overflow,
     /// The last response called the tool of this name.
@@ -75,12 +75,12 @@ pub enum Condition {
 /// An amount, and the part of the window that it is measured against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "T")]
-pub struct Amount<T> {
+pub struct WindowAmount<T> {
     amount: T,
     of: WindowPart,
 }
 
-impl<T> From<T> for Amount<T> {
+impl<T> From<T> for WindowAmount<T> {
     fn from(amount: T) -> Self {
         Self { amount, of: WindowPart::default() }
     }
@@ -237,9 +237,9 @@ impl Condition {
         least: Tokens,
     ) -> Option<(Tokens, WindowPart)> {
         let (reserve, of) = match self {
-            Self::ReserveTokens(Amount { amount, of }) => (*amount, *of),
-            Self::ReserveFraction(Amount { amount, of }) => (window.tokens.fraction(*amount), *of),
-            Self::WindowFraction(Amount { of, .. }) => {
+            Self::ReserveTokens(WindowAmount { amount, of }) => (*amount, *of),
+            Self::ReserveFraction(WindowAmount { amount, of }) => (window.tokens.fraction(*amount), *of),
+            Self::WindowFraction(WindowAmount { of, .. }) => {
                 let whole = window.part(*of);
                 return (whole == Tokens::ZERO).then_some((whole, *of));
             }
@@ -419,14 +419,14 @@ impl fmt::Display for Condition {
         match self {
             Self::Always => f.write_str("before every call"),
             Self::TokensOver(limit) => write!(f, "over {limit} tokens"),
-            Self::WindowFraction(Amount { amount, of }) => {
+            Self::WindowFraction(WindowAmount { amount, of }) => {
                 write!(f, "at {} of {of}", percent(*amount))
             }
-            Self::ReserveTokens(Amount { amount, of }) => match *amount {
+            Self::ReserveTokens(WindowAmount { amount, of }) => match *amount {
                 Tokens::ZERO => write!(f, "at {of}"),
                 amount => write!(f, "at {of} − {amount} tokens"),
             },
-            Self::ReserveFraction(Amount { amount, of }) => {
+            Self::ReserveFraction(WindowAmount { amount, of }) => {
                 write!(f, "at {of} − {} of the whole", percent(*amount))
             }
             Self::Overflow => f.write_str("on overflow"),

@@ -1,6 +1,6 @@
 //! Puts the summary in the place of the messages that it summarises.
 
-use super::select::Selection;
+use super::select::SummarySelection;
 use crate::session::wire;
 use crate::strategy::Trigger;
 use crate::strategy::stage::prelude::*;
@@ -8,7 +8,7 @@ use crate::units::ContentHash;
 
 /// The place of a summary, and the text around it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Placement {
+pub(super) struct SummaryPlacement {
     role: Role,
     prefix: String,
     acknowledgement: String,
@@ -26,7 +26,7 @@ pub(super) struct Placement {
     folder: String,
 }
 
-impl Placement {
+impl SummaryPlacement {
     /// Remembers what the user typed, where it is said again behind a summary.
     pub(super) fn take_note_of(&mut self, entry: &Entry) {
         if !self.continue_with.contains("_request}") || !entry.is_typed() {
@@ -62,7 +62,7 @@ impl Placement {
     pub(super) fn prepare<'a>(
         &'a self,
         context: &Context,
-        selected: Selection,
+        selected: SummarySelection,
         cx: &'a Situation,
     ) -> impl FnOnce(&str) -> Patch + Send + use<'a> {
         let entries = selected.replaced;
