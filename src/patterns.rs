@@ -137,9 +137,7 @@ fn is_word(bytes: &[u8], start: usize, end: usize) -> bool {
 
 fn is_path(bytes: &[u8], start: usize, end: usize) -> bool {
     let begins = may_begin_path(bytes, start)
-        || (start >= 2
-            && &bytes[start - 2..start] == b"./"
-            && may_begin_path(bytes, start - 2));
+        || (start >= 2 && &bytes[start - 2..start] == b"./" && may_begin_path(bytes, start - 2));
     let ends = match bytes.get(end) {
         None => true,
         // The end of a sentence, unless a suffix follows.

@@ -112,11 +112,9 @@ impl fmt::Display for Value {
                 write!(f, "[{}]", values.join(", "))
             }
             Self::Table(table) => {
-                let entries = table
-                    .entries
-                    .iter()
-                    .map(|(key, setting)| format!("{} = {}", quoted(key), setting.value));
-                write!(f, "{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+                let entries = table.entries.iter();
+                let pairs = entries.map(|(key, own)| format!("{} = {}", quoted(key), own.value));
+                write!(f, "{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -209,11 +207,8 @@ impl Table {
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
         let file: Arc<str> = file.into();
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let newlines: Vec<usize> = body.match_indices('\n').map(|(at, _)| at).collect();
-        let at = |offset| {
-            let line = newlines.partition_point(|newline| *newline < offset) + 1;
-            Place::File(file.clone(), line)
-        };
+        let ends: Vec<usize> = body.match_indices('\n').map(|(at, _)| at).collect();
+        let at = |offset| Place::File(file.clone(), ends.partition_point(|end| *end < offset) + 1);
         let table = DeTable::parse(body).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             SettingError::new(&at(start), error.message().trim().to_owned()).with_hint(

@@ -113,10 +113,9 @@ impl Dialect {
     fn head(&self, request: &Request, limit: &str) -> String {
         let model = Value::from(self.model.as_str());
         let most = self.longest(request);
-        let temperature = self
-            .temperature
-            .map(|temperature| format!(",\"temperature\":{}", Value::from(temperature)))
-            .unwrap_or_default();
+        let temperature = self.temperature.map_or_else(String::new, |temperature| {
+            format!(",\"temperature\":{}", Value::from(temperature))
+        });
         format!("{{\"model\":{model},\"{limit}\":{most}{temperature}")
     }
 

@@ -74,16 +74,11 @@ fn separates_pair(entries: &[Entry], at: usize) -> bool {
     if next != Some(Role::User) && last == Some(Role::User) {
         return false;
     }
-    let answers = behind
-        .iter()
-        .skip_while(|entry| entry.role() == Role::Assistant)
-        .take_while(|entry| entry.role() == Role::User);
-    let ids = answered(answers);
+    let answers = behind.iter().skip_while(|entry| entry.role() == Role::Assistant);
+    let ids = answered(answers.take_while(|entry| entry.role() == Role::User));
     // In front: the answers so far, then the turn that asked.
-    front
-        .iter()
-        .rev()
-        .skip_while(|entry| entry.role() == Role::User)
+    let asking = front.iter().rev().skip_while(|entry| entry.role() == Role::User);
+    asking
         .take_while(|entry| entry.role() == Role::Assistant)
         .flat_map(|entry| entry.message.tool_uses())
         .any(|(_, tool_use)| ids.contains(&*tool_use.id))

@@ -262,11 +262,11 @@ impl Strategy for Pipeline {
         let slots = &mut self.slots;
         let Some(history) = &mut self.history else {
             let state = Compaction::unchanged(context);
-            return run(slots, PipelineMoment::BeforeCall, state, Vec::new(), cx);
+            return run(slots, Hook::BeforeCall, state, Vec::new(), cx);
         };
         let (whole, sent) = history.whole(context);
         let state = Compaction::unchanged(whole);
-        let left = run(slots, PipelineMoment::BeforeCall, state, Vec::new(), cx);
+        let left = run(slots, Hook::BeforeCall, state, Vec::new(), cx);
         left.map(move |left| history.as_sent(left, sent, cx))
     }
 
@@ -283,12 +283,12 @@ impl Strategy for Pipeline {
             history.forgets();
         }
         let state = Compaction::unchanged(context);
-        run(&mut self.slots, PipelineMoment::Overflow, state, Vec::new(), cx)
+        run(&mut self.slots, Hook::Overflow, state, Vec::new(), cx)
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let state = Compaction::unchanged(context);
-        run(&mut self.slots, PipelineMoment::AfterCall, state, Vec::new(), cx)
+        run(&mut self.slots, Hook::AfterCall, state, Vec::new(), cx)
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
@@ -315,7 +315,7 @@ impl Strategy for Pipeline {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PipelineMoment {
+enum Hook {
     BeforeCall,
     Overflow,
     AfterCall,
@@ -324,7 +324,7 @@ enum PipelineMoment {
 /// `fired` holds the triggers of what was applied so far.
 fn run<'a>(
     mut slots: &'a mut [Slot],
-    moment: PipelineMoment,
+    moment: Hook,
     mut state: Compaction,
     mut fired: Vec<Trigger>,
     cx: &'a Situation,
@@ -335,20 +335,20 @@ fn run<'a>(
             break;
         }
         let wanted = match moment {
-            PipelineMoment::BeforeCall => notes.is_ready(&state, cx),
+            Hook::BeforeCall => notes.is_ready(&state, cx),
             // What was planned ahead is there.
-            PipelineMoment::Overflow if notes.prepared.is_some() => true,
-            PipelineMoment::Overflow => {
+            Hook::Overflow if notes.prepared.is_some() => true,
+            Hook::Overflow => {
                 notes.when.condition.answers_overflow() && notes.is_ready(&state, cx)
             }
-            PipelineMoment::AfterCall => notes.works_beside(),
+            Hook::AfterCall => notes.works_beside(),
         };
         let ahead = match moment {
-            PipelineMoment::BeforeCall | PipelineMoment::Overflow if wanted => {
+            Hook::BeforeCall | Hook::Overflow if wanted => {
                 let ahead = notes.prepared.take();
                 ahead.filter(|ahead| ahead.fits(&state.context))
             }
-            PipelineMoment::BeforeCall if notes.prepares(&state, cx) => {
+            Hook::BeforeCall if notes.prepares(&state, cx) => {
                 let entries = state.context.entries().to_vec();
                 let planned = stage
                     .plan(&state.context, cx)
@@ -372,7 +372,7 @@ fn run<'a>(
                 (Step::Done(Ok(patch)), PatchSource::Ahead(call))
             }
             _ if !wanted => continue,
-            (None, PipelineMoment::AfterCall) => (stage.after_call(&state.context, cx), PatchSource::Rules),
+            (None, Hook::AfterCall) => (stage.after_call(&state.context, cx), PatchSource::Rules),
             (None, _) => (stage.plan(&state.context, cx), PatchSource::Rules),
         };
         match step {
@@ -389,7 +389,7 @@ fn run<'a>(
     }
     // A restored entry after a summary may bring the context over its trigger again. A stage after
     // a call waits for no size.
-    if moment != PipelineMoment::AfterCall {
+    if moment != Hook::AfterCall {
         for (applied, when) in state.applied.iter_mut().zip(fired) {
             applied.is_still_over = when.is_over(&state.context, cx);
         }

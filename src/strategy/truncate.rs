@@ -46,9 +46,7 @@ impl KeptEnd {
         let mut near_end = (1..length).rev().take(NEAR);
         match self {
             Self::Head => near_end.find(|at| is_cut(bytes, *at, counter)).unwrap_or(0),
-            Self::Tail => {
-                near.find(|at| is_cut(bytes, *at, counter)).map_or(0, |at| length - at)
-            }
+            Self::Tail => near.find(|at| is_cut(bytes, *at, counter)).map_or(0, |at| length - at),
         }
     }
 }

@@ -88,24 +88,20 @@ impl IncomingAnswer {
         }
         let enough = self.is_enough();
         let (whole, problem) = self.assembly.so_far();
+        let must_end = self.provider == Provider::Anthropic;
         match problem {
             Some(Problem::Unreadable) => return Err(CallFailure::Unreadable),
             Some(Problem::Reported(event)) => {
                 return Err(reported(&event).unwrap_or(CallFailure::SERVER));
             }
-            Some(Problem::BrokeOff) if self.provider == Provider::Anthropic => {
-                return Err(CallFailure::Cut);
-            }
+            Some(Problem::BrokeOff) if must_end => return Err(CallFailure::Cut),
             // Some servers leave out the last line of OpenAI's streams; the reason to stop ends them.
             Some(Problem::BrokeOff) | None => {}
         }
         let mut whole: Value =
             whole.and_then(|whole| serde_json::from_str(whole.get()).ok()).unwrap_or_default();
         // A stream that came to its end is whole even without a reason to stop.
-        if self.provider == Provider::Anthropic
-            && self.is_stream
-            && whole["stop_reason"].is_null()
-        {
+        if must_end && self.is_stream && whole["stop_reason"].is_null() {
             whole["stop_reason"] = Value::from("end_turn");
         }
         if enough {

@@ -116,12 +116,13 @@ impl Live {
         };
         let mut page = format!("{path}?limit=100");
         loop {
-            let fetched = self.fetched(&page).map_err(|error| match error {
-                BatchError::Gone => no_list(),
-                BatchError::Refused(_) | BatchError::Unreached(_) => error,
-            })?;
-            let listed = read(&fetched)?;
-            let batches = listed["data"].as_array().ok_or_else(no_list)?;
+            let listed = match self.fetched(&page) {
+                Err(BatchError::Gone) => Value::Null,
+                fetched => read(&fetched?)?,
+            };
+            let Some(batches) = listed["data"].as_array() else {
+                return Err(BatchError::Unreached("it lists no batches".to_owned()));
+            };
             for batch in batches.iter().filter(|batch| is_same(batch)) {
                 let id = name_of(batch)?;
                 if !is_known(&id) {
@@ -275,17 +276,10 @@ impl Live {
     }
 }
 
-fn no_list() -> BatchError {
-    BatchError::Unreached("it lists no batches".to_owned())
-}
 
 /// Whether a call that failed with this status is made again: one that changes something only if it was turned away.
 fn passes(status: u16, is_safe: bool) -> bool {
-    match status {
-        429 | 503 | 529 => true,
-        408 | 409 | 425 | 500..=599 => is_safe,
-        _ => false,
-    }
+    matches!(status, 429 | 503 | 529) || is_safe && matches!(status, 408 | 409 | 425 | 500..=599)
 }
 
 /// One call: its status, and all that was answered.

@@ -116,7 +116,7 @@ impl Beginning {
 }
 
 /// An entry of an answer, or a message that is made of none.
-enum AnswerPiece {
+enum ReadPiece {
     Entry(Entry),
     New(Message),
 }
@@ -162,7 +162,7 @@ impl<'a> AnswerReader<'a> {
         let mut read = Vec::new();
         for piece in pieces {
             if let Some(range) = self.range_of(piece)? {
-                read.extend(self.base[range].iter().cloned().map(AnswerPiece::Entry));
+                read.extend(self.base[range].iter().cloned().map(ReadPiece::Entry));
             } else {
                 read.push(self.message(piece)?);
             }
@@ -170,18 +170,18 @@ impl<'a> AnswerReader<'a> {
         let left = gone.filter(|at| !self.is_used[*at]).map(|at| &self.base[at]);
         let origin = Origin::derived_from(left);
         let sizes = read.iter().map(|piece| match piece {
-            AnswerPiece::New(message) => message.model_text().iter().map(|text| text.len()).sum(),
-            AnswerPiece::Entry(_) => 0_usize,
+            ReadPiece::New(message) => message.model_text().iter().map(|text| text.len()).sum(),
+            ReadPiece::Entry(_) => 0_usize,
         });
         let largest = sizes.enumerate().max_by_key(|(at, size)| (*size, std::cmp::Reverse(*at)));
         let entries = read.into_iter().enumerate().map(|(at, piece)| match piece {
-            AnswerPiece::Entry(entry) => entry,
-            AnswerPiece::New(message)
+            ReadPiece::Entry(entry) => entry,
+            ReadPiece::New(message)
                 if largest.is_some_and(|(most, _)| most == at) && origin != Origin::Authored =>
             {
                 self.entry(origin.clone(), message.with_tags([Tag::CompactSummary]))
             }
-            AnswerPiece::New(message) => self.entry(Origin::Authored, message.with_tags([Tag::Meta])),
+            ReadPiece::New(message) => self.entry(Origin::Authored, message.with_tags([Tag::Meta])),
         });
         Ok(entries.collect())
     }
@@ -215,17 +215,17 @@ impl<'a> AnswerReader<'a> {
         }
     }
 
-    fn message(&mut self, piece: &Value) -> Result<AnswerPiece, String> {
+    fn message(&mut self, piece: &Value) -> Result<ReadPiece, String> {
         let (message, of) = parse(piece, self.base)?;
         let at = match of {
             Some(at) => Some(self.range(at, at + 1)?.start),
             None => self.find(&message),
         };
         let Some(at) = at else {
-            return Ok(AnswerPiece::New(message));
+            return Ok(ReadPiece::New(message));
         };
         self.is_used[at] = true;
-        Ok(AnswerPiece::Entry(self.changed(&self.base[at], &message)))
+        Ok(ReadPiece::Entry(self.changed(&self.base[at], &message)))
     }
 
     /// The entry that says the same, or has the same tool calls and results.
@@ -343,24 +343,20 @@ fn are_same(old: &[ContentBlock], new: &[ContentBlock]) -> bool {
 fn is_same_block(old: &ContentBlock, new: &ContentBlock) -> bool {
     match (old, new) {
         (ContentBlock::ToolUse(old), ContentBlock::ToolUse(new)) => {
-            old.id == new.id && old.name == new.name && is_same_json(&old.input, &new.input)
+            old.id == new.id && old.name == new.name && same_json(&old.input, &new.input)
         }
         (ContentBlock::ToolResult(old), ContentBlock::ToolResult(new)) => {
             old.tool_use_id == new.tool_use_id
                 && old.is_error == new.is_error
                 && are_same(&old.content, &new.content)
         }
-        (ContentBlock::Image(old), ContentBlock::Image(new)) => {
-            is_same_json(&old.source, &new.source)
-        }
-        (ContentBlock::Opaque(old), ContentBlock::Opaque(new)) => {
-            is_same_json(&old.json, &new.json)
-        }
+        (ContentBlock::Image(old), ContentBlock::Image(new)) => same_json(&old.source, &new.source),
+        (ContentBlock::Opaque(old), ContentBlock::Opaque(new)) => same_json(&old.json, &new.json),
         (old, new) => old == new,
     }
 }
 
-fn is_same_json(old: &JsonText, new: &JsonText) -> bool {
+fn same_json(old: &JsonText, new: &JsonText) -> bool {
     old == new || old.value() == new.value()
 }
 

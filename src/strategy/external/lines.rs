@@ -12,7 +12,7 @@ const LAST_LINES: u32 = 100;
 
 /// A piece of a program's output.
 #[derive(Debug)]
-pub(super) enum OutputPiece {
+pub(super) enum Chunk {
     Line(Vec<u8>),
     TooLong,
     Closed,
@@ -24,7 +24,7 @@ pub(super) struct ProgramLines {
     /// A thread of its own writes, so that a program that does not read is no deadlock.
     input: Option<Sender<Vec<u8>>>,
     /// Pieces, and whether the program had written more by then.
-    output: Option<Receiver<(OutputPiece, bool)>>,
+    output: Option<Receiver<(Chunk, bool)>>,
     /// The `id` of the line that was sent last; none before the first.
     pub(super) last_id: Option<u64>,
     /// Whether more output lay there when the last line was read.
@@ -60,7 +60,7 @@ impl ProgramLines {
     }
 
     /// The next piece of output, within this time.
-    pub(super) fn next(&mut self, limit: Duration) -> Result<OutputPiece, RecvTimeoutError> {
+    pub(super) fn next(&mut self, limit: Duration) -> Result<Chunk, RecvTimeoutError> {
         let Some(output) = &self.output else {
             return Err(RecvTimeoutError::Disconnected);
         };
@@ -76,7 +76,7 @@ impl ProgramLines {
 
     /// Drops what was answered too late, as far as it has arrived.
     pub(super) fn forget_answers(&mut self) {
-        while let Ok(OutputPiece::Line(_)) = self.next(self.followed()) {}
+        while let Ok(Chunk::Line(_)) = self.next(self.followed()) {}
     }
 
     /// Closes the input. A program that is done reads its end, and ends.
@@ -84,8 +84,8 @@ impl ProgramLines {
         self.input = None;
         for _ in 0..LAST_LINES {
             match self.next(grace / LAST_LINES) {
-                Ok(OutputPiece::Line(_)) | Err(RecvTimeoutError::Timeout) => {}
-                Ok(OutputPiece::TooLong | OutputPiece::Closed) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Chunk::Line(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Chunk::TooLong | Chunk::Closed) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
     }
@@ -125,7 +125,7 @@ fn write_lines(mut sink: impl Write, lines: &Receiver<Vec<u8>>) {
     }
 }
 
-fn read_lines(source: impl Read, longest: usize, found: &SyncSender<(OutputPiece, bool)>) {
+fn read_lines(source: impl Read, longest: usize, found: &SyncSender<(Chunk, bool)>) {
     let mut source = BufReader::new(source);
     loop {
         let mut line = Vec::new();
@@ -133,11 +133,11 @@ fn read_lines(source: impl Read, longest: usize, found: &SyncSender<(OutputPiece
         let read = (&mut source).take(most).read_until(b'\n', &mut line);
         let output = match read {
             // A line without an end is cut off.
-            Ok(_) if line.last() == Some(&b'\n') => OutputPiece::Line(line),
-            Ok(_) if line.len() > longest => OutputPiece::TooLong,
-            _ => OutputPiece::Closed,
+            Ok(_) if line.last() == Some(&b'\n') => Chunk::Line(line),
+            Ok(_) if line.len() > longest => Chunk::TooLong,
+            _ => Chunk::Closed,
         };
-        let ended = !matches!(output, OutputPiece::Line(_));
+        let ended = !matches!(output, Chunk::Line(_));
         if found.send((output, !source.buffer().is_empty())).is_err() || ended {
             return;
         }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::lines::{Caller, ProgramLines, OutputPiece};
+use super::lines::{Caller, ProgramLines, Chunk};
 use super::protocol::{FromProgram, Hello, Numbered, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
 use crate::process::{Group, PATIENCE};
@@ -198,25 +198,25 @@ impl Process {
     /// Fails where the program wrote a line since its last answer.
     pub(crate) fn must_be_quiet(&mut self) -> Result<(), ProgramError> {
         match self.lines.next(self.lines.followed()) {
-            Ok(OutputPiece::Line(text)) => {
+            Ok(Chunk::Line(text)) => {
                 let line = String::from_utf8_lossy(&text).into_owned();
                 self.parsed(&line)?;
                 Err(self.unasked(&line))
             }
-            Ok(OutputPiece::TooLong) => Err(self.too_long()),
+            Ok(Chunk::TooLong) => Err(self.too_long()),
             // A closed input shows when an answer is due.
-            Ok(OutputPiece::Closed) | Err(_) => Ok(()),
+            Ok(Chunk::Closed) | Err(_) => Ok(()),
         }
     }
 
     fn next_line(&mut self, seconds: u64, knob: &str) -> Result<String, ProgramError> {
         match self.lines.next(Duration::from_secs(seconds)) {
-            Ok(OutputPiece::Line(text)) => String::from_utf8(text).map_err(|error| {
+            Ok(Chunk::Line(text)) => String::from_utf8(text).map_err(|error| {
                 let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
                 self.not_json(&shown)
             }),
-            Ok(OutputPiece::TooLong) => Err(self.too_long()),
-            Ok(OutputPiece::Closed) | Err(RecvTimeoutError::Disconnected) => {
+            Ok(Chunk::TooLong) => Err(self.too_long()),
+            Ok(Chunk::Closed) | Err(RecvTimeoutError::Disconnected) => {
                 let how = self.how_it_ended();
                 Err(self.failed(format!("the program {how} where an answer was due")))
             }

@@ -99,13 +99,9 @@ impl StrategySpec {
             // A tail ends in front of a message that does not fit into it whole.
             let kept = slot.least_kept(window) - prompts.round;
             // One that fires before every call by its settings is meant to, and one that waits for rounds cannot.
-            let line = when.condition.holds_from(window).filter(|_| when.min_rounds_between <= 1);
-            let reached = line.filter(|line| {
-                (Tokens(1)..=prompts.largest).contains(line)
-                    && kept > Tokens::ZERO
-                    && head + kept >= *line
-            });
-            if let Some(line) = reached {
+            let from = when.condition.holds_from(window).filter(|_| when.min_rounds_between <= 1);
+            let line = from.filter(|line| (Tokens(1)..=prompts.largest).contains(line));
+            if let Some(line) = line.filter(|line| kept > Tokens::ZERO && head + kept >= *line) {
                 let problem = format!(
                     "`{}` of `{}` fires from {line} tokens on, and keeps {kept} behind a head of {head}: it would fire before \
                      every call",
@@ -242,11 +238,9 @@ impl StrategySpec {
         knobs.sizes = sizes.cloned();
         knobs.programs = self.programs.clone();
         let stage = (kind.build)(&knobs)?;
-        let ahead = reader
-            .setting("prepare_at")
-            .map(|setting| Trigger::read(&format!("{name}.prepare_at"), setting))
-            .transpose()?;
-        Ok(Slot::new(name.into(), when, guards, stage).preparing_at(ahead))
+        let ahead = reader.setting("prepare_at");
+        let trigger = ahead.map(|setting| Trigger::read(&format!("{name}.prepare_at"), setting));
+        Ok(Slot::new(name.into(), when, guards, stage).preparing_at(trigger.transpose()?))
     }
 
     /// `[overflow]`: a stage of this strategy, or another kind, with knobs of its own, that is
@@ -291,10 +285,8 @@ impl StrategySpec {
         slot.notes.name = OVERFLOW.into();
         slot.notes.when = Trigger::of(Condition::Overflow);
         // In front of what waits for it, or else last.
-        let waiting = slots
-            .iter()
-            .position(|slot| slot.notes.when.condition.stages().contains(&OVERFLOW));
-        slots.insert(waiting.unwrap_or(slots.len()), slot);
+        let at = slots.iter().position(|one| one.notes.when.condition.stages().contains(&OVERFLOW));
+        slots.insert(at.unwrap_or(slots.len()), slot);
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         Ok(Retries { most, per })
     }

@@ -127,11 +127,8 @@ impl ClearResults {
             self.count_typed(progress, at.entry);
             // Finding the tool of a result takes a search.
             let are_all = self.tools.is_empty() && self.except_tools.is_empty();
-            let counts = are_all || {
-                let tool = context.tool_use_of(at);
-                self.tools.allow(tool) && !self.except_tools.name(tool)
-            };
-            if counts {
+            let tool = (!are_all).then(|| context.tool_use_of(at)).flatten();
+            if are_all || (self.tools.allow(tool) && !self.except_tools.name(tool)) {
                 let message = &entries[at.entry].message;
                 let size = measure_block(message, at.block, &cx.counts).tokens;
                 progress.counted.push(Some((at, size)));

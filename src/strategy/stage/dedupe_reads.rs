@@ -52,10 +52,8 @@ impl Stage for DedupeReads {
                 continue;
             };
             let text = &entry.message.model_text()[block];
-            if !result.is_error
-                && *text == before
-                && cx.counts.size(&self.stub).chars < cx.counts.size(text).chars
-            {
+            let shorter = cx.counts.size(&self.stub).chars < cx.counts.size(text).chars;
+            if !result.is_error && *text == before && shorter {
                 // The provider has not seen it yet.
                 let at = BlockAt { entry: 0, block };
                 edits.push(Edit::block(at, self.stub.clone(), CacheEffect::Breaks));

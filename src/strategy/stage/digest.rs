@@ -170,9 +170,8 @@ impl Digest {
     fn text(&self, origin: &Origin, target: Tokens, cx: &Situation) -> String {
         let counter = cx.counts.counter();
         let ranges = origin.replaced();
-        let facts: Vec<&DigestFact> = self
-            .facts
-            .iter()
+        let noted = self.facts.iter();
+        let facts: Vec<&DigestFact> = noted
             .filter(|fact| ranges.iter().any(|range| range.contains(&fact.message)))
             .collect();
         let mut kinds = &KINDS[..];

@@ -238,13 +238,11 @@ impl External {
             Some(process) => process.read(),
             None => Err(ProgramError::NotLocated),
         };
-        match read {
-            Ok((FromProgram::Error { message }, _)) => {
-                Err(self.failed(ProgramError::GaveUp(message)))
-            }
-            Ok(answered) => Ok(answered),
-            Err(error) => Err(self.failed(error)),
-        }
+        let answered = read.and_then(|(answer, line)| match answer {
+            FromProgram::Error { message } => Err(ProgramError::GaveUp(message)),
+            answer => Ok((answer, line)),
+        });
+        answered.map_err(|error| self.failed(error))
     }
 
     fn wrong(&mut self, problem: String, line: &str) -> StageError {
@@ -288,10 +286,7 @@ fn request(ask: AskLine, base: &[Entry], cx: &Situation) -> Result<Request, Stri
     Ok(Request {
         purpose: cx.purpose(),
         task: Task::Summarise { sections: Vec::new() },
-        system: ask
-            .system
-            .map(Arc::from)
-            .or_else(|| cx.system.clone().filter(|_| ask.with_prefix)),
+        system: ask.system.map(Arc::from).or_else(|| cx.system.clone().filter(|_| ask.with_prefix)),
         tools: ask.with_prefix.then(|| cx.tools.clone()),
         messages,
         max_output: Tokens(ask.max_tokens),

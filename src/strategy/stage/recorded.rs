@@ -42,10 +42,8 @@ impl Stage for RecordedReplay {
                 self.seen.entry(at).or_insert_with(|| entry.clone());
             }
         }
-        let later = entries
-            .iter()
-            .position(|entry| entry.origin.message().is_some_and(|at| at >= recorded.at));
-        let end = later.unwrap_or(entries.len());
+        let earlier = entries.iter().take_while(|one| one.origin.message() < Some(recorded.at));
+        let end = earlier.count();
         let (with, written) = self.pieces(pieces, &entries[..end], cx);
         self.done = Some(recorded.clone());
         // A recording that begins with a summary holds nothing of the messages that it represents.
@@ -111,9 +109,7 @@ impl RecordedReplay {
                     }
                     _ => {
                         let seen = self.seen.get(message);
-                        with.extend(
-                            seen.map(|entry| entry.with_block_text(*block, text, &cx.counts)),
-                        );
+                        with.extend(seen.map(|one| one.with_block_text(*block, text, &cx.counts)));
                     }
                 },
                 Recorded::Written(message) => {

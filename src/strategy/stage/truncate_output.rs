@@ -156,14 +156,15 @@ impl Shortening {
         }
         let head = index(self.limit as f64 * self.head_fraction).min(self.limit);
         let tail = self.limit - head;
+        let behind = total - tail;
         let (head, end) = match self.unit {
             LimitUnit::Tokens => (
                 truncate::head(text, Tokens(head as u64), counter).len(),
                 text.len() - truncate::tail(text, Tokens(tail as u64), counter).len(),
             ),
-            LimitUnit::Chars => (first_chars(text, head).len(), first_chars(text, total - tail).len()),
-            LimitUnit::Bytes => (text.floor_char_boundary(head), text.ceil_char_boundary(total - tail)),
-            LimitUnit::Lines => (after_lines(text, head), after_lines(text, total - tail)),
+            LimitUnit::Chars => (first_chars(text, head).len(), first_chars(text, behind).len()),
+            LimitUnit::Bytes => (text.floor_char_boundary(head), text.ceil_char_boundary(behind)),
+            LimitUnit::Lines => (after_lines(text, head), after_lines(text, behind)),
         };
         // A character that lies in both limits is shown once.
         let tail = end.max(head);

@@ -24,12 +24,12 @@ pub enum Condition {
     /// The measured size is above this many tokens.
     TokensOver(Tokens),
     /// The measured size is at least this share of the window.
-    WindowFraction(WindowAmount<f64>),
+    WindowFraction(Relative<f64>),
     /// The measured size is at least the window less this many tokens. A strategy is not run in a window that is no
     /// larger.
-    ReserveTokens(WindowAmount<Tokens>),
+    ReserveTokens(Relative<Tokens>),
     /// The measured size is at least a part of the window less this share of the whole.
-    ReserveFraction(WindowAmount<f64>),
+    ReserveFraction(Relative<f64>),
     /// The provider refused the prompt as too long.
     Overflow,
     /// The last response called the tool of this name.
@@ -75,12 +75,12 @@ pub enum Condition {
 /// An amount, and the part of the window that it is measured against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "T")]
-pub struct WindowAmount<T> {
+pub struct Relative<T> {
     amount: T,
     of: WindowPart,
 }
 
-impl<T> From<T> for WindowAmount<T> {
+impl<T> From<T> for Relative<T> {
     fn from(amount: T) -> Self {
         Self { amount, of: WindowPart::default() }
     }
@@ -150,20 +150,20 @@ impl Condition {
     /// The smallest size at which it holds, where it alone waits for a size: in this window, of which so much is
     /// effective.
     pub fn line(&self, window: Window, effective: Tokens) -> Option<Tokens> {
+        let of = match self {
+            Self::TokensOver(limit) => return Some(*limit + Tokens(1)),
+            Self::WindowFraction(share) | Self::ReserveFraction(share) => share.of,
+            Self::ReserveTokens(reserve) => reserve.of,
+            _ => return None,
+        };
+        let whole = if of == WindowPart::Effective { effective } else { window.part(of) };
         match self {
-            Self::TokensOver(limit) => Some(*limit + Tokens(1)),
+            Self::ReserveTokens(reserve) => Some(whole - reserve.amount),
+            Self::ReserveFraction(reserve) => Some(whole - window.tokens.fraction(reserve.amount)),
             Self::WindowFraction(share) => {
-                let whole = part_in(window, effective, share.of);
                 let below = whole.fraction(share.amount);
                 let reached = below.0 as f64 >= whole.0 as f64 * share.amount;
                 Some(below + Tokens(u64::from(!reached)))
-            }
-            Self::ReserveTokens(reserve) => {
-                Some(part_in(window, effective, reserve.of) - reserve.amount)
-            }
-            Self::ReserveFraction(reserve) => {
-                let whole = part_in(window, effective, reserve.of);
-                Some(whole - window.tokens.fraction(reserve.amount))
             }
             _ => None,
         }
@@ -237,9 +237,9 @@ impl Condition {
         least: Tokens,
     ) -> Option<(Tokens, WindowPart)> {
         let (reserve, of) = match self {
-            Self::ReserveTokens(WindowAmount { amount, of }) => (*amount, *of),
-            Self::ReserveFraction(WindowAmount { amount, of }) => (window.tokens.fraction(*amount), *of),
-            Self::WindowFraction(WindowAmount { of, .. }) => {
+            Self::ReserveTokens(Relative { amount, of }) => (*amount, *of),
+            Self::ReserveFraction(Relative { amount, of }) => (window.tokens.fraction(*amount), *of),
+            Self::WindowFraction(Relative { of, .. }) => {
                 let whole = window.part(*of);
                 return (whole == Tokens::ZERO).then_some((whole, *of));
             }
@@ -285,13 +285,6 @@ impl Condition {
     }
 }
 
-/// A part of a window of which so much is effective.
-fn part_in(window: Window, effective: Tokens, part: WindowPart) -> Tokens {
-    match part {
-        WindowPart::Effective => effective,
-        other => window.part(other),
-    }
-}
 
 /// Milliseconds since the model last answered.
 fn idle(cx: &Situation) -> Option<u64> {
@@ -340,15 +333,14 @@ pub(super) fn read_condition(
         Value::Text(word) if words().contains(&word.as_str()) => {
             return of_json(setting, json!(word));
         }
-        Value::Text(word) => {
-            let listed = words().join("`, `");
-            let problem = format!("must be `{listed}` or a table, not `{word}`");
-            return Err(with_suggestion(wrong(path, setting, &problem), word, words()));
-        }
         Value::Table(table) => table,
-        _ => {
+        value => {
             let problem = format!("must be `{}` or a table", words().join("`, `"));
-            return Err(wrong(path, setting, &problem));
+            let Value::Text(word) = value else {
+                return Err(wrong(path, setting, &problem));
+            };
+            let error = wrong(path, setting, &format!("{problem}, not `{word}`"));
+            return Err(with_suggestion(error, word, words()));
         }
     };
     let mut reader = Reader::new(table, path);
@@ -419,14 +411,14 @@ impl fmt::Display for Condition {
         match self {
             Self::Always => f.write_str("before every call"),
             Self::TokensOver(limit) => write!(f, "over {limit} tokens"),
-            Self::WindowFraction(WindowAmount { amount, of }) => {
+            Self::WindowFraction(Relative { amount, of }) => {
                 write!(f, "at {} of {of}", percent(*amount))
             }
-            Self::ReserveTokens(WindowAmount { amount, of }) => match *amount {
+            Self::ReserveTokens(Relative { amount, of }) => match *amount {
                 Tokens::ZERO => write!(f, "at {of}"),
                 amount => write!(f, "at {of} − {amount} tokens"),
             },
-            Self::ReserveFraction(WindowAmount { amount, of }) => {
+            Self::ReserveFraction(Relative { amount, of }) => {
                 write!(f, "at {of} − {} of the whole", percent(*amount))
             }
             Self::Overflow => f.write_str("on overflow"),
