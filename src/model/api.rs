@@ -198,6 +198,5 @@ fn tokens(counter: &Value) -> Tokens {
     Tokens(counter.as_u64().unwrap_or(0))
 }
 
-
 #[cfg(test)]
 mod tests;

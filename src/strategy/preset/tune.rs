@@ -296,7 +296,7 @@ mod tests {
     fn shown(spec: &StrategySpec) -> Vec<String> {
         let tunes = spec.tunes().unwrap_or_else(|error| panic!("{error}"));
         let tunes = tunes.iter().map(|tune| {
-            let values: Vec<String> = tune.values.iter().map(|it| it.value.to_string()).collect();
+            let values: Vec<String> = tune.values.iter().map(|setting| setting.value.to_string()).collect();
             format!("{} {}", tune.knob, values.join(" "))
         });
         tunes.collect()
@@ -314,7 +314,7 @@ mod tests {
             assert!(tunes.len() <= 2, "{name}: a screen has two sides");
             for tune in tunes {
                 let numbers: Vec<f64> =
-                    tune.values.iter().filter_map(|it| number(&it.value)).collect();
+                    tune.values.iter().filter_map(|setting| number(&setting.value)).collect();
                 assert_eq!(numbers.len(), 5, "{name}: {}", tune.knob);
                 assert!(numbers.is_sorted_by(|left, right| left < right), "{name}: {}", tune.knob);
                 // The preset's own value is one of them, and changes nothing.

@@ -243,11 +243,11 @@ mod tests {
         }
         trial.fire().unwrap();
         assert_eq!(shown(&trial), "tt 7: mo 6: 06 07 08");
-        let origins: Vec<&Origin> = trial.context.entries().iter().map(|it| &it.origin).collect();
+        let origins: Vec<&Origin> = trial.context.entries().iter().map(|entry| &entry.origin).collect();
         assert_eq!(origins[1], &Origin::Derived(std::iter::once(1..8).collect()));
         assert_eq!(origins[2], &Origin::Verbatim(8));
         assert_eq!(trial.asked().len(), 2);
-        assert!(trial.asked().iter().all(|it| it.purpose == Purpose::Compaction));
+        assert!(trial.asked().iter().all(|request| request.purpose == Purpose::Compaction));
     }
 
     #[test]

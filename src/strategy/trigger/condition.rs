@@ -237,11 +237,11 @@ impl Condition {
         least: Tokens,
     ) -> Option<(Tokens, WindowPart)> {
         let (reserve, of) = match self {
-            Self::ReserveTokens(Relative { amount, of }) => (*amount, *of),
-            Self::ReserveFraction(Relative { amount, of }) => (window.tokens.fraction(*amount), *of),
-            Self::WindowFraction(Relative { of, .. }) => {
-                let whole = window.part(*of);
-                return (whole == Tokens::ZERO).then_some((whole, *of));
+            Self::ReserveTokens(reserve) => (reserve.amount, reserve.of),
+            Self::ReserveFraction(reserve) => (window.tokens.fraction(reserve.amount), reserve.of),
+            Self::WindowFraction(share) => {
+                let whole = window.part(share.of);
+                return (whole == Tokens::ZERO).then_some((whole, share.of));
             }
             Self::Any(inner) => {
                 return inner.iter().find_map(|one| one.too_large_reserve(window, least));
@@ -284,7 +284,6 @@ impl Condition {
         }
     }
 }
-
 
 /// Milliseconds since the model last answered.
 fn idle(cx: &Situation) -> Option<u64> {
