@@ -64,8 +64,8 @@ fn second_half(whole: &Walk<'_>, anchors: &[Anchor]) -> Option<Vec<Predicted>> {
     let from = learnt.last()?.point;
     let predicted = tried.iter().map(|Anchor { point, .. }| {
         let factor = half.rates.factor(point.model);
-        let expected =
-            |start: usize| points.expected(start..point.message, factor, half.rates.thinking);
+        let [since, all] = [from.message, 0]
+            .map(|start| points.expected(start..point.message, factor, half.rates.thinking));
         // What is hidden in the turn under way leaves the prompt when the user types.
         let turn = match half.rates.thinking {
             HiddenThinking::KeptForTurn => {
@@ -77,8 +77,8 @@ fn second_half(whole: &Walk<'_>, anchors: &[Anchor]) -> Option<Vec<Predicted>> {
         };
         Predicted {
             billed: point.billed,
-            by_anchors: from.billed + expected(from.message) - turn,
-            by_factor: head + whole.fixed(factor) + expected(0),
+            by_anchors: from.billed + since - turn,
+            by_factor: head + whole.fixed(factor) + all,
         }
     });
     Some(predicted.collect())

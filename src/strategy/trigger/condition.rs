@@ -380,17 +380,15 @@ pub(super) fn read_condition(
         }
     }
     reader.finish()?;
-    match conditions.pop() {
-        Some(condition) if conditions.is_empty() => Ok(condition.measured_against(part)),
-        Some(_) => {
-            let problem = "names several conditions: combine them with `all` or `any`";
-            Err(wrong(path, setting, problem))
-        }
-        None => {
-            let hint = format!("there are `{}`", names().join("`, `"));
-            Err(wrong(path, setting, "names no condition").with_hint(hint))
-        }
+    let Some(condition) = conditions.pop() else {
+        let hint = format!("there are `{}`", names().join("`, `"));
+        return Err(wrong(path, setting, "names no condition").with_hint(hint));
+    };
+    if !conditions.is_empty() {
+        let problem = "names several conditions: combine them with `all` or `any`";
+        return Err(wrong(path, setting, problem));
     }
+    Ok(condition.measured_against(part))
 }
 
 fn wrong(path: &str, setting: &Setting, problem: &str) -> SettingError {
