@@ -102,12 +102,12 @@ pub(crate) struct TextSizes {
     /// By recorded compaction: what the product wrote in it.
     written: BTreeMap<usize, Factor>,
     /// By message that a user typed: what leaves the prompt when it comes.
-    left_out: BTreeMap<usize, LeftOut>,
+    left_out: BTreeMap<usize, LeftOutParts>,
 }
 
 /// Hidden parts that the provider leaves out from now on.
 #[derive(Debug, Clone)]
-pub struct LeftOut {
+pub struct LeftOutParts {
     /// By message, ascending.
     pub parts: Vec<(usize, Tokens)>,
     /// The next bill reads the cache beyond them all the same.
@@ -196,7 +196,7 @@ impl Bill {
     }
 
     /// What leaves the prompt when this message comes.
-    pub fn left_out(&self, message: usize) -> Option<&LeftOut> {
+    pub fn left_out(&self, message: usize) -> Option<&LeftOutParts> {
         self.texts.left_out.get(&message)
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use keys::{CheckedTable, Key, Keys};
+pub use keys::{CheckedTable, KeyInWords, Keys};
 pub use reader::Reader;
 
 /// A value and where it was written.

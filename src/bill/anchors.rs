@@ -6,7 +6,7 @@ use super::follow::{Anchor, Rates, BillStep, anchors, drops};
 use super::held_out::{self, Predicted};
 use super::points::{Point, Points, bill, counted, hides_thinking, largest, signed, tokens};
 use super::{
-    Bill, Factor, Fit, HeldOut, HiddenThinking, LeftOut, Scale, SessionSizes, Sizes, TextSizes,
+    Bill, Factor, Fit, HeldOut, HiddenThinking, LeftOutParts, Scale, SessionSizes, Sizes, TextSizes,
 };
 use crate::session::{CompactedTo, ContentBlock, Recorded, Role, Session, Tag};
 use crate::tokens::{CountedTexts, Size};
@@ -297,7 +297,7 @@ impl Walk<'_> {
         left.sort_unstable();
         if let Some((first, _)) = left.first() {
             let in_front = self.points.billed(*first);
-            let left_out = LeftOut {
+            let left_out = LeftOutParts {
                 is_cache_kept: in_front.is_some_and(|billed| point.read > billed),
                 parts: left,
             };

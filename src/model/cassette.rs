@@ -34,7 +34,7 @@ mod whole;
 use deferred::Deferral;
 pub use deferred::Deferred;
 pub use file::{Contents, canonical, read, renew, write_sorted};
-use shape::Shape;
+use shape::RequestShape;
 pub use shared::Sharing;
 use shared::{Claim, SharedAnswers};
 use whole::{CutModels, is_doubtful};
@@ -86,7 +86,7 @@ pub struct Entry {
     /// Which repeat, from 0.
     pub repeat: u32,
     /// The shape of the request.
-    pub request: Shape,
+    pub request: RequestShape,
     /// The answer.
     pub answer: Response,
 }

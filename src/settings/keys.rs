@@ -19,7 +19,7 @@ pub struct Keys {
 
 /// One key, in words.
 #[derive(Debug, Clone, Serialize)]
-pub struct Key<'k> {
+pub struct KeyInWords<'k> {
     /// Its name.
     pub name: &'k str,
     /// The values it takes.
@@ -94,8 +94,8 @@ impl Keys {
     }
 
     /// The keys of a section, in words.
-    pub fn in_words(&self, section: &str) -> Vec<Key<'_>> {
-        let keys = self.section(section).map(|(name, key)| Key {
+    pub fn in_words(&self, section: &str) -> Vec<KeyInWords<'_>> {
+        let keys = self.section(section).map(|(name, key)| KeyInWords {
             name,
             takes: self.takes(key),
             default: match key.get("default").map(|default| &default.value) {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cassette, CassetteModel, Entry, KeepFilter, Shape};
+use super::{Cassette, CassetteModel, Entry, KeepFilter, RequestShape};
 use crate::model::api::Dialect;
 use crate::model::cut;
 use crate::model::spending::Spending;
@@ -120,7 +120,7 @@ impl Entry {
             provider: dialect.provider.name().to_owned(),
             purpose: request.purpose,
             repeat,
-            request: Shape::of(request),
+            request: RequestShape::of(request),
             answer: response.clone(),
         }
     }

@@ -1,6 +1,6 @@
 //! Requests that were wanted and are not recorded, in words.
 
-use super::{Cassette, Shape};
+use super::{Cassette, RequestShape};
 use crate::model::Request;
 
 impl Cassette {
@@ -16,7 +16,7 @@ impl Cassette {
         if state.miss.is_some() {
             return;
         }
-        let shape = Shape::of(request);
+        let shape = RequestShape::of(request);
         let nearest = state
             .entries
             .values()

@@ -19,7 +19,7 @@ fn short(text: &str) -> String {
 /// Sizes and hashes of a request, and the beginning of its question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shape {
+pub struct RequestShape {
     /// Hash of the system prompt; empty where there is none.
     pub system: String,
     /// Hash of the tool definitions; empty where there are none.
@@ -32,7 +32,7 @@ pub struct Shape {
     pub max_output: u64,
 }
 
-impl Shape {
+impl RequestShape {
     /// The shape of a request.
     pub(super) fn of(request: &Request) -> Self {
         let tools: String = request.tools().iter().map(|tool| &**tool.text()).collect();

@@ -39,12 +39,12 @@ struct Digest {
 #[derive(Debug)]
 struct DigestFact {
     message: usize,
-    kind: FactKind,
+    kind: DigestKind,
     text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum FactKind {
+enum DigestKind {
     Prompt,
     Changed,
     Answer,
@@ -53,12 +53,12 @@ enum FactKind {
 }
 
 /// With their headings, in the order in which a digest says them, and the reverse of that in which they go.
-const KINDS: [(FactKind, &str); 5] = [
-    (FactKind::Prompt, "The user said:"),
-    (FactKind::Changed, "Files changed:"),
-    (FactKind::Answer, "The agent answered:"),
-    (FactKind::Read, "Files read:"),
-    (FactKind::Command, "Commands run:"),
+const KINDS: [(DigestKind, &str); 5] = [
+    (DigestKind::Prompt, "The user said:"),
+    (DigestKind::Changed, "Files changed:"),
+    (DigestKind::Answer, "The agent answered:"),
+    (DigestKind::Read, "Files read:"),
+    (DigestKind::Command, "Commands run:"),
 ];
 
 impl Stage for Digest {
@@ -119,10 +119,10 @@ impl Stage for Digest {
                 }
                 if entry.is_typed() {
                     if let Some((at, text)) = self.said.take() {
-                        self.note(at, FactKind::Answer, shortened(&text, self.max_answer_chars));
+                        self.note(at, DigestKind::Answer, shortened(&text, self.max_answer_chars));
                     }
                     let text = shortened(&text_of(message), self.max_prompt_chars);
-                    self.note(at, FactKind::Prompt, text);
+                    self.note(at, DigestKind::Prompt, text);
                 }
             }
         }
@@ -140,7 +140,7 @@ impl Digest {
             .unwrap_or_else(|| self.cut.snap_back(entries, kept))
     }
 
-    fn note(&mut self, message: usize, kind: FactKind, text: String) {
+    fn note(&mut self, message: usize, kind: DigestKind, text: String) {
         self.facts.push(DigestFact { message, kind, text });
     }
 
@@ -153,16 +153,16 @@ impl Digest {
             if failed {
                 text.push_str(" (failed)");
             }
-            self.note(at, FactKind::Command, text);
+            self.note(at, DigestKind::Command, text);
         }
         if failed {
             return;
         }
         for path in files::changed_by(tool) {
-            self.note(at, FactKind::Changed, path);
+            self.note(at, DigestKind::Changed, path);
         }
         if let Some(view) = files::view_of(tool) {
-            self.note(at, FactKind::Read, view.path);
+            self.note(at, DigestKind::Read, view.path);
         }
     }
 
@@ -188,14 +188,14 @@ impl Digest {
         }
     }
 
-    fn written(&self, facts: &[&DigestFact], kinds: &[(FactKind, &str)]) -> String {
+    fn written(&self, facts: &[&DigestFact], kinds: &[(DigestKind, &str)]) -> String {
         let mut text = TITLE.to_owned();
         for (kind, heading) in kinds {
-            let said = matches!(kind, FactKind::Prompt | FactKind::Answer);
+            let said = matches!(kind, DigestKind::Prompt | DigestKind::Answer);
             let limit = match kind {
-                FactKind::Prompt | FactKind::Answer => usize::MAX,
-                FactKind::Changed | FactKind::Read => self.max_files,
-                FactKind::Command => self.max_commands,
+                DigestKind::Prompt | DigestKind::Answer => usize::MAX,
+                DigestKind::Changed | DigestKind::Read => self.max_files,
+                DigestKind::Command => self.max_commands,
             };
             let mut lines: Vec<&str> = Vec::new();
             // Of what is done several times, the last time counts.
