@@ -69,11 +69,10 @@ impl Scale {
     pub fn billed(self, size: Size, billed: Tokens) -> Self {
         let text = self.text(size);
         // What the factor scales is rounded, up to half a token more.
-        let less = |factor: Factor| match Factor::within(billed - Tokens(1), text) {
-            Some(less) if text > billed => Factor(less.share(Tokens(factor.0)).0),
-            _ => factor,
-        };
-        let scale = Self { factor: less(self.factor), ratio: less(self.ratio), ..self };
+        let less = Factor::within(billed - Tokens(1), text).filter(|_| text > billed);
+        let [factor, ratio] = [self.factor, self.ratio]
+            .map(|factor| less.map_or(factor, |less| Factor(less.share(Tokens(factor.0)).0)));
+        let scale = Self { factor, ratio, ..self };
         let head = billed - scale.text(size);
         Self { head, ..scale }
     }
@@ -102,12 +101,12 @@ pub(crate) struct TextSizes {
     /// By recorded compaction: what the product wrote in it.
     written: BTreeMap<usize, Factor>,
     /// By message that a user typed: what leaves the prompt when it comes.
-    left_out: BTreeMap<usize, LeftOut>,
+    left_out: BTreeMap<usize, LeftOutParts>,
 }
 
 /// Hidden parts that the provider leaves out from now on.
 #[derive(Debug, Clone)]
-pub struct LeftOut {
+pub struct LeftOutParts {
     /// By message, ascending.
     pub parts: Vec<(usize, Tokens)>,
     /// The next bill reads the cache beyond them all the same.
@@ -169,8 +168,8 @@ impl Bill {
         if texts.factors.is_empty() {
             return None;
         }
-        let mut session = session.clone();
-        let parts = session.parts_mut();
+        let mut sized = session.clone();
+        let parts = sized.parts_mut();
         for (message, factor) in parts.messages.iter_mut().zip(&texts.factors) {
             Arc::make_mut(message).details.factor = Some(*factor);
         }
@@ -187,7 +186,7 @@ impl Bill {
                 }
             }
         }
-        Some(session)
+        Some(sized)
     }
 
     /// The size of a message of the session that is counted so.
@@ -196,7 +195,7 @@ impl Bill {
     }
 
     /// What leaves the prompt when this message comes.
-    pub fn left_out(&self, message: usize) -> Option<&LeftOut> {
+    pub fn left_out(&self, message: usize) -> Option<&LeftOutParts> {
         self.texts.left_out.get(&message)
     }
 

@@ -140,8 +140,8 @@ impl Origin {
             Self::Edited { message, blocks } => (*message, &blocks[..]),
             Self::Derived(_) | Self::Restored(_) | Self::Authored => return self.clone(),
         };
-        let changed = changed.into_iter().map(|block| u32::try_from(block).unwrap_or(u32::MAX));
-        let blocks: BTreeSet<u32> = earlier.iter().copied().chain(changed).collect();
+        let later = changed.into_iter().map(|block| u32::try_from(block).unwrap_or(u32::MAX));
+        let blocks: BTreeSet<u32> = earlier.iter().copied().chain(later).collect();
         let blocks = Arc::new(blocks.into_iter().collect());
         Self::Edited { message, blocks }
     }
@@ -306,8 +306,7 @@ impl Context {
     pub fn leave_out(&mut self, parts: &[(usize, Tokens)]) -> Vec<usize> {
         let mut shrunk = Vec::new();
         for (message, tokens) in parts {
-            let is_before = |entry: &Entry| entry.origin.newest() < Some(*message);
-            let at = self.entries.partition_point(is_before);
+            let at = self.entries.partition_point(|entry| entry.origin.newest() < Some(*message));
             let Some(entry) = self.entries.get_mut(at) else {
                 continue;
             };
@@ -398,11 +397,11 @@ impl Context {
             self.size = self.size - entry.size();
             self.attachments.remove(entry);
         }
-        let is_in_place = is_in_place(&old, with);
-        if !is_in_place {
+        let same_shape = is_in_place(&old, with);
+        if !same_shape {
             self.index_replaced(start, &old, with, moved);
         }
-        (old, is_in_place)
+        (old, same_shape)
     }
 
     /// Brings the index of results up to date: the entries `new`, which begin at `start`, took the

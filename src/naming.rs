@@ -72,8 +72,7 @@ impl FromStr for StrategyName {
     fn from_str(name: &str) -> Result<Self, StrategyNameError> {
         let mut overrides = Vec::new();
         let Some((base, rest)) = name.split_once('[') else {
-            let base = name.to_owned();
-            return Ok(Self { base, overrides });
+            return Ok(Self { base: name.to_owned(), overrides });
         };
         let Some(items) = rest.strip_suffix(']') else {
             return Err(StrategyNameError::UnclosedBracket(name.to_owned()));
@@ -84,8 +83,7 @@ impl FromStr for StrategyName {
             };
             overrides.push((path.trim().to_owned(), value.trim().to_owned()));
         }
-        let base = base.to_owned();
-        Ok(Self { base, overrides })
+        Ok(Self { base: base.to_owned(), overrides })
     }
 }
 

@@ -136,17 +136,23 @@ fn is_word(bytes: &[u8], start: usize, end: usize) -> bool {
 }
 
 fn is_path(bytes: &[u8], start: usize, end: usize) -> bool {
-    let part = |byte: u8| continues_word(byte) || matches!(byte, b'/' | b'.' | b'-' | b'~' | b'@');
-    let open = |at: usize| at == 0 || !part(bytes[at - 1]) || is_escape(bytes, at - 1);
-    let begins =
-        open(start) || (start >= 2 && &bytes[start - 2..start] == b"./" && open(start - 2));
+    let begins = may_begin_path(bytes, start)
+        || (start >= 2 && &bytes[start - 2..start] == b"./" && may_begin_path(bytes, start - 2));
     let ends = match bytes.get(end) {
         None => true,
         // The end of a sentence, unless a suffix follows.
         Some(b'.') => bytes.get(end + 1).is_none_or(|next| !continues_word(*next) && *next != b'/'),
-        Some(byte) => !part(*byte),
+        Some(byte) => !continues_path(*byte),
     };
     begins && ends
+}
+
+fn continues_path(byte: u8) -> bool {
+    continues_word(byte) || matches!(byte, b'/' | b'.' | b'-' | b'~' | b'@')
+}
+
+fn may_begin_path(bytes: &[u8], at: usize) -> bool {
+    at == 0 || !continues_path(bytes[at - 1]) || is_escape(bytes, at - 1)
 }
 
 /// One result per text, so that each text but the shortest is searched once.

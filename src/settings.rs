@@ -15,7 +15,7 @@ use std::sync::Arc;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-pub use keys::{CheckedTable, Key, Keys};
+pub use keys::{CheckedTable, KeyInWords, Keys};
 pub use reader::Reader;
 
 /// A value and where it was written.
@@ -108,13 +108,13 @@ impl fmt::Display for Value {
             Self::Real(number) => toml::Value::Float(*number).fmt(f),
             Self::Flag(flag) => flag.fmt(f),
             Self::List(items) => {
-                let items: Vec<String> = items.iter().map(|it| it.value.to_string()).collect();
-                write!(f, "[{}]", items.join(", "))
+                let values: Vec<String> = items.iter().map(|item| item.value.to_string()).collect();
+                write!(f, "[{}]", values.join(", "))
             }
             Self::Table(table) => {
-                let entries =
-                    table.entries.iter().map(|(key, it)| format!("{} = {}", quoted(key), it.value));
-                write!(f, "{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+                let entries = table.entries.iter();
+                let pairs = entries.map(|(key, own)| format!("{} = {}", quoted(key), own.value));
+                write!(f, "{{ {} }}", pairs.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -206,11 +206,10 @@ impl Table {
     /// Parses TOML; `file` names it in errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, SettingError> {
         let file: Arc<str> = file.into();
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let newlines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
-        let line = |offset| newlines.partition_point(|newline| *newline < offset) + 1;
-        let at = |offset| Place::File(file.clone(), line(offset));
-        let table = DeTable::parse(text).map_err(|error| {
+        let body = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let ends: Vec<usize> = body.match_indices('\n').map(|(at, _)| at).collect();
+        let at = |offset| Place::File(file.clone(), ends.partition_point(|end| *end < offset) + 1);
+        let table = DeTable::parse(body).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             SettingError::new(&at(start), error.message().trim().to_owned()).with_hint(
                 "the file is TOML: a line is `key = value` or `[table]`, a text is in straight quotes, and a number has \
@@ -242,12 +241,12 @@ impl Table {
 
     /// One setting.
     pub fn get(&self, key: &str) -> Option<&Setting> {
-        self.entries.iter().find(|(name, _)| name == key).map(|(_, it)| it)
+        self.entries.iter().find(|(name, _)| name == key).map(|(_, setting)| setting)
     }
 
     /// One setting, to be changed.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Setting> {
-        self.entries.iter_mut().find(|(name, _)| name == key).map(|(_, it)| it)
+        self.entries.iter_mut().find(|(name, _)| name == key).map(|(_, setting)| setting)
     }
 
     /// One setting, if it is text.
@@ -339,29 +338,32 @@ fn convert(
     place: &Place,
     at: &dyn Fn(usize) -> Place,
 ) -> Result<Value, SettingError> {
-    let not_a_number = |text: &str| SettingError::new(place, format!("`{text}` is not a number"));
     Ok(match value {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Boolean(flag) => Value::Flag(*flag),
         DeValue::Integer(number) => {
             let whole = i64::from_str_radix(number.as_str(), number.radix());
-            Value::Integer(whole.map_err(|_| not_a_number(number.as_str()))?)
+            Value::Integer(whole.map_err(|_| not_a_number(number.as_str(), place))?)
         }
         DeValue::Float(number) => {
             let real = number.as_str().parse();
-            Value::Real(real.map_err(|_| not_a_number(number.as_str()))?)
+            Value::Real(real.map_err(|_| not_a_number(number.as_str(), place))?)
         }
         DeValue::Datetime(time) => Value::Text(time.to_string()),
         DeValue::Array(items) => {
-            let items = items.iter().map(|item: &Spanned<DeValue<'_>>| {
+            let settings = items.iter().map(|item: &Spanned<DeValue<'_>>| {
                 let place = at(item.span().start);
                 let value = convert(item.get_ref(), &place, at)?;
                 Ok(Setting { value, place })
             });
-            Value::List(items.collect::<Result<_, SettingError>>()?)
+            Value::List(settings.collect::<Result<_, SettingError>>()?)
         }
         DeValue::Table(table) => Value::Table(convert_entries(table, place, at)?),
     })
+}
+
+fn not_a_number(text: &str, place: &Place) -> SettingError {
+    SettingError::new(place, format!("`{text}` is not a number"))
 }
 
 /// The candidate that `typed` was probably meant to be.

@@ -4,7 +4,8 @@
 //! on once they are answered. The driver of the step owns the meter, so nothing can be asked that
 //! is not billed, and a recorded answer is fed back on the same path as a live one.
 
-use crate::model::{CallFailure, Request, Response};
+pub use crate::model::Answer;
+use crate::model::{CallFailure, Request};
 
 /// Done, or waiting for a model.
 #[derive(Debug)]
@@ -14,9 +15,6 @@ pub enum Step<'a, T> {
     /// Requests, and how to go on with their answers.
     Ask(Ask<'a, T>),
 }
-
-/// The result of a request. A failure is a value: the code that asked decides what it means.
-pub type Answer = Result<Response, CallFailure>;
 
 type Resume<'a, T> = Box<dyn FnOnce(Vec<Answer>) -> Step<'a, T> + Send + 'a>;
 

@@ -48,7 +48,7 @@ use external::{Hello, LoadedFiles, ProgramError};
 use knob::Knobs;
 use pending_edits::PendingEdits;
 use position_notes::PositionNotes;
-use tools::Tools;
+use tools::ToolList;
 use trigger::Trigger;
 
 /// One transformation of a context.

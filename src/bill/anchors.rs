@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::follow::{Anchor, Rates, Step, anchors, drops};
+use super::follow::{Anchor, BillStep, Rates, anchors, drops};
 use super::held_out::{self, Predicted};
 use super::points::{Point, Points, bill, counted, hides_thinking, largest, signed, tokens};
 use super::{
-    Bill, Factor, Fit, HeldOut, HiddenThinking, LeftOut, Scale, SessionSizes, Sizes, TextSizes,
+    Bill, Factor, Fit, HeldOut, HiddenThinking, LeftOutParts, Scale, SessionSizes, Sizes, TextSizes,
 };
 use crate::session::{CompactedTo, ContentBlock, Recorded, Role, Session, Tag};
 use crate::tokens::{CountedTexts, Size};
@@ -79,6 +79,12 @@ impl Walk<'_> {
     fn size(&self, message: usize) -> Tokens {
         let counted = self.points.sizes[message].get();
         self.texts.size(message, counted).billed
+    }
+
+    /// How a call is sized at this place.
+    fn scale(&self, call: usize) -> Scale {
+        let factor = self.rates.factor(self.points.by_call[call]);
+        Scale { head: tokens(self.head), factor, ratio: self.ratio }
     }
 
     /// The first bill of all, or of what a compaction left.
@@ -155,8 +161,8 @@ impl Walk<'_> {
         }
         let factor = self.rates.factor(point.model);
         let (mut counted, mut kept) = (0, Tokens::ZERO);
-        for range in ranges.into_iter().chain([since]) {
-            let range = range.start..range.end.min(point.message);
+        for Range { start, end } in ranges.into_iter().chain([since]) {
+            let range = start..end.min(point.message);
             counted += self.points.expected(range.clone(), factor, HiddenThinking::Dropped);
             kept += range.map(|at| self.size(at)).sum();
         }
@@ -226,20 +232,19 @@ impl Walk<'_> {
 
     /// All that is in the prompt is multiplied by `new / old`.
     fn recount(&mut self, new: u64, old: u64) {
-        let times = |tokens: u64| {
+        let [ratio, head] = [self.ratio.0, self.head.unsigned_abs()].map(|tokens| {
             let quotient = u128::from(tokens) * u128::from(new) / u128::from(old.max(1));
             u64::try_from(quotient).unwrap_or(u64::MAX)
-        };
+        });
         // Beyond a thousandth sizes are no sizes.
-        self.ratio = Factor(times(self.ratio.0).clamp(1_000, 1_000_000_000));
-        self.head = i64::try_from(times(self.head.unsigned_abs())).unwrap_or(i64::MAX);
+        self.ratio = Factor(ratio.clamp(1_000, 1_000_000_000));
+        self.head = i64::try_from(head).unwrap_or(i64::MAX);
     }
 
     /// The entry that owns what no text explains.
-    fn answer(&self, pending: Range<usize>) -> Option<usize> {
-        let is_answer = |at: &usize| self.session.message(*at).role() == Role::Assistant;
+    fn answer(&self, mut pending: Range<usize>) -> Option<usize> {
         let last = pending.clone().last();
-        pending.into_iter().find(is_answer).or(last)
+        pending.find(|at| self.session.message(*at).role() == Role::Assistant).or(last)
     }
 
     /// The bill grew by more than texts explain: what the head lost comes back, documents have a size, and thinking.
@@ -249,8 +254,9 @@ impl Walk<'_> {
         (self.head, self.owed) = (self.head + back, self.owed - back);
         let mut rest = more - back;
         let session = self.session;
-        let is_document = |at: &usize| session.message(*at).content().iter().any(is_document);
-        if let Some(document) = pending.clone().find(is_document) {
+        let document =
+            pending.clone().find(|at| session.message(*at).content().iter().any(is_document));
+        if let Some(document) = document {
             self.hides(document, rest);
             return 0;
         }
@@ -291,7 +297,7 @@ impl Walk<'_> {
         left.sort_unstable();
         if let Some((first, _)) = left.first() {
             let in_front = self.points.billed(*first);
-            let left_out = LeftOut {
+            let left_out = LeftOutParts {
                 is_cache_kept: in_front.is_some_and(|billed| point.read > billed),
                 parts: left,
             };
@@ -335,7 +341,7 @@ pub(super) fn walk<'a>(
             walk.go_on(&last, point);
         } else {
             if let Some(last) = last {
-                let [new, old] = [point, &last].map(|it| walk.rates.factor(it.model).0);
+                let [new, old] = [point, &last].map(|point| walk.rates.factor(point.model).0);
                 walk.recount(new, old);
             }
             walk.begin(last.map_or(0, |last| last.message), point, last.is_none());
@@ -348,7 +354,7 @@ pub(super) fn walk<'a>(
     }
     // Only what is of an earlier turn had a chance to leave.
     let turn = last.map_or(0, |last| walk.points.turns[last.message]);
-    let earlier: Tokens = walk.texts.hidden.range(..turn).map(|(_, it)| *it).sum();
+    let earlier: Tokens = walk.texts.hidden.range(..turn).map(|(_, hidden)| *hidden).sum();
     let left =
         walk.texts.left_out.values().flat_map(|left_out| &left_out.parts).map(|(_, part)| *part);
     if walk.rates.thinking == HiddenThinking::Kept && left.sum::<Tokens>().0 * 2 > earlier.0 {
@@ -363,35 +369,39 @@ pub(super) fn fit(session: &Session, counts: &CountedTexts, declared: Option<Tok
         return Bill::counted(declared);
     }
     let points = Points::of(session, counts);
-    let counted = |why: Option<&str>| {
-        let mut bill = Bill::counted(declared);
-        bill.largest = largest(points.all.iter().copied());
-        bill.sizes.warnings.clone_from(&points.warnings);
-        bill.sizes.warnings.extend(why.map(str::to_owned));
-        bill
-    };
     match &points.all[..] {
-        [] => return counted(None),
+        [] => return Bill::unanchored(&points, declared, None),
         // The first prompt is its bill, however text is counted.
         [point] if point.call > 0 => {
-            return counted(Some(
-                "one call was billed, and not the first: that does not tell head and text apart",
-            ));
+            let why =
+                "one call was billed, and not the first: that does not tell head and text apart";
+            return Bill::unanchored(&points, declared, Some(why));
         }
         _ => {}
     }
     let Some((rates, anchors)) = anchors(&points, &points.all) else {
-        return counted(Some("the prompts of the recording do not grow as their bill does"));
+        let why = "the prompts of the recording do not grow as their bill does";
+        return Bill::unanchored(&points, declared, Some(why));
     };
-    let falls = anchors.iter().filter(|anchor| anchor.step == Step::Falls);
+    let falls = anchors.iter().filter(|anchor| anchor.step == BillStep::Falls);
     let others = points.all.len() - anchors.len();
     if (falls.count() + others) * 4 > points.all.len() {
-        return counted(Some("the bill does not follow the prompts of the recording"));
+        let why = "the bill does not follow the prompts of the recording";
+        return Bill::unanchored(&points, declared, Some(why));
     }
     Bill::anchored(session, counts, &points, rates, &anchors)
 }
 
 impl Bill {
+    /// The bare counter, with what is known of the bills all the same, and why they are no anchors.
+    fn unanchored(points: &Points, declared: Option<Tokens>, why: Option<&str>) -> Self {
+        let mut bill = Self::counted(declared);
+        bill.largest = largest(points.all.iter().copied());
+        bill.sizes.warnings.clone_from(&points.warnings);
+        bill.sizes.warnings.extend(why.map(str::to_owned));
+        bill
+    }
+
     fn anchored(
         session: &Session,
         counts: &CountedTexts,
@@ -399,16 +409,10 @@ impl Bill {
         rates: Rates,
         anchors: &[Anchor],
     ) -> Self {
-        let is_flat = rates.factors.iter().all(Option::is_none);
         let factors: Vec<Factor> = (0..points.models.len()).map(|at| rates.factor(at)).collect();
         let calls = points.by_call.len();
         let mut scales: Vec<Scale> = Vec::with_capacity(calls);
-        let scale = |walk: &Walk<'_>, call: usize| Scale {
-            head: tokens(walk.head),
-            factor: factors[points.by_call[call]],
-            ratio: walk.ratio,
-        };
-        let walk = walk(session, counts, points, rates, anchors, |walk, point| {
+        let whole = walk(session, counts, points, rates, anchors, |walk, point| {
             let known = scales.len()..point.call + 1;
             // The calls in front of the first anchor are sized as it is.
             let before = scales.last().copied();
@@ -416,12 +420,12 @@ impl Bill {
                 Some(before) if call < point.call => {
                     Scale { factor: factors[points.by_call[call]], ..before }
                 }
-                _ => scale(walk, call),
+                _ => walk.scale(call),
             }));
         });
-        scales.extend((scales.len()..calls).map(|call| scale(&walk, call)));
-        let mut warnings = [points.warnings.clone(), walk.warnings.clone()].concat();
-        if is_flat {
+        scales.extend((scales.len()..calls).map(|call| whole.scale(call)));
+        let mut warnings = [points.warnings.clone(), whole.warnings.clone()].concat();
+        if whole.rates.factors.iter().all(Option::is_none) {
             let why = "the prompts grow too little to tell a factor: text is taken as counted";
             warnings.push(why.to_owned());
         }
@@ -430,23 +434,24 @@ impl Bill {
             warnings.push(format!("bills that are those of other requests: {others}"));
         }
         let names = points.models.iter().map(ToString::to_string);
-        let head = walk.is_head_known.then(|| tokens(walk.first_head));
+        let head = whole.is_head_known.then(|| tokens(whole.first_head));
+        let bills = anchors.iter().map(|anchor| anchor.point);
         let mut bill = Self {
             scales,
-            billed: anchors.iter().map(|it| (it.point.call, tokens(it.point.billed))).collect(),
-            largest: largest(anchors.iter().map(|it| it.point)),
+            billed: bills.clone().map(|point| (point.call, tokens(point.billed))).collect(),
+            largest: largest(bills),
             sizes: SessionSizes {
                 sizes: Sizes::Billed,
                 head,
                 factors: names.zip(factors).collect(),
                 thinking: (points.added(0..session.messages().len()).written > 0
                     && !points.is_output_partial)
-                    .then_some(walk.rates.thinking),
-                fit: compare(points, anchors, held_out::of(&walk, anchors)),
+                    .then_some(whole.rates.thinking),
+                fit: compare(points, anchors, held_out::of(&whole, anchors)),
                 drops: drops(anchors),
                 warnings,
             },
-            texts: walk.texts,
+            texts: whole.texts,
         };
         bill.settle(points, anchors);
         bill
@@ -455,10 +460,11 @@ impl Bill {
     /// The prompts of the first history are their bills: what was rounded is in the head.
     fn settle(&mut self, points: &Points, anchors: &[Anchor]) {
         let (mut at, mut size) = (0, points.fixed);
-        for Anchor { point, .. } in anchors.iter().take_while(|it| it.point.segment == 0) {
+        for Anchor { point, .. } in anchors.iter().take_while(|anchor| anchor.point.segment == 0) {
             for message in at..point.message {
                 size += self.size(message, points.sizes[message].get());
-                for (_, left) in self.left_out(message).iter().flat_map(|it| &it.parts) {
+                let left_out = self.left_out(message);
+                for (_, left) in left_out.iter().flat_map(|left_out| &left_out.parts) {
                     size = size - Size::hidden(*left);
                 }
             }
@@ -470,7 +476,7 @@ impl Bill {
 
 /// The bills of the first history, and how well they can be predicted.
 fn compare(points: &Points, anchors: &[Anchor], held_out: HeldOut) -> Option<Fit> {
-    let first = anchors.iter().take_while(|it| it.point.segment == 0);
+    let first = anchors.iter().take_while(|anchor| anchor.point.segment == 0);
     let bills: Vec<Point> = first.map(|anchor| anchor.point).collect();
     let mut sizes: Vec<Tokens> = bills.iter().map(|point| tokens(point.billed)).collect();
     let (first, last) = (*sizes.first()?, *sizes.last()?);

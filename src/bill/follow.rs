@@ -16,11 +16,11 @@ const LOOK_BACK: usize = 8;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Anchor {
     pub(super) point: Point,
-    pub(super) step: Step,
+    pub(super) step: BillStep,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum BillStep {
     /// As expected.
     Grows,
     /// Far more than expected.
@@ -41,6 +41,30 @@ impl Rates {
         let all = self.factors.iter().flatten();
         self.factors[model].or(all.copied().next()).unwrap_or(Factor::ONE)
     }
+
+    /// How the bill goes on from `one` to `two`.
+    fn step(&self, points: &Points, one: &Point, two: &Point) -> BillStep {
+        let factor = self.factor(one.model);
+        let added = points.expected(one.message..two.message, factor, self.thinking);
+        let expected = (one.billed + added).max(1);
+        // Another model may count half of it, or twice.
+        let (least, most) = if one.model == two.model { (0.8, 1.25) } else { (0.5, 2.0) };
+        let may_leave = match self.thinking {
+            HiddenThinking::Dropped => 0,
+            HiddenThinking::KeptForTurn | HiddenThinking::Kept => {
+                points.may_leave(one, two, factor)
+            }
+        };
+        let ratio = two.billed as f64 / expected as f64;
+        let ratio_without = two.billed as f64 / (expected - may_leave).max(1) as f64;
+        if ratio > most {
+            BillStep::Rises
+        } else if ratio_without < least {
+            BillStep::Falls
+        } else {
+            BillStep::Grows
+        }
+    }
 }
 
 /// The rates at which these bills, each with the one it goes on from, grow: the ratio of the sums.
@@ -48,14 +72,14 @@ impl Rates {
 /// Within a turn thinking whose words are hidden stays in the prompt, or it was never billed there: what explains
 /// the bills better holds. A model whose ratio is no tokenizer's has none of its own; `None` if that is so of all.
 pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> {
-    let grown = |(one, two): &(Point, Point)| points.added(one.message..two.message);
-    let hides = pairs.iter().any(|pair| grown(pair).written > 0) && !points.is_output_partial;
+    let hides =
+        pairs.iter().any(|pair| points.between(pair).written > 0) && !points.is_output_partial;
     let within: Vec<(Point, Point)> = if hides {
-        pairs.iter().filter(|pair| grown(pair).typed == 0).copied().collect()
+        pairs.iter().filter(|pair| points.between(pair).typed == 0).copied().collect()
     } else {
         Vec::new()
     };
-    let text: i64 = within.iter().map(|pair| grown(pair).text).sum();
+    let text: i64 = within.iter().map(|pair| points.between(pair).text).sum();
     let pairs = if text < LEAST_GROWTH { pairs } else { &within };
     let tried = if hides {
         &[HiddenThinking::Dropped, HiddenThinking::Kept][..]
@@ -65,7 +89,7 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
     let solved = tried.iter().filter_map(|thinking| {
         let mut sums = vec![(0_i64, 0_i64); points.models.len()];
         for pair in pairs {
-            let added = grown(pair);
+            let added = points.between(pair);
             let (billed, counted) = &mut sums[pair.0.model];
             *billed += pair.1.billed - pair.0.billed - added.images;
             *counted += added.text;
@@ -74,16 +98,15 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
                 *counted -= added.shown;
             }
         }
-        let ratio = |(billed, counted): (i64, i64)| {
-            let is_known = counted >= LEAST_GROWTH;
-            is_known.then(|| Factor::of(tokens(billed), tokens(counted)))?
-        };
-        let mut factors: Vec<Option<Factor>> = sums.into_iter().map(ratio).collect();
-        let is_known = factors.iter().any(Option::is_some);
+        let ratios = sums.into_iter().map(|(billed, counted)| {
+            (counted >= LEAST_GROWTH).then(|| Factor::of(tokens(billed), tokens(counted)))?
+        });
+        let mut factors: Vec<Option<Factor>> = ratios.collect();
+        let known = factors.iter().any(Option::is_some);
         for factor in &mut factors {
             *factor = factor.filter(|factor| FACTORS.contains(factor));
         }
-        if is_known && factors.iter().all(Option::is_none) {
+        if known && factors.iter().all(Option::is_none) {
             return None;
         }
         let rates = Rates { factors, thinking: *thinking };
@@ -103,7 +126,7 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
 /// Two bills of one model and one history.
 fn pairs(bills: &[Anchor]) -> Vec<(Point, Point)> {
     let pairs = bills.windows(2).map(|pair| (pair[0], pair[1])).filter(|(one, two)| {
-        two.step == Step::Grows
+        two.step == BillStep::Grows
             && one.point.model == two.point.model
             && one.point.segment == two.point.segment
     });
@@ -113,43 +136,23 @@ fn pairs(bills: &[Anchor]) -> Vec<(Point, Point)> {
 /// The bills that follow from each other. Those of other requests in between, and those that add up several, are
 /// not among them.
 fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
-    let step = |one: &Point, two: &Point| {
-        let factor = rates.factor(one.model);
-        let added = points.expected(one.message..two.message, factor, rates.thinking);
-        let expected = (one.billed + added).max(1);
-        // Another model may count half of it, or twice.
-        let (least, most) = if one.model == two.model { (0.8, 1.25) } else { (0.5, 2.0) };
-        let may_leave = match rates.thinking {
-            HiddenThinking::Dropped => 0,
-            HiddenThinking::KeptForTurn | HiddenThinking::Kept => {
-                points.may_leave(one, two, factor)
-            }
-        };
-        let ratio = two.billed as f64 / expected as f64;
-        let ratio_without = two.billed as f64 / (expected - may_leave).max(1) as f64;
-        if ratio > most {
-            Step::Rises
-        } else if ratio_without < least {
-            Step::Falls
-        } else {
-            Step::Grows
-        }
-    };
     let mut anchors: Vec<Anchor> = Vec::with_capacity(bills.len());
     for point in bills {
-        let is_same = |anchor: &&Anchor| anchor.point.segment == point.segment;
-        let last = anchors.last().filter(is_same);
-        let mut new = last.map_or(Step::Grows, |last| step(&last.point, point));
+        let last = anchors.last().filter(|last| last.point.segment == point.segment);
+        let mut new = last.map_or(BillStep::Grows, |last| rates.step(points, &last.point, point));
         if match (last, new) {
-            (Some(_), Step::Falls) => true,
-            (Some(last), Step::Rises) => last.step == Step::Falls,
+            (Some(_), BillStep::Falls) => true,
+            (Some(last), BillStep::Rises) => last.step == BillStep::Falls,
             _ => false,
         } {
-            let earlier = anchors.iter().rev().take_while(is_same).take(LOOK_BACK);
-            let agrees = |anchor: &Anchor| step(&anchor.point, point) == Step::Grows;
-            if let Some(back) = earlier.into_iter().position(agrees) {
+            let history = anchors.iter().rev();
+            let back = history
+                .take_while(|anchor| anchor.point.segment == point.segment)
+                .take(LOOK_BACK)
+                .position(|anchor| rates.step(points, &anchor.point, point) == BillStep::Grows);
+            if let Some(back) = back {
                 anchors.truncate(anchors.len() - back);
-                new = Step::Grows;
+                new = BillStep::Grows;
             }
         }
         anchors.push(Anchor { point: *point, step: new });
@@ -159,11 +162,10 @@ fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
 
 /// The rates of these bills, and those that follow from each other.
 pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<Anchor>)> {
-    let pair = |pair: &[Point]| (pair[0], pair[1]);
-    let near = |(one, two): &(Point, Point)| {
+    let near = bills.windows(2).map(|pair| (pair[0], pair[1])).filter(|(one, two)| {
         one.model == two.model && one.segment == two.segment && two.billed * 5 >= one.billed * 4
-    };
-    let near: Vec<(Point, Point)> = bills.windows(2).map(pair).filter(near).collect();
+    });
+    let near: Vec<(Point, Point)> = near.collect();
     // A bill that no text explains is that of another request, or wrong. Where all are, there is no rate.
     let mut explained = near.clone();
     explained.retain(|(one, two)| {
@@ -181,14 +183,15 @@ pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<An
 
 /// Falls of the bill by more than a fifth that nothing explains.
 pub(super) fn drops(anchors: &[Anchor]) -> Vec<Drop> {
-    let drops = anchors.windows(2).map(|pair| (pair[0].point, pair[1])).filter(|(one, two)| {
-        let is_one = two.step == Step::Falls && one.segment == two.point.segment;
-        is_one && two.point.billed * 5 < one.billed * 4
+    let falls = anchors.windows(2).map(|pair| (pair[0].point, pair[1])).filter(|(one, two)| {
+        two.step == BillStep::Falls
+            && one.segment == two.point.segment
+            && two.point.billed * 5 < one.billed * 4
     });
-    let drop = |(one, two): (Point, Anchor)| Drop {
+    let drops = falls.map(|(one, two)| Drop {
         call: two.point.call,
         before: tokens(one.billed),
         after: tokens(two.point.billed),
-    };
-    drops.map(drop).collect()
+    });
+    drops.collect()
 }

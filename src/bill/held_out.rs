@@ -21,23 +21,26 @@ pub(super) struct Predicted {
 
 /// The medians of predicted over billed prompts.
 fn medians(predicted: &[Predicted]) -> Option<Prediction> {
-    let middle = |size: fn(&Predicted) -> i64| {
-        let ratio = |it: &Predicted| Factor::of(tokens(size(it)), tokens(it.billed));
-        let mut ratios: Vec<Factor> = predicted.iter().filter_map(ratio).collect();
-        ratios.sort_unstable();
-        median(&ratios, |one, two| Factor(u64::midpoint(one.0, two.0)))
-    };
     Some(Prediction {
-        by_anchors: middle(|it| it.by_anchors)?,
-        by_factor: middle(|it| it.by_factor)?,
+        by_anchors: median_ratio(predicted, |prompt| prompt.by_anchors)?,
+        by_factor: median_ratio(predicted, |prompt| prompt.by_factor)?,
     })
+}
+
+fn median_ratio(predicted: &[Predicted], size: fn(&Predicted) -> i64) -> Option<Factor> {
+    let mut ratios: Vec<Factor> = predicted
+        .iter()
+        .filter_map(|prompt| Factor::of(tokens(size(prompt)), tokens(prompt.billed)))
+        .collect();
+    ratios.sort_unstable();
+    median(&ratios, |one, two| Factor(u64::midpoint(one.0, two.0)))
 }
 
 /// Three predictions of a session's bills: of the second half from the first, of ten in a row, and of those that
 /// follow a compaction.
 pub(super) fn of(walk: &Walk<'_>, anchors: &[Anchor]) -> HeldOut {
     let first: Vec<Anchor> =
-        anchors.iter().take_while(|it| it.point.segment == 0).copied().collect();
+        anchors.iter().take_while(|anchor| anchor.point.segment == 0).copied().collect();
     HeldOut {
         second_half: second_half(walk, &first).and_then(|predicted| medians(&predicted)),
         in_a_row: medians(&in_a_row(walk, &first)),
@@ -61,8 +64,8 @@ fn second_half(whole: &Walk<'_>, anchors: &[Anchor]) -> Option<Vec<Predicted>> {
     let from = learnt.last()?.point;
     let predicted = tried.iter().map(|Anchor { point, .. }| {
         let factor = half.rates.factor(point.model);
-        let expected =
-            |start: usize| points.expected(start..point.message, factor, half.rates.thinking);
+        let [since, all] = [from.message, 0]
+            .map(|start| points.expected(start..point.message, factor, half.rates.thinking));
         // What is hidden in the turn under way leaves the prompt when the user types.
         let turn = match half.rates.thinking {
             HiddenThinking::KeptForTurn => {
@@ -74,8 +77,8 @@ fn second_half(whole: &Walk<'_>, anchors: &[Anchor]) -> Option<Vec<Predicted>> {
         };
         Predicted {
             billed: point.billed,
-            by_anchors: from.billed + expected(from.message) - turn,
-            by_factor: head + whole.fixed(factor) + expected(0),
+            by_anchors: from.billed + since - turn,
+            by_factor: head + whole.fixed(factor) + all,
         }
     });
     Some(predicted.collect())
@@ -85,13 +88,14 @@ fn in_a_row(walk: &Walk<'_>, anchors: &[Anchor]) -> Vec<Predicted> {
     let points: &Points = walk.points;
     let mut predicted = Vec::new();
     let head = walk.first_head;
-    for around in anchors.chunks(IN_A_ROW + 2).filter(|it| it.len() == IN_A_ROW + 2) {
+    for around in anchors.chunks(IN_A_ROW + 2).filter(|around| around.len() == IN_A_ROW + 2) {
         let (one, two) = (around[0].point, around[IN_A_ROW + 1].point);
-        let text = |end: usize| i128::from(points.added(one.message..end).text);
+        let whole = i128::from(points.between(&(one, two)).text);
         let grown = i128::from(two.billed - one.billed);
         for Anchor { point, .. } in &around[1..=IN_A_ROW] {
             let factor = walk.rates.factor(point.model);
-            let share = (grown * text(point.message)).checked_div(text(two.message));
+            let text = i128::from(points.between(&(one, *point)).text);
+            let share = (grown * text).checked_div(whole);
             let expected = points.expected(0..point.message, factor, walk.rates.thinking);
             predicted.extend(share.map(|share| Predicted {
                 billed: point.billed,

@@ -149,8 +149,8 @@ impl Points {
                 shown += size.tokens;
                 written += output;
             }
-            let is_typed = message.has_tag(Tag::TypedUser);
-            if is_typed {
+            let typed = message.has_tag(Tag::TypedUser);
+            if typed {
                 turn = at;
             }
             points.turns.push(turn);
@@ -159,7 +159,7 @@ impl Points {
             let mut sum = points.sums[at];
             sum.text += signed(size.scaled);
             sum.images += signed(size.billed);
-            sum.typed += i64::from(is_typed);
+            sum.typed += i64::from(typed);
             if hides {
                 sum.written += signed(output);
                 sum.shown += signed(size.scaled);
@@ -180,11 +180,16 @@ impl Points {
         self.sums[messages.end] - self.sums[messages.start]
     }
 
+    /// What came between two billed calls.
+    pub(super) fn between(&self, (one, two): &(Point, Point)) -> Added {
+        self.added(one.message..two.message)
+    }
+
     /// The first of these messages that a user typed.
     pub(super) fn typed(&self, messages: Range<usize>) -> Option<usize> {
         let before = self.sums[messages.start].typed;
         let count =
-            self.sums[messages.start..=messages.end].partition_point(|it| it.typed == before);
+            self.sums[messages.start..=messages.end].partition_point(|sum| sum.typed == before);
         (count <= messages.len()).then(|| messages.start + count - 1)
     }
 

@@ -112,7 +112,7 @@ proptest! {
         factor in 400_000_u64..3_000_000,
         arrives in prop::collection::vec(1_000_u64..4_000, 6..40),
     ) {
-        let arrives: Vec<_> = arrives.into_iter().map(|it| (it, 0, false)).collect();
+        let arrives: Vec<_> = arrives.into_iter().map(|tokens| (tokens, 0, false)).collect();
         let calls = billed(head, factor, HiddenThinking::Dropped, &arrives);
         let bill = fitted(&calls, None);
         let near = at_most(12);
@@ -174,7 +174,7 @@ proptest! {
             prop_assert_eq!(prompt.0, call.billed);
         }
         // All of a prompt ends at a breakpoint of the last message: it is read or written.
-        let cache = record.prompt_cache.iter().find(|it| it.scheme == "anthropic-5m").unwrap();
+        let cache = record.prompt_cache.iter().find(|cache| cache.scheme == "anthropic-5m").unwrap();
         for (at, prompt) in record.prompt_tokens.iter().enumerate() {
             prop_assert_eq!(cache.read[at] + cache.written[at], *prompt);
         }
@@ -292,7 +292,7 @@ fn a_fall_of_the_bill_is_named_and_goes_to_the_head() {
     // All of it was in the head.
     assert_eq!(bill.scale(11).head.0 - bill.scale(12).head.0, 25_000);
     assert!((bill.scale(0).factor.ratio() - 1.2).abs() < 0.001);
-    assert_eq!(bill.largest().0, calls.iter().map(|it| it.billed).max().unwrap());
+    assert_eq!(bill.largest().0, calls.iter().map(|call| call.billed).max().unwrap());
 }
 
 #[test]

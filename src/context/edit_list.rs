@@ -105,8 +105,8 @@ impl<T: Clone> EditList<T> {
     /// many more, or fewer, as the list grew or shrank.
     pub(crate) fn splice(&mut self, range: Range<usize>, with: &[T]) -> (Vec<T>, Moved) {
         let removed = self[range.clone()].to_vec();
-        let has_room = with.len() <= range.len() + self.gone;
-        if range.start >= self.len() - range.end || !has_room {
+        let fits = with.len() <= range.len() + self.gone;
+        if range.start >= self.len() - range.end || !fits {
             let Range { start, end } = range;
             visit(self.len() - start);
             let range = self.gone + start..self.gone + end;

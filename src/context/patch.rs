@@ -32,8 +32,7 @@ pub enum Edit {
 impl Edit {
     /// These entries make way for others.
     pub(crate) fn replacing(entries: Range<usize>, with: impl IntoIterator<Item = Entry>) -> Self {
-        let with = with.into_iter().collect();
-        Self::Replace { entries, with }
+        Self::Replace { entries, with: with.into_iter().collect() }
     }
 
     /// The block gets another text.

@@ -39,8 +39,7 @@ pub struct Finding {
 
 impl Rule {
     fn broken_by(self, subject: Subject) -> Finding {
-        let rule = self;
-        Finding { rule, subject }
+        Finding { rule: self, subject }
     }
 }
 
@@ -139,8 +138,8 @@ fn duplicate_use(id: &Arc<str>) -> Finding {
 /// The ranges of messages that a summary represents; none for other entries.
 fn summary_ranges(origin: &Origin, message: &Message) -> impl Iterator<Item = (usize, usize)> {
     let ranges = origin.replaced().iter().map(|range| (range.start, range.end));
-    let is_summary = is_summary_of(origin, message);
-    ranges.filter(move |(start, end)| is_summary && start < end)
+    let summary = is_summary_of(origin, message);
+    ranges.filter(move |(start, end)| summary && start < end)
 }
 
 /// The first message that two of these ranges hold; they come in ascending order.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{CallFailure, Request, Response, Task};
+use super::{Request, Task};
 use crate::session::wire::{self, Provider};
 use crate::session::{ContentBlock, Message};
 use crate::units::Tokens;
@@ -36,8 +36,9 @@ const THOUGHTS: [(&str, &str); 3] =
 /// end whose beginning stood in the prompt's template ends them, too, where nothing follows on its line.
 pub fn without_thoughts(text: &str) -> &str {
     let mut rest = text;
-    let opened = |rest: &str| THOUGHTS.iter().find(|(open, _)| rest.trim_start().starts_with(open));
-    while let Some((_, close)) = opened(rest) {
+    while let Some((_, close)) =
+        THOUGHTS.iter().find(|(open, _)| rest.trim_start().starts_with(open))
+    {
         let Some((_, after)) = rest.split_once(close) else {
             return "";
         };
@@ -112,9 +113,9 @@ impl Dialect {
     fn head(&self, request: &Request, limit: &str) -> String {
         let model = Value::from(self.model.as_str());
         let most = self.longest(request);
-        let temperature =
-            self.temperature.map(Value::from).map(|value| format!(",\"temperature\":{value}"));
-        let temperature = temperature.unwrap_or_default();
+        let temperature = self.temperature.map_or_else(String::new, |temperature| {
+            format!(",\"temperature\":{}", Value::from(temperature))
+        });
         format!("{{\"model\":{model},\"{limit}\":{most}{temperature}")
     }
 
@@ -192,8 +193,10 @@ fn forbids_tools(request: &Request) -> bool {
     }
 }
 
-/// An answer, or the failure.
-pub(super) type Read = Result<Response, CallFailure>;
+/// A counter of a provider's usage; zero where it is missing.
+fn tokens(counter: &Value) -> Tokens {
+    Tokens(counter.as_u64().unwrap_or(0))
+}
 
 #[cfg(test)]
 mod tests;

@@ -28,11 +28,13 @@ const UNSEEN: Tokens = Tokens(1_000_000);
 /// counted here, and an answer at most eight for each that it was allowed.
 pub fn is_possible(request: &Request, response: &Response, counts: &CountedTexts) -> bool {
     let usage = response.usage;
-    let within = |told: Tokens, counted: &dyn Fn() -> Tokens| {
-        told <= UNSEEN || told.0 <= UNSEEN.0.saturating_add(counted().0.saturating_mul(8))
-    };
-    let output = || request.max_output + counts.size(&response.text).tokens;
-    within(usage.prompt(), &|| input(request, counts)) && within(usage.output, &output)
+    fits(usage.prompt(), || input(request, counts))
+        && fits(usage.output, || request.max_output + counts.size(&response.text).tokens)
+}
+
+/// Whether a reported number is possible for what is `counted` here.
+fn fits(reported: Tokens, counted: impl FnOnce() -> Tokens) -> bool {
+    reported <= UNSEEN || reported.0 <= UNSEEN.0.saturating_add(counted().0.saturating_mul(8))
 }
 
 /// The cost of an attempt without an answer. One that timed out, failed on the server, broke off or was

@@ -34,7 +34,7 @@ mod whole;
 use deferred::Deferral;
 pub use deferred::Deferred;
 pub use file::{Contents, canonical, read, renew, write_sorted};
-use shape::Shape;
+use shape::RequestShape;
 pub use shared::Sharing;
 use shared::{Claim, SharedAnswers};
 use whole::{CutModels, is_doubtful};
@@ -86,7 +86,7 @@ pub struct Entry {
     /// Which repeat, from 0.
     pub repeat: u32,
     /// The shape of the request.
-    pub request: Shape,
+    pub request: RequestShape,
     /// The answer.
     pub answer: Response,
 }
@@ -96,12 +96,12 @@ pub struct Entry {
 pub struct Cassette {
     path: PathBuf,
     mode: ReplayMode,
-    state: Mutex<State>,
+    state: Mutex<CassetteState>,
     answered: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct CassetteState {
     entries: BTreeMap<String, Entry>,
     /// Keys that were answered in this run.
     fresh: BTreeSet<String>,
@@ -149,10 +149,10 @@ impl Cassette {
         Ok(Arc::new(Self {
             path: path.to_owned(),
             mode,
-            state: Mutex::new(State {
+            state: Mutex::new(CassetteState {
                 entries: entries.collect(),
                 is_unsorted: contents.is_unsorted && mode != ReplayMode::Strict,
-                ..State::default()
+                ..CassetteState::default()
             }),
             answered: Condvar::new(),
         }))
@@ -208,7 +208,7 @@ impl Cassette {
         file::sort(&self.path)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CassetteState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -248,16 +248,12 @@ impl Cassette {
         }
         let shared = state.shared.clone();
         drop(state);
-        for shared in shared.iter().filter(|it| it.takes(purpose)) {
-            let find = || {
-                let entry = shared.answer(key);
-                entry.filter(|entry| self.state().is_whole(entry, sent))
-            };
-            let answer = find();
+        for shared in shared.iter().filter(|shared| shared.takes(purpose)) {
+            let answer = self.answer_of(shared, key, sent);
             if answer.is_none() {
                 asking.claims.push(shared.claim(key, is_stopped)?);
             }
-            if let Some(entry) = answer.or_else(find) {
+            if let Some(entry) = answer.or_else(|| self.answer_of(shared, key, sent)) {
                 let answer = entry.answer.clone();
                 if self.keep(&mut self.state(), entry) {
                     return Some(Ok(answer));
@@ -265,6 +261,11 @@ impl Cassette {
             }
         }
         Some(Err(asking))
+    }
+
+    /// The answer that another process has by now.
+    fn answer_of(&self, shared: &SharedAnswers, key: &str, sent: Tokens) -> Option<Entry> {
+        shared.answer(key).filter(|entry| self.state().is_whole(entry, sent))
     }
 
     /// Gives the right to ask back, with what was answered if it is to be kept. Returns false if it could not
@@ -276,7 +277,9 @@ impl Cassette {
         if let Some(entry) = entry.filter(|entry: &Entry| {
             self.is_shared(entry.purpose) && !is_doubtful(&state.cut, entry)
         }) {
-            state.shared.iter().filter(|it| it.takes(entry.purpose)).for_each(|it| it.add(&entry));
+            for shared in state.shared.iter().filter(|shared| shared.takes(entry.purpose)) {
+                shared.add(&entry);
+            }
             is_kept = self.keep(&mut state, entry);
         }
         drop(state);
@@ -286,7 +289,7 @@ impl Cassette {
 
     /// Keeps an answer, and returns whether it could be written. One that could not serves no request: a cell
     /// that used it would be done, and the file would lack it for ever.
-    fn keep(&self, state: &mut State, entry: Entry) -> bool {
+    fn keep(&self, state: &mut CassetteState, entry: Entry) -> bool {
         if self.mode != ReplayMode::Off {
             if let Err(error) = file::append(&self.path, &entry) {
                 state.failure.get_or_insert(error.to_string());
@@ -356,13 +359,19 @@ impl CassetteModel {
     /// The key of a request: a hash of its exact bytes, the model, and the repeat.
     pub fn key(dialect: &Dialect, request: &Request, repeat: u32) -> ContentHash {
         let body = dialect.body(request);
-        let repeat = repeat.to_le_bytes();
         ContentHash::of_parts([
             dialect.provider.name().as_bytes(),
             dialect.model.as_bytes(),
             body.as_bytes(),
-            &repeat[..],
+            &repeat.to_le_bytes()[..],
         ])
+    }
+
+    /// The failure of an answer that cannot be kept, once one could not.
+    fn not_kept(&self) -> Option<CallFailure> {
+        let why = self.cassette.failure()?;
+        let path = self.cassette.path().display();
+        Some(CallFailure::NotKept(format!("`{path}`: {why}")))
     }
 }
 
@@ -380,10 +389,11 @@ impl Model for CassetteModel {
         let key = &name.to_string();
         // A judge's answer of this run is found again in any mode, and is in no file where nothing is kept.
         let name = Some(name).filter(|_| self.cassette.mode() != ReplayMode::Off);
-        let is_stopped = || self.model.as_ref().is_some_and(|model| model.is_stopped());
-        let is_live = self.kind == ModelKind::Live;
-        let sent = if is_live { cut::sent(request, counts) } else { Tokens::ZERO };
-        let found = self.cassette.find(key, request.purpose, sent, &is_stopped);
+        let live = self.kind == ModelKind::Live;
+        let sent = if live { cut::sent(request, counts) } else { Tokens::ZERO };
+        let found = self.cassette.find(key, request.purpose, sent, &|| {
+            self.model.as_ref().is_some_and(|model| model.is_stopped())
+        });
         let asking = match found {
             Some(Err(asking)) => asking,
             Some(Ok(recorded)) => {
@@ -392,8 +402,8 @@ impl Model for CassetteModel {
             }
             None => return Reply::once(Err(CallFailure::Stopped { was_sent: false })),
         };
-        let is_strict = self.cassette.mode() == ReplayMode::Strict;
-        let Some(model) = self.model.as_ref().filter(|_| !is_strict) else {
+        let mode = self.cassette.mode();
+        let Some(model) = self.model.as_ref().filter(|_| mode != ReplayMode::Strict) else {
             let model = &self.dialect.model;
             self.cassette.note_miss(key, model, request, repeat);
             return Reply::once(Err(CallFailure::NotRecorded));
@@ -402,16 +412,11 @@ impl Model for CassetteModel {
         if let Some((failure, _)) = cut {
             return Reply::once(Err(failure));
         }
-        let not_kept = || {
-            let why = self.cassette.failure()?;
-            let path = self.cassette.path().display();
-            Some(CallFailure::NotKept(format!("`{path}`: {why}")))
-        };
         // Every further answer would be paid for and lost.
-        if let Some(failure) = not_kept().filter(|_| is_live) {
+        if let Some(failure) = self.not_kept().filter(|_| live) {
             return Reply::once(Err(failure));
         }
-        if is_live && self.puts_off(key, request, repeat) {
+        if live && self.puts_off(key, request, repeat) {
             return Reply::once(Err(CallFailure::NotRecorded));
         }
         let mut answered = model.answer(request, repeat, counts);
@@ -422,7 +427,7 @@ impl Model for CassetteModel {
                 self.spending.paid(&self.dialect.model, &usage);
             }
         }
-        let is_whole = match &mut answered.answer {
+        let checked = match &mut answered.answer {
             Ok(response) => {
                 let read = self.spending.correct(request, response, counts);
                 self.spending.paid(&self.dialect.model, &response.usage);
@@ -432,7 +437,7 @@ impl Model for CassetteModel {
             }
             Err(_) => Ok(()),
         };
-        if let Err(failure) = is_whole.and_then(|()| self.is_same(&**model, &answered)) {
+        if let Err(failure) = checked.and_then(|()| self.is_same(&**model, &answered)) {
             answered.answer = Err(failure);
         }
         let response = answered.answer.as_ref().ok();
@@ -442,7 +447,7 @@ impl Model for CassetteModel {
         answered.key = name.filter(|_| entry.is_some());
         answered.paid = response.map(|response| response.usage);
         if !asking.give_back(entry)
-            && let Some(failure) = not_kept()
+            && let Some(failure) = self.not_kept()
         {
             return Reply { failed: answered.failed, ..Reply::once(Err(failure)) };
         }

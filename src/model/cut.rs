@@ -63,8 +63,7 @@ pub(super) fn sent(request: &Request, counts: &CountedTexts) -> Tokens {
 
 /// Whether a server cut a prompt of `sent` tokens, of which it read no more than `most`.
 pub(super) fn is_cut(sent: Tokens, read: Tokens, most: Tokens) -> bool {
-    let most = most.max(read);
-    sent >= LEAST_SENT && read >= LEAST_READ && most.0 * 100 < sent.0 * LEAST_PERCENT
+    sent >= LEAST_SENT && read >= LEAST_READ && most.max(read).0 * 100 < sent.0 * LEAST_PERCENT
 }
 
 /// Whether an answer may be to a cut prompt, where the server is known to cut prompts to `window` tokens: no
@@ -116,11 +115,11 @@ impl ReadSizes {
         self.sent.insert(sent);
         let (least, most) = (*self.sent.first()?, *self.sent.last()?);
         let differ = most.0 * 100 > least.0 * DIFFERENT_PERCENT && read < most;
-        let is_far = read.0 * 100 < least.0 * FAR_PERCENT
+        let far = read.0 * 100 < least.0 * FAR_PERCENT
             && most - least >= DIFFERENT_TOKENS
             && self.sent.len() >= DIFFERENT_SIZES
             && self.below < least;
-        (differ || is_far).then(|| {
+        (differ || far).then(|| {
             format!("read {read} tokens of a prompt of about {least} and of one of about {most}")
         })
     }

@@ -151,10 +151,10 @@ impl Faults {
     /// The fault that is injected into an attempt, if any.
     pub fn injected(&self, target: FaultTarget, attempt: Attempt<'_>) -> Option<Fault> {
         let mut faults = self.schedules.iter();
-        let is_due = |(fault, schedule): &(&Fault, &FaultSchedule)| {
+        let due = faults.find(|(fault, schedule)| {
             fault.target() == target && self.is_due(**fault, schedule, attempt)
-        };
-        faults.find(is_due).map(|(fault, _)| *fault)
+        });
+        due.map(|(fault, _)| *fault)
     }
 
     fn is_due(&self, fault: Fault, schedule: &FaultSchedule, at: Attempt<'_>) -> bool {

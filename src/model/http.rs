@@ -149,15 +149,15 @@ const ABOUT_SCHEMA: &str = "schema|response_format|output_config|output_format|s
 
 /// Whether a refusal has one of these words, which `|` separates.
 fn is_about(why: &str, words: &str) -> bool {
-    let why = why.to_ascii_lowercase();
-    words.split('|').any(|word| why.contains(word))
+    let lower = why.to_ascii_lowercase();
+    words.split('|').any(|word| lower.contains(word))
 }
 
 /// A failure without words that differ each time: ids of requests, counts.
 fn in_general(why: &str) -> String {
-    let is_same = |word: &&str| word.len() <= 5 || !word.contains(|c: char| c.is_ascii_digit());
-    let words: Vec<&str> = why.split_whitespace().filter(is_same).collect();
-    words.join(" ")
+    let words = why.split_whitespace();
+    let same = words.filter(|word| word.len() <= 5 || !word.contains(|c: char| c.is_ascii_digit()));
+    same.collect::<Vec<_>>().join(" ")
 }
 
 /// Hears of requests that failed, in words: each says whether it is sent again.
@@ -222,9 +222,7 @@ impl Wire {
         *times += 1;
         let times = *times;
         drop(told);
-        let is_told =
-            times <= 3 || times <= 100 && times.is_multiple_of(10) || times.is_multiple_of(100);
-        if !is_told {
+        if times > 3 && !times.is_multiple_of(if times <= 100 { 10 } else { 100 }) {
             return;
         }
         let next = match pause {
@@ -360,9 +358,10 @@ impl Live {
     /// Sends a request until it is answered or given up. Where the server refuses the schema of a verdict,
     /// the verdict is asked for without one.
     fn ask(&self, request: &Request) -> Reply {
-        let is_in_words = self.schema_refused.get().is_some();
         let dialect = Dialect {
-            structured: self.dialect.structured && request.task == Task::Judge && !is_in_words,
+            structured: self.dialect.structured
+                && request.task == Task::Judge
+                && self.schema_refused.get().is_none(),
             ..self.dialect.clone()
         };
         let answered = self.send(&dialect, request);
@@ -436,8 +435,8 @@ impl Live {
 
 /// Whether a model used up the room for its answer before it wrote one.
 fn is_without_answer(reply: &Reply) -> bool {
-    let response = reply.answer.as_ref().ok();
-    response.is_some_and(|it| it.stop == Stop::Length && it.text.trim().is_empty())
+    let answer = reply.answer.as_ref();
+    answer.is_ok_and(|response| response.stop == Stop::Length && response.text.trim().is_empty())
 }
 
 /// No redirects: a key goes to the address that was named and to no other.

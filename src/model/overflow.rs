@@ -12,7 +12,7 @@ use crate::units::Tokens;
 
 /// A prompt that was refused as too long, with what the server said about it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Refusal {
+pub struct PromptRefusal {
     /// The prompt's size.
     pub prompt: Option<Tokens>,
     /// The output that was asked for, where the server counts it in.
@@ -21,7 +21,7 @@ pub struct Refusal {
     pub limit: Option<Tokens>,
 }
 
-impl Refusal {
+impl PromptRefusal {
     /// The tokens that are left for an answer where the prompt fits, and only the output that was asked for beside it
     /// does not.
     pub fn room(&self) -> Option<Tokens> {
@@ -53,7 +53,7 @@ const OTHER_REASONS: &[u16] = &[401, 402, 403, 404, 408, 409, 429, 502, 503, 504
 ///
 /// `status` is the HTTP status, `body` the body as it came: JSON, a list of it, or text. A body
 /// that came with a success is believed only where llama.cpp has put its error into it.
-pub fn refusal(status: u16, body: &str) -> Option<Refusal> {
+pub fn refusal(status: u16, body: &str) -> Option<PromptRefusal> {
     if OTHER_REASONS.contains(&status) {
         return None;
     }
@@ -69,7 +69,7 @@ pub fn refusal(status: u16, body: &str) -> Option<Refusal> {
     let found = said.messages.iter().find_map(|message| in_words(message));
     let mut refusal = match (found, code) {
         (Some(found), _) => found,
-        (None, Some(_)) => Refusal::default(),
+        (None, Some(_)) => PromptRefusal::default(),
         (None, None) => return None,
     };
     refusal.prompt = refusal.prompt.or(said.prompt);
@@ -114,22 +114,22 @@ impl RefusalBody {
 /// The phrases as patterns, each number in a group of its name.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let phrases = PHRASES.lines().filter(|line| !line.starts_with('#'));
-    let pattern = |phrase: &str| {
-        let phrase = regex::escape(&squeezed(phrase)).replace(r"\{_\}", "[0-9]+");
-        let phrase = phrase.replace(r"\{", "(?P<").replace(r"\}", ">[0-9]+)");
-        Regex::new(&phrase).ok()
-    };
-    phrases.filter_map(pattern).collect()
+    let patterns = phrases.filter_map(|phrase| {
+        let numbered = regex::escape(&squeezed(phrase)).replace(r"\{_\}", "[0-9]+");
+        let named = numbered.replace(r"\{", "(?P<").replace(r"\}", ">[0-9]+)");
+        Regex::new(&named).ok()
+    });
+    patterns.collect()
 });
 
 /// The first phrase that is in a message, with its numbers.
-fn in_words(message: &str) -> Option<Refusal> {
+fn in_words(message: &str) -> Option<PromptRefusal> {
     let message = squeezed(message);
     let found = PATTERNS.iter().find_map(|pattern| pattern.captures(&message))?;
-    let number = |name| found.name(name)?.as_str().parse().ok().map(Tokens);
-    let output = number("output");
-    let rest = || Some(number("total")? - output.unwrap_or_default());
-    Some(Refusal { prompt: number("prompt").or_else(rest), output, limit: number("limit") })
+    let [prompt, output, total, limit] = ["prompt", "output", "total", "limit"]
+        .map(|name| found.name(name)?.as_str().parse().ok().map(Tokens));
+    let rest = total.map(|total| total - output.unwrap_or_default());
+    Some(PromptRefusal { prompt: prompt.or(rest), output, limit })
 }
 
 fn squeezed(text: &str) -> String {
@@ -144,7 +144,8 @@ mod tests {
     #[track_caller]
     fn check(status: u16, body: &str, prompt: u64, output: u64, limit: u64) {
         let some = |number| (number > 0).then_some(Tokens(number));
-        let expected = Refusal { prompt: some(prompt), output: some(output), limit: some(limit) };
+        let expected =
+            PromptRefusal { prompt: some(prompt), output: some(output), limit: some(limit) };
         assert_eq!(refusal(status, body), Some(expected), "{body}");
     }
 

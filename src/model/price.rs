@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use crate::record::words::{
     DatedModel, FAST, Latency, LongPrompts, PerToken, Placement, Rates, RelativePrice,
 };
-use crate::settings::{Reader, Setting, SettingError, Table, Value};
+use crate::settings::{Reader, SettingError, Table, Value};
 use crate::units::{Tokens, Usage, Usd, whole};
 
 mod latency;
@@ -138,16 +138,11 @@ impl PerToken {
     /// The prices under a scheme of one's own, which says what a read and a write cost relative to input.
     #[must_use]
     pub fn under(self, scheme: &CacheScheme) -> Self {
-        let share = |thousandths: u32| {
+        let shares = [scheme.rates.write.unwrap_or(1_000), scheme.rates.read];
+        let [write, read] = shares.map(|thousandths| {
             self.input.map(|input| Usd(input.0 * u64::from(thousandths) / 1_000))
-        };
-        let write = share(scheme.rates.write.unwrap_or(1_000));
-        Self {
-            cache_write_5m: write,
-            cache_write_1h: write,
-            cache_read: share(scheme.rates.read),
-            ..self
-        }
+        });
+        Self { cache_write_5m: write, cache_write_1h: write, cache_read: read, ..self }
     }
 
     /// All prices times `part / whole`.
@@ -222,8 +217,8 @@ impl Prices {
         let place = table.place_of(FAST);
         let error = SettingError::new(place, format!("the model of `fast`, `{fast}`, {why}"));
         let served = list.models.iter().filter(|price| list.serves(price));
-        let served = served.filter(|price| price.per_token.output.is_some());
-        let cheapest = served.min_by_key(|price| price.per_token.output);
+        let priced = served.filter(|price| price.per_token.output.is_some());
+        let cheapest = priced.min_by_key(|price| price.per_token.output);
         let hint = cheapest.and_then(|price| price.names.first()).map_or_else(
             || "name one that is served on that day".to_owned(),
             |name| format!("the cheapest one here is `{name}`"),
@@ -254,9 +249,11 @@ impl Prices {
     /// The price of a model, and its file. A date at the end of the model's name is ignored.
     pub fn of(&self, model: &str) -> Option<(&PriceList, &ModelPrice)> {
         let undated = without_date(model);
-        let is_meant = |name: &String| name == model || name == undated;
         self.lists.iter().find_map(|list| {
-            let found = list.models.iter().find(|price| price.names.iter().any(is_meant))?;
+            let found = list
+                .models
+                .iter()
+                .find(|price| price.names.iter().any(|name| name == model || name == undated))?;
             Some((list, found))
         })
     }
@@ -270,13 +267,14 @@ impl Prices {
             named => named,
         };
         let (_, other) = self.of(named)?;
-        let relative = |price: Usd| {
+        let prices = [other.per_token.input?, other.per_token.output?];
+        let [of_input, of_output] = prices.map(|price| {
             let thousandths = price.0.saturating_mul(1_000).saturating_add(input.0 / 2);
             thousandths.checked_div(input.0)
-        };
+        });
         Some(RelativePrice {
-            input: relative(other.per_token.input?)?,
-            output: relative(other.per_token.output?)?,
+            input: of_input?,
+            output: of_output?,
             long_prompts: other.per_token.long_prompts,
         })
     }
@@ -299,9 +297,9 @@ impl Prices {
         let priced = model.and_then(|model| self.of(model));
         let provider = priced.map_or(provider, |(list, _)| &list.provider);
         let window = priced.and_then(|(_, price)| price.window).unwrap_or(ASSUMED_WINDOW);
-        let is_own = |list: &&PriceList| list.provider == provider && !list.limits.is_empty();
-        let limits = self.lists.iter().find(is_own);
-        let limits = limits.into_iter().flat_map(|list| &list.limits);
+        let mut lists = self.lists.iter();
+        let own = lists.find(|list| list.provider == provider && !list.limits.is_empty());
+        let limits = own.into_iter().flat_map(|list| &list.limits);
         limits.filter(|limit| limit.holds_for(window)).cloned().collect()
     }
 
@@ -326,15 +324,15 @@ impl Prices {
             if schemes.iter().any(|known| known.name == scheme.name) {
                 continue;
             }
-            let mut scheme = scheme.clone();
+            let mut adapted = scheme.clone();
             if let Some((of, price)) = priced
                 && (of.provider == list.provider || of.schemes.is_empty())
             {
-                scheme.minimum = price.minimum_cacheable.unwrap_or(scheme.minimum);
-                scheme.ttl_seconds = price.ttl_seconds.or(scheme.ttl_seconds);
-                scheme.rates = price.per_token.rates(&scheme);
+                adapted.minimum = price.minimum_cacheable.unwrap_or(adapted.minimum);
+                adapted.ttl_seconds = price.ttl_seconds.or(adapted.ttl_seconds);
+                adapted.rates = price.per_token.rates(&adapted);
             }
-            schemes.push(scheme);
+            schemes.push(adapted);
         }
         let long_prompts = priced.and_then(|(_, price)| price.per_token.long_prompts);
         for scheme in &mut schemes {
@@ -410,9 +408,10 @@ impl PriceList {
             }
             schemes.push(scheme);
         }
-        let limits = reader.tables("limits")?.into_iter();
-        let limits = limits.map(|table| Limit::read(Reader::new(table, "limits")));
-        let limits = limits.collect::<Result<_, _>>()?;
+        let mut limits = Vec::new();
+        for table in reader.tables("limits")? {
+            limits.push(Limit::read(Reader::new(table, "limits"))?);
+        }
         let mut models: Vec<ModelPrice> = Vec::new();
         for table in reader.tables("models")? {
             let model = read_model(table)?;
@@ -461,29 +460,28 @@ fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
     let document = reader.text("document")?.map(str::to_owned);
     let date = day(&mut reader, "date")?;
     let retired = day(&mut reader, "retired")?;
-    let windows = windows(&mut reader)?;
+    let offered = windows(&mut reader)?;
     let holds_up_to = tokens(&mut reader, "prompts_up_to")?;
-    let long_prompts = long_prompts(&mut reader, holds_up_to)?;
-    let mut price = |key| per_token(&mut reader, key);
-    let write = price("cache_write")?;
+    let rule = long_prompts(&mut reader, holds_up_to)?;
+    let write = per_token(&mut reader, "cache_write")?;
     let model = ModelPrice {
         names: names.into_iter().map(str::to_owned).collect(),
         document,
         date,
         retired,
         per_token: PerToken {
-            input: price("input")?,
-            cache_write_5m: price("cache_write_5m")?.or(write),
-            cache_write_1h: price("cache_write_1h")?.or(write),
-            cache_read: price("cache_read")?,
-            output: price("output")?,
-            long_prompts,
+            input: per_token(&mut reader, "input")?,
+            cache_write_5m: per_token(&mut reader, "cache_write_5m")?.or(write),
+            cache_write_1h: per_token(&mut reader, "cache_write_1h")?.or(write),
+            cache_read: per_token(&mut reader, "cache_read")?,
+            output: per_token(&mut reader, "output")?,
+            long_prompts: rule,
         },
         holds_up_to,
         minimum_cacheable: tokens(&mut reader, "minimum_cacheable_tokens")?,
         ttl_seconds: reader.whole("cache_ttl_seconds", 1, u64::MAX)?,
-        window: windows.first().copied(),
-        windows,
+        window: offered.first().copied(),
+        windows: offered,
         max_output: tokens(&mut reader, "max_output")?,
         latency: match reader.table("latency")? {
             Some(reader) => Some(Latency::read(reader)?),
@@ -546,13 +544,12 @@ fn windows(reader: &mut Reader<'_>) -> Result<Vec<Tokens>, SettingError> {
     let Some(setting) = reader.setting("windows") else {
         return Ok(one.into_iter().collect());
     };
-    let whole = |item: &Setting| match item.value {
+    let items = setting.as_list().unwrap_or_default().iter();
+    let numbers = items.map(|item| match item.value {
         Value::Integer(tokens) => u64::try_from(tokens).ok().map(Tokens),
         _ => None,
-    };
-    let items = setting.as_list().unwrap_or_default().iter();
-    let windows: Option<Vec<Tokens>> = items.map(whole).collect();
-    let ascending = windows.filter(|windows| {
+    });
+    let ascending = numbers.collect::<Option<Vec<Tokens>>>().filter(|windows| {
         let from_one = windows.first().is_some_and(|first| *first > Tokens::ZERO);
         one.is_none() && from_one && windows.is_sorted_by(|one, next| one < next)
     });

@@ -7,13 +7,12 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{CallFailure, Model, ModelKind, Reply, Request, Response, Stop};
+use super::{Answer, CallFailure, Model, ModelKind, Reply, Request, Response, Stop};
 use crate::tokens::CountedTexts;
 use crate::units::{Tokens, Usage};
 
 pub mod script;
 
-type Answer = Result<Response, CallFailure>;
 /// Answers a request in the repeat of this number, if it has an answer.
 type Respond = Box<dyn Fn(&Request, u32) -> Option<Answer> + Send + Sync>;
 
@@ -47,8 +46,7 @@ impl Scripted {
     pub fn answers(self, answers: impl IntoIterator<Item = Answer>) -> Self {
         let answers: Mutex<VecDeque<Answer>> = Mutex::new(answers.into_iter().collect());
         self.answer_in(move |_, _| {
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-            answers.pop_front()
+            answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
         })
     }
 

@@ -94,14 +94,14 @@ impl Spending {
         counts: &CountedTexts,
     ) -> Option<Tokens> {
         let reported = Some(response.usage.prompt()).filter(|read| *read > Tokens::ZERO);
-        let is_possible = bill::is_possible(request, response, counts);
-        if !is_possible {
+        let possible = bill::is_possible(request, response, counts);
+        if !possible {
             self.spent().disbelieved += 1;
         } else if reported.is_none() {
             self.spent().unreported += 1;
         }
         response.usage = bill::answered(request, response, counts);
-        reported.filter(|_| is_possible)
+        reported.filter(|_| possible)
     }
 
     /// The price of one answer, where it is known: of several together, the sum of their prices.

@@ -87,8 +87,8 @@ impl ServerTiming {
 
     /// Milliseconds that a number of calls take one after the other, which are alike and have this usage in total.
     pub fn milliseconds(&self, calls: u64, usage: &Usage) -> f64 {
-        let is_cached = self.latency.cached_per_second > self.latency.prefill_per_second;
-        let known = Some(usage.cache_read.0).filter(|_| is_cached).unwrap_or_default() as f64;
+        let caches = self.latency.cached_per_second > self.latency.prefill_per_second;
+        let known = if caches { usage.cache_read.0 as f64 } else { 0.0 };
         let [prompt, output] = [usage.prompt(), usage.output].map(|tokens| tokens.0 as f64);
         let read_behind = (prompt - known) * (prompt + known) / 2.0;
         let written_behind = output * (prompt + output / 2.0);
@@ -108,8 +108,8 @@ impl ServerTiming {
 
 /// The line through two points, the first with the smaller `x`: its value at 0, and its slope, which is not negative.
 fn line(x: [f64; 2], y: [f64; 2]) -> (f64, f64) {
-    let slope = (y[1] - y[0]) / (x[1] - x[0]).max(LEAST);
-    let slope = slope.clamp(0.0, y[1] / (x[1] + EVEN));
+    let measured = (y[1] - y[0]) / (x[1] - x[0]).max(LEAST);
+    let slope = measured.clamp(0.0, y[1] / (x[1] + EVEN));
     (y[1] - slope * x[1], slope)
 }
 

@@ -19,7 +19,7 @@ pub struct Keys {
 
 /// One key, in words.
 #[derive(Debug, Clone, Serialize)]
-pub struct Key<'k> {
+pub struct KeyInWords<'k> {
     /// Its name.
     pub name: &'k str,
     /// The values it takes.
@@ -94,8 +94,8 @@ impl Keys {
     }
 
     /// The keys of a section, in words.
-    pub fn in_words(&self, section: &str) -> Vec<Key<'_>> {
-        let in_words = |(name, key)| Key {
+    pub fn in_words(&self, section: &str) -> Vec<KeyInWords<'_>> {
+        let keys = self.section(section).map(|(name, key)| KeyInWords {
             name,
             takes: self.takes(key),
             default: match key.get("default").map(|default| &default.value) {
@@ -104,8 +104,8 @@ impl Keys {
                 None => "no limit".to_owned(),
             },
             doc: key.text("doc").unwrap_or_default(),
-        };
-        self.section(section).map(in_words).collect()
+        });
+        keys.collect()
     }
 
     fn takes(&self, key: &Table) -> String {
@@ -149,9 +149,9 @@ impl Keys {
 
     /// The JSON schema of a section.
     pub fn object(&self, section: &str) -> Json {
-        let keys = || self.section(section);
-        let required = keys().filter(|(_, key)| key.get("is_required").is_some());
-        let properties = keys().map(|(name, key)| (name.to_owned(), self.schema(key)));
+        let required = self.section(section).filter(|(_, key)| key.get("is_required").is_some());
+        let keys = self.section(section);
+        let properties = keys.map(|(name, key)| (name.to_owned(), self.schema(key)));
         json!({
             "type": "object",
             "additionalProperties": false,
@@ -198,14 +198,15 @@ impl Keys {
 
     /// The dotted paths of all keys of a section that have a default, with the default as TOML.
     pub fn defaults(&self, section: &str, path: &str) -> Vec<(String, String)> {
-        let of = |(name, key): (&str, &Table)| match (key.text("table"), key.get("default")) {
+        let keys = self.section(section);
+        let defaults = keys.flat_map(|(name, key)| match (key.text("table"), key.get("default")) {
             (Some(inner), _) if key.get("is_optional").is_none() => {
                 self.defaults(inner, &format!("{path}{name}."))
             }
             (_, Some(default)) => vec![(format!("{path}{name}"), default.value.to_string())],
             _ => Vec::new(),
-        };
-        self.section(section).flat_map(of).collect()
+        });
+        defaults.collect()
     }
 }
 
@@ -225,8 +226,9 @@ impl Value {
             Self::List(items) => items.iter().map(|item| item.value.to_json(of_text)).collect(),
             Self::Table(table) => {
                 let entries = table.entries().iter();
-                let entries = entries.map(|(key, it)| (key.clone(), it.value.to_json(of_text)));
-                Json::Object(entries.collect())
+                let fields =
+                    entries.map(|(key, setting)| (key.clone(), setting.value.to_json(of_text)));
+                Json::Object(fields.collect())
             }
         }
     }
@@ -260,8 +262,7 @@ impl<'a> CheckedTable<'a> {
         path: &str,
         (keys, section): (&'static Keys, &'static str),
     ) -> Self {
-        let path = path.to_owned();
-        Self { table, path, keys, section }
+        Self { table, path: path.to_owned(), keys, section }
     }
 
     /// The same table, to be read key by key.
@@ -276,12 +277,11 @@ impl<'a> CheckedTable<'a> {
     /// The names of the keys that a table of this kind may have: those that list it in `kinds`, or
     /// list none.
     pub fn of_kind(&self, kind: &str) -> Vec<&'static str> {
-        let keys = self.keys.section(self.section);
-        let is_of_kind = |key: &Table| {
-            let mut kinds = key.list("kinds")?.iter();
-            Some(kinds.any(|it| it.as_text() == Some(kind)))
-        };
-        keys.filter(|(_, key)| is_of_kind(key) != Some(false)).map(|(name, _)| name).collect()
+        let keys = self.keys.section(self.section).filter(|(_, key)| {
+            let kinds = key.list("kinds");
+            kinds.is_none_or(|kinds| kinds.iter().any(|word| word.as_text() == Some(kind)))
+        });
+        keys.map(|(name, _)| name).collect()
     }
 
     /// A table in this one, with the keys that it has there; without settings if it is not there.

@@ -75,9 +75,9 @@ impl<'a> Reader<'a> {
         let Some(items) = self.take(key, wanted, Setting::as_list)? else {
             return Ok(None);
         };
-        let wrong = |item| self.wrong(key, item, wanted);
-        let items = items.iter();
-        items.map(|item| of(item).ok_or_else(|| wrong(item))).collect::<Result<_, _>>().map(Some)
+        let converted =
+            items.iter().map(|item| of(item).ok_or_else(|| self.wrong(key, item, wanted)));
+        converted.collect::<Result<_, _>>().map(Some)
     }
 
     /// A number between these, both included; one written without a fraction is at most `most`.

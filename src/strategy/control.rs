@@ -43,14 +43,14 @@ pub(super) const DIGEST: &str = "digest";
 
 /// The meaning of a control's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Control<'a> {
+pub(super) enum ControlName<'a> {
     /// Cut to this number of tokens.
     Budget(&'static str, u32),
     /// Cut to the sizes of the strategy that is called so.
     Follow(&'static str, &'a str),
 }
 
-impl<'a> Control<'a> {
+impl<'a> ControlName<'a> {
     /// Reads a name; nothing if it is not that of a control.
     pub(super) fn of(name: &'a str) -> Option<Self> {
         let (method, rest) = name.split_once('@')?;
@@ -62,8 +62,7 @@ impl<'a> Control<'a> {
             Some(behind) => (behind, 1_000),
             None => (behind, 1),
         };
-        let number = number.parse::<u32>().ok();
-        match number.and_then(|number| number.checked_mul(unit)) {
+        match number.parse::<u32>().ok().and_then(|number| number.checked_mul(unit)) {
             Some(budget) if method != DIGEST && (behind.is_empty() || behind.starts_with('[')) => {
                 Some(Self::Budget(method, budget))
             }
@@ -90,13 +89,13 @@ impl<'a> Control<'a> {
                 )
             }
         };
-        let what = what(method);
-        let text = format!("description = \"Control: {what} within {within}\"\n{settings}");
+        let kept = contents(method);
+        let text = format!("description = \"Control: {kept} within {within}\"\n{settings}");
         Table::parse(name, &text)
     }
 }
 
-fn what(method: &str) -> &'static str {
+fn contents(method: &str) -> &'static str {
     match method {
         "random" => "the newest round and others by lot",
         "lead" => "the newest round and the oldest",

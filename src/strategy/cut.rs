@@ -48,8 +48,7 @@ impl Cut {
 
     /// The nearest place at `at` or before it that may be cut.
     pub fn snap_back(self, entries: &[Entry], at: usize) -> usize {
-        let at = at.min(entries.len());
-        (0..=at).rev().find(|at| self.allows(entries, *at)).unwrap_or(0)
+        (0..=at.min(entries.len())).rev().find(|at| self.allows(entries, *at)).unwrap_or(0)
     }
 
     /// The nearest place at `at` or behind it that may be cut.
@@ -71,18 +70,18 @@ fn splits_response(entries: &[Entry], at: usize) -> bool {
 /// that follows its own.
 fn separates_pair(entries: &[Entry], at: usize) -> bool {
     let (front, behind) = entries.split_at(at);
-    let is = |wanted: Role| move |entry: &&Entry| entry.role() == wanted;
-    // In front: the answers so far, then the turn that asked.
-    let asked = front.iter().rev().skip_while(is(Role::User)).take_while(is(Role::Assistant));
-    let is_users = |entry: Option<&Entry>| entry.is_some_and(|entry| entry.role() == Role::User);
-    if !is_users(behind.first()) && is_users(front.last()) {
+    let [last, next] = [front.last(), behind.first()].map(|entry| entry.map(Entry::role));
+    if next != Some(Role::User) && last == Some(Role::User) {
         return false;
     }
-    let behind = behind.iter().skip_while(is(Role::Assistant));
-    let answered = answered(behind.take_while(is(Role::User)));
-    asked
+    let answers = behind.iter().skip_while(|entry| entry.role() == Role::Assistant);
+    let ids = answered(answers.take_while(|entry| entry.role() == Role::User));
+    // In front: the answers so far, then the turn that asked.
+    let asking = front.iter().rev().skip_while(|entry| entry.role() == Role::User);
+    asking
+        .take_while(|entry| entry.role() == Role::Assistant)
         .flat_map(|entry| entry.message.tool_uses())
-        .any(|(_, tool_use)| answered.contains(&*tool_use.id))
+        .any(|(_, tool_use)| ids.contains(&*tool_use.id))
 }
 
 /// The ids of the tool uses that are answered by one of these.
@@ -94,12 +93,12 @@ pub(super) fn answered<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> BTre
 /// The first entry of the longest tail of at most `budget` tokens.
 pub(super) fn newest_within(entries: &[Entry], budget: Tokens) -> usize {
     let mut left = budget;
-    let fits = |entry: &&Entry| {
+    let newest = entries.iter().rev().take_while(|entry| {
         let fits = entry.size().tokens <= left;
         left = left - entry.size().tokens;
         fits
-    };
-    entries.len() - entries.iter().rev().take_while(fits).count()
+    });
+    entries.len() - newest.count()
 }
 
 /// The API rounds of a context: each starts with the first assistant message of a response, and

@@ -20,7 +20,7 @@ mod loaded;
 mod process;
 
 pub(crate) use contents::edits_to;
-pub(super) use contents::{Contents, Reading, message_line, raw};
+pub(super) use contents::{AnswerReader, SentMessages, message_line, raw};
 pub use lines::Caller;
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
@@ -85,8 +85,10 @@ impl Programs {
         match &self.host {
             Some(host) if host.caller.is_none() => {
                 let hash_seed = host.hash_seed + 1;
-                let shuffled = || Box::new(Self::on(Host { hash_seed, ..Host::clone(host) }));
-                Self::clone(self.shuffled.get_or_init(shuffled))
+                let shuffled = self
+                    .shuffled
+                    .get_or_init(|| Box::new(Self::on(Host { hash_seed, ..Host::clone(host) })));
+                Self::clone(shuffled)
             }
             _ => self.clone(),
         }
@@ -139,8 +141,7 @@ impl Programs {
 
     /// Takes a process back whose cell is over.
     pub(super) fn give_back(&self, process: Process) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.push(process);
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push(process);
     }
 }
 
@@ -185,8 +186,7 @@ impl ProgramError {
             "`{program}` alone shows all that it prints; a program answers as \
              `docs/reference/external-strategies.md` says"
         );
-        let program = program.to_owned();
-        Self::Start { program, why, hint }
+        Self::Start { program: program.to_owned(), why, hint }
     }
 
     /// How to mend it.

@@ -9,7 +9,7 @@ use crate::session::{ToolClass, ToolUse};
 
 /// A part of a file that a tool use shows.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct View {
+pub(crate) struct FileView {
     /// The file, as the tool use names it, without a `./` in front.
     pub(crate) path: String,
     /// All other arguments, as canonical JSON: two views of one path and one range are equal.
@@ -44,7 +44,7 @@ const SHOWS: [&str; 5] = ["cat ", "head ", "nl ", "sed -n ", "tail "];
 /// The part of a file that the tool use shows, if it reads one file.
 ///
 /// An editor whose `command` is `view` reads, whatever its class.
-pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
+pub(crate) fn view_of(tool: &ToolUse) -> Option<FileView> {
     if tool.class != ToolClass::Read && !is_editor(tool) {
         return None;
     }
@@ -56,10 +56,11 @@ pub(crate) fn view_of(tool: &ToolUse) -> Option<View> {
     let path = plain(input.get(key)?.as_str()?);
     // The other arguments, in the order of their names; a null argument counts as absent.
     let rest: BTreeMap<&String, &Value> = input.as_object()?.iter().collect();
-    let is_rest = |name: &str, value: &Value| name != key && name != "command" && !value.is_null();
-    let rest = rest.into_iter().filter(|(name, value)| is_rest(name, value));
-    let range: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
-    Some(View { path, range: range.join(",") })
+    let others = rest.into_iter().filter(|(name, value)| {
+        name.as_str() != key && name.as_str() != "command" && !value.is_null()
+    });
+    let range: Vec<String> = others.map(|(name, value)| format!("{name}={value}")).collect();
+    Some(FileView { path, range: range.join(",") })
 }
 
 /// The files that the tool use changes, if it does.
@@ -104,26 +105,26 @@ pub(crate) fn touched_by(tool: &ToolUse) -> Vec<(ArtifactVerb, String)> {
     let written = written_by(tool).map(|(path, _)| path);
     let text = tool.input.as_str();
     // A patch says of each file what becomes of it; in JSON its line feeds are escapes.
-    let is_marked = |mark: &str, path: &str| text.contains(&format!("{mark}{path}"));
-    let verb = |path: &str| {
-        if written.as_deref() == Some(path) || is_marked("*** Add File: ", path) {
+    let changed = changed_by(tool).into_iter().map(|path| {
+        let whole = written.as_ref() == Some(&path);
+        let verb = if whole || text.contains(&format!("*** Add File: {path}")) {
             ArtifactVerb::Created
-        } else if is_marked("*** Delete File: ", path) {
+        } else if text.contains(&format!("*** Delete File: {path}")) {
             ArtifactVerb::Deleted
         } else {
             ArtifactVerb::Modified
-        }
-    };
-    changed_by(tool).into_iter().map(|path| (verb(&path), path)).collect()
+        };
+        (verb, path)
+    });
+    changed.collect()
 }
 
 /// The file that a command shows as a whole: `cat` and a path, and nothing else.
 pub(crate) fn shown_by(tool: &ToolUse) -> Option<String> {
     let input = (tool.class == ToolClass::Shell).then(|| tool.input.value())?;
     let path = command_of(&input)?.trim().strip_prefix("cat ")?;
-    let is_path =
-        !path.starts_with('-') && !path.contains([' ', '|', '<', '>', ';', '&', '*', '$']);
-    is_path.then(|| plain(path))
+    let alone = !path.starts_with('-') && !path.contains([' ', '|', '<', '>', ';', '&', '*', '$']);
+    alone.then(|| plain(path))
 }
 
 /// The file that the tool use shows, or a part of it: one for it, or a command that does nothing else, behind a `cd` or not.
@@ -136,12 +137,12 @@ pub(crate) fn seen_by(tool: &ToolUse) -> Option<String> {
     let (front, own) = line.rsplit_once("&&").unwrap_or(("cd", line));
     let (front, own) = (front.trim(), own.trim());
     let goes_there = front == "cd" || front.starts_with("cd ");
-    let is_alone = goes_there && !front.contains([';', '|', '&']);
+    let alone = goes_there && !front.contains([';', '|', '&']);
     let shows = SHOWS.iter().any(|name| own.starts_with(name));
     let path = own.split_whitespace().last()?;
-    let is_path = path.contains(['/', '.']) && !path.starts_with(['-', '\'', '"']);
-    let is_plain = !own.contains(['|', '<', '>', ';', '&', '*', '\n', '$', '`', '(']);
-    (is_alone && shows && is_path && is_plain).then(|| plain(path))
+    let named = path.contains(['/', '.']) && !path.starts_with(['-', '\'', '"']);
+    let simple = !own.contains(['|', '<', '>', ';', '&', '*', '\n', '$', '`', '(']);
+    (alone && shows && named && simple).then(|| plain(path))
 }
 
 /// The command line among the arguments of a tool use.
@@ -155,10 +156,10 @@ fn removed_by(input: &Value) -> Vec<String> {
     let Some(command) = command_of(input) else {
         return Vec::new();
     };
-    let parts = command.split_whitespace().skip_while(|part| *part != "rm");
-    let parts = parts.skip(1).take_while(|part| !matches!(*part, "&&" | "||" | "|"));
+    let words = command.split_whitespace().skip_while(|word| *word != "rm");
+    let operands = words.skip(1).take_while(|word| !matches!(*word, "&&" | "||" | "|"));
     let mut removed = Vec::new();
-    for part in parts {
+    for part in operands {
         let path = part.trim_end_matches(';');
         if !path.is_empty() && !path.starts_with('-') {
             removed.push(plain(path));
@@ -230,8 +231,8 @@ mod tests {
             (ToolClass::Read, r#""a.rs""#, None),
             (ToolClass::Grep, r#"{"path":"a.rs"}"#, None),
         ] {
-            let view =
-                view.map(|(path, range)| View { path: path.to_owned(), range: range.to_owned() });
+            let view = view
+                .map(|(path, range)| FileView { path: path.to_owned(), range: range.to_owned() });
             assert_eq!(view_of(&tool(class, input)), view, "{input}");
         }
     }

@@ -10,7 +10,7 @@ use crate::context::{Applied, Context, Entry, Origin};
 
 /// The session's messages as they came in.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(crate) struct SeenHistory {
     entries: BTreeMap<usize, Entry>,
     /// The messages that the history consisted of when the agent last rewrote it; later ones follow.
     rewritten: Vec<usize>,
@@ -20,7 +20,7 @@ pub(crate) struct History {
     begun: u64,
 }
 
-impl History {
+impl SeenHistory {
     /// Keeps a message that is about to be appended, or was loaded.
     pub(crate) fn append(&mut self, entry: &Entry) {
         if let Some(at) = entry.origin.message() {
@@ -41,10 +41,10 @@ impl History {
                 self.entries.insert(at, entry.clone());
             }
         }
-        let rewritten = self.rewritten.iter();
-        let later = rewritten.clone().max().map_or(0, |last| last + 1);
-        let rewritten = rewritten.filter_map(|at| self.entries.get(at));
-        let later = self.entries.range(later..).map(|(_, entry)| entry);
+        let numbers = self.rewritten.iter();
+        let next = numbers.clone().max().map_or(0, |last| last + 1);
+        let rewritten = numbers.filter_map(|at| self.entries.get(at));
+        let later = self.entries.range(next..).map(|(_, entry)| entry);
         rewritten.chain(later).cloned().collect()
     }
 
@@ -79,13 +79,13 @@ impl History {
         if state.outcome.is_ok() {
             let target = standing(state.context.entries(), sent.entries());
             let edits = edits_to(sent.entries(), target);
-            let is_changed = !edits.is_empty();
+            let changed = !edits.is_empty();
             match sent.apply(edits, &cx.counts) {
                 Ok(change) => {
                     sent.follow_positions_of(&state.context);
                     let reasons: Vec<&str> = left.applied.iter().map(|one| &*one.reason).collect();
                     let last = left.applied.last();
-                    state.applied.extend(is_changed.then(|| Applied {
+                    state.applied.extend(changed.then(|| Applied {
                         call: cx.call,
                         stage: last.map_or_else(|| "history".into(), |one| one.stage.clone()),
                         reason: reasons.join("; "),

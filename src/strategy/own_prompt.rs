@@ -101,11 +101,11 @@ impl OwnPrompt {
     /// its headings, which summaries are expected to have. Values are never read for variables
     /// themselves.
     pub(super) fn request(&self, given: &PromptValues<'_>) -> (String, Vec<String>) {
-        let text = filled(&self.text, BRACES, |name, _| {
+        let prompt = filled(&self.text, BRACES, |name, _| {
             let (_, value) = VARIABLES.iter().find(|(known, _)| *known == name)?;
             Some(value(given))
         });
-        let mut text = text.trim_end().to_owned();
+        let mut text = prompt.trim_end().to_owned();
         if !self.used.contains(FOCUS) {
             add(&mut text, given.focus);
         }
@@ -150,11 +150,11 @@ impl<'a> PromptValues<'a> {
 
 /// Adds a paragraph, if it says something.
 pub(super) fn add(text: &mut String, paragraph: &str) {
-    let paragraph = paragraph.trim_end();
-    if !text.is_empty() && !paragraph.is_empty() {
+    let trimmed = paragraph.trim_end();
+    if !text.is_empty() && !trimmed.is_empty() {
         text.push_str("\n\n");
     }
-    text.push_str(paragraph);
+    text.push_str(trimmed);
 }
 
 /// The text with the names that stand in `braces` replaced by their values. One that has none stays, and values are not
@@ -173,8 +173,8 @@ pub(super) fn filled<'t, V: AsRef<str>>(
             break;
         };
         let name = text[next..next + length].trim();
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-        if name.is_empty() || !name.bytes().all(is_part) {
+        let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        if name.is_empty() || !plain {
             continue;
         }
         if let Some(value) = value_at(name, start) {
@@ -192,8 +192,7 @@ pub(super) fn filled<'t, V: AsRef<str>>(
 fn sections(text: &str) -> Vec<String> {
     let headings = text.lines().filter_map(|line| {
         let title = line.trim_start_matches('#');
-        let is_heading = title.len() < line.len() && title.starts_with(' ');
-        is_heading.then(|| title.trim().to_owned())
+        (title.len() < line.len() && title.starts_with(' ')).then(|| title.trim().to_owned())
     });
     headings.filter(|title| !title.is_empty()).collect()
 }

@@ -12,20 +12,20 @@ use crate::units::Tokens;
 /// Blocks with the texts they are to have.
 #[derive(Debug, Default)]
 pub(crate) struct PendingEdits {
-    blocks: Vec<Block>,
+    blocks: Vec<PendingBlock>,
     /// The tokens that they free together.
     gain: Tokens,
     has_new: bool,
 }
 
 #[derive(Debug)]
-struct Block {
+struct PendingBlock {
     at: BlockAt,
     text: Arc<str>,
     gain: Tokens,
 }
 
-impl Block {
+impl PendingBlock {
     fn is_in_place(&self, context: &Context) -> bool {
         let entry = context.entries().get(self.at.entry);
         entry
@@ -37,7 +37,7 @@ impl Block {
 impl PendingEdits {
     /// Wants the block to say `text`, which frees `gain`.
     pub(crate) fn push(&mut self, at: BlockAt, text: Arc<str>, gain: Tokens) {
-        self.blocks.push(Block { at, text, gain });
+        self.blocks.push(PendingBlock { at, text, gain });
         self.gain += gain;
         self.has_new = true;
     }
@@ -58,11 +58,10 @@ impl PendingEdits {
         cache: CacheEffect,
         min_gain: Tokens,
     ) -> Vec<Edit> {
-        let stands = |block: &Block| block.is_in_place(context);
         // A patch is applied whole or not at all: where the first is in place, the others are,
         // but for those that came since.
-        if self.blocks.first().is_some_and(stands) {
-            self.blocks.retain(|block| !stands(block));
+        if self.blocks.first().is_some_and(|block| block.is_in_place(context)) {
+            self.blocks.retain(|block| !block.is_in_place(context));
             self.gain = self.blocks.iter().map(|block| block.gain).sum();
         }
         if !self.has_new || self.gain < min_gain {
@@ -70,7 +69,7 @@ impl PendingEdits {
         }
         self.has_new = false;
         self.blocks.sort_by_key(|block| block.at);
-        let edit = |block: &Block| Edit::block(block.at, block.text.clone(), cache);
-        self.blocks.iter().map(edit).collect()
+        let blocks = self.blocks.iter();
+        blocks.map(|block| Edit::block(block.at, block.text.clone(), cache)).collect()
     }
 }

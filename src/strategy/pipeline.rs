@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::external::{Hello, LoadedFiles, ProgramError};
 use super::guard::{Guards, OnInflation, PostCheck};
-use super::history::History;
+use super::history::SeenHistory;
 use super::situation::Situation;
 use super::trigger::{Condition, Fired, Trigger};
 use super::{Compaction, Stage, StageError, StageFailure, Strategy, StrategyError};
@@ -29,7 +29,7 @@ pub struct Pipeline {
     /// Recoveries since a person last typed something.
     in_turn: u32,
     /// What its stages see at each call, if that is not what they left before.
-    history: Option<History>,
+    history: Option<SeenHistory>,
 }
 
 /// How often a refused prompt is recovered.
@@ -60,14 +60,14 @@ pub struct Slot {
 
 /// A patch that was planned ahead, for the context as it was then.
 #[derive(Debug)]
-struct Prepared {
+struct PreparedPatch {
     patch: Patch,
     /// Before which call it was asked for.
     call: usize,
     entries: Vec<Entry>,
 }
 
-impl Prepared {
+impl PreparedPatch {
     /// Whether the context begins with what the patch was planned for. What came since stays behind it.
     fn fits(&self, context: &Context) -> bool {
         let then = self.entries.iter();
@@ -87,7 +87,7 @@ pub(super) struct Notes {
     pub(super) when: Trigger,
     /// When its request is made ahead, if it ever is; what it planned waits until it fires.
     prepare_at: Option<Trigger>,
-    prepared: Option<Prepared>,
+    prepared: Option<PreparedPatch>,
     guards: Guards,
     /// Attempts that failed in a row: at so many its circuit breaker is open.
     failures: u32,
@@ -152,9 +152,9 @@ impl Notes {
 
     /// Whether it may be tried, and has not changed something as often as it may since the user last typed.
     fn may_fire(&self, cx: &Situation) -> bool {
-        let is_this_turn = self.last_fired.is_some_and(|last| last.turn == cx.turn);
+        let this_turn = self.last_fired.is_some_and(|last| last.turn == cx.turn);
         let most = self.guards.max_per_turn;
-        self.is_closed() && !(most > 0 && is_this_turn && self.in_turn >= most)
+        self.is_closed() && !(most > 0 && this_turn && self.in_turn >= most)
     }
 
     fn is_closed(&self) -> bool {
@@ -178,7 +178,7 @@ impl Pipeline {
     /// before is forgotten. After a refusal they go on with what was sent.
     #[must_use]
     pub fn seeing_all(mut self) -> Self {
-        self.history = Some(History::default());
+        self.history = Some(SeenHistory::default());
         self
     }
 
@@ -262,11 +262,11 @@ impl Strategy for Pipeline {
         let slots = &mut self.slots;
         let Some(history) = &mut self.history else {
             let state = Compaction::unchanged(context);
-            return run(slots, Moment::BeforeCall, state, Vec::new(), cx);
+            return run(slots, Hook::BeforeCall, state, Vec::new(), cx);
         };
         let (whole, sent) = history.whole(context);
         let state = Compaction::unchanged(whole);
-        let left = run(slots, Moment::BeforeCall, state, Vec::new(), cx);
+        let left = run(slots, Hook::BeforeCall, state, Vec::new(), cx);
         left.map(move |left| history.as_sent(left, sent, cx))
     }
 
@@ -283,12 +283,12 @@ impl Strategy for Pipeline {
             history.forgets();
         }
         let state = Compaction::unchanged(context);
-        run(&mut self.slots, Moment::Overflow, state, Vec::new(), cx)
+        run(&mut self.slots, Hook::Overflow, state, Vec::new(), cx)
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         let state = Compaction::unchanged(context);
-        run(&mut self.slots, Moment::AfterCall, state, Vec::new(), cx)
+        run(&mut self.slots, Hook::AfterCall, state, Vec::new(), cx)
     }
 
     fn edge(&self, context: &Context) -> Option<usize> {
@@ -315,7 +315,7 @@ impl Strategy for Pipeline {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Moment {
+enum Hook {
     BeforeCall,
     Overflow,
     AfterCall,
@@ -324,7 +324,7 @@ enum Moment {
 /// `fired` holds the triggers of what was applied so far.
 fn run<'a>(
     mut slots: &'a mut [Slot],
-    moment: Moment,
+    moment: Hook,
     mut state: Compaction,
     mut fired: Vec<Trigger>,
     cx: &'a Situation,
@@ -335,30 +335,29 @@ fn run<'a>(
             break;
         }
         let wanted = match moment {
-            Moment::BeforeCall => notes.is_ready(&state, cx),
+            Hook::BeforeCall => notes.is_ready(&state, cx),
             // What was planned ahead is there.
-            Moment::Overflow if notes.prepared.is_some() => true,
-            Moment::Overflow => {
-                notes.when.condition.answers_overflow() && notes.is_ready(&state, cx)
-            }
-            Moment::AfterCall => notes.works_beside(),
+            Hook::Overflow if notes.prepared.is_some() => true,
+            Hook::Overflow => notes.when.condition.answers_overflow() && notes.is_ready(&state, cx),
+            Hook::AfterCall => notes.works_beside(),
         };
         let ahead = match moment {
-            Moment::BeforeCall | Moment::Overflow if wanted => {
+            Hook::BeforeCall | Hook::Overflow if wanted => {
                 let ahead = notes.prepared.take();
                 ahead.filter(|ahead| ahead.fits(&state.context))
             }
-            Moment::BeforeCall if notes.prepares(&state, cx) => {
+            Hook::BeforeCall if notes.prepares(&state, cx) => {
                 let entries = state.context.entries().to_vec();
-                let planned = stage.plan(&state.context, cx);
-                let planned = planned.asking(|request| request.purpose = Purpose::Background);
+                let planned = stage
+                    .plan(&state.context, cx)
+                    .asking(|request| request.purpose = Purpose::Background);
                 return planned.then(move |planned| {
                     match planned {
                         Err(error) => fail(&mut state, error, notes),
                         Ok(patch) if patch.edits.is_empty() => {}
                         Ok(patch) => {
                             let call = cx.call;
-                            notes.prepared = Some(Prepared { patch, call, entries });
+                            notes.prepared = Some(PreparedPatch { patch, call, entries });
                         }
                     }
                     run(slots, moment, state, fired, cx)
@@ -367,11 +366,11 @@ fn run<'a>(
             _ => None,
         };
         let (step, source) = match (ahead, moment) {
-            (Some(Prepared { patch, call, .. }), _) => {
+            (Some(PreparedPatch { patch, call, .. }), _) => {
                 (Step::Done(Ok(patch)), PatchSource::Ahead(call))
             }
             _ if !wanted => continue,
-            (None, Moment::AfterCall) => (stage.after_call(&state.context, cx), PatchSource::Rules),
+            (None, Hook::AfterCall) => (stage.after_call(&state.context, cx), PatchSource::Rules),
             (None, _) => (stage.plan(&state.context, cx), PatchSource::Rules),
         };
         match step {
@@ -388,7 +387,7 @@ fn run<'a>(
     }
     // A restored entry after a summary may bring the context over its trigger again. A stage after
     // a call waits for no size.
-    if moment != Moment::AfterCall {
+    if moment != Hook::AfterCall {
         for (applied, when) in state.applied.iter_mut().zip(fired) {
             applied.is_still_over = when.is_over(&state.context, cx);
         }
@@ -456,8 +455,8 @@ fn settle(
     }
     notes.failures = 0;
     let (call, turn) = (cx.call, cx.turn);
-    let is_same = notes.last_fired.is_some_and(|last| last.turn == turn);
-    notes.in_turn = if is_same { notes.in_turn + 1 } else { 1 };
+    let this_turn = notes.last_fired.is_some_and(|last| last.turn == turn);
+    notes.in_turn = if this_turn { notes.in_turn + 1 } else { 1 };
     notes.last_fired = Some(Fired { call, turn });
     state.saved.extend(patch.saved);
     let prepared_at = match source {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::control::Control;
+use super::control::ControlName;
 use super::external::{Host, Programs};
 use super::knob::KEYS;
 use super::law::Law;
@@ -60,7 +60,7 @@ impl StrategySpec {
 
     /// The preset or control called `name`. Controls fire at `trigger`.
     pub fn named(name: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
-        if let Some(control) = Control::of(name) {
+        if let Some(control) = ControlName::of(name) {
             return Self::control(name, control, trigger, place);
         }
         if RESERVED.contains(&name) {
@@ -97,7 +97,7 @@ impl StrategySpec {
     ///
     /// Brackets after `tail@` and a strategy belong to the strategy.
     pub fn parse(text: &str, trigger: &Trigger, place: &Place) -> Result<Self, SettingError> {
-        if let Some(control @ Control::Follow(..)) = Control::of(text) {
+        if let Some(control @ ControlName::Follow(..)) = ControlName::of(text) {
             return Self::control(text, control, trigger, place);
         }
         let name: StrategyName = text.parse().map_err(|error: StrategyNameError| {
@@ -119,8 +119,8 @@ impl StrategySpec {
     /// The same strategy under another name: `[a-z0-9][a-z0-9._@-]*`.
     pub fn renamed(mut self, name: &str, place: &Place) -> Result<Self, SettingError> {
         // Of a control, and of what the recording holds, more is believed than of others.
-        let is_taken = name == "recorded" || Control::of(name).is_some();
-        if !is_valid_id(name) || RESERVED.contains(&name) || is_taken {
+        let taken = name == "recorded" || ControlName::of(name).is_some();
+        if !is_valid_id(name) || RESERVED.contains(&name) || taken {
             let problem = format!("a strategy cannot be called `{name}`");
             return Err(SettingError::new(place, problem).with_hint(
                 "names are `[a-z0-9][a-z0-9._@-]*`, and neither `full`, `empty`, `recorded` nor that of a control",
@@ -151,11 +151,11 @@ impl StrategySpec {
 
     fn control(
         name: &str,
-        control: Control<'_>,
+        control: ControlName<'_>,
         trigger: &Trigger,
         place: &Place,
     ) -> Result<Self, SettingError> {
-        let Control::Follow(method, follows) = control else {
+        let ControlName::Follow(method, follows) = control else {
             return Self::of(name, control.table(name)?, trigger);
         };
         let follows = match Self::parse(follows, trigger, place) {
@@ -170,7 +170,7 @@ impl StrategySpec {
             }
         };
         let name = format!("{method}@{follows}");
-        let mut table = Control::Follow(method, &follows).table(&name)?;
+        let mut table = ControlName::Follow(method, &follows).table(&name)?;
         table.put("follows", follows, place);
         Self::of(&name, table, trigger)
     }
@@ -190,12 +190,12 @@ impl StrategySpec {
     /// strategies without a stage, which change nothing, and for controls themselves.
     #[must_use]
     pub fn added_control(&self) -> Option<Self> {
-        let is_control = Control::of(&self.name).is_some() || self.follows().is_some();
-        let has_stage = self.stages_set().next().is_some() || self.table.get(OVERFLOW).is_some();
-        if is_control || !has_stage {
+        let control = ControlName::of(&self.name).is_some() || self.follows().is_some();
+        let acts = self.stages_set().next().is_some() || self.table.get(OVERFLOW).is_some();
+        if control || !acts {
             return None;
         }
-        let table = Control::Follow("tail", &self.name).table(&self.name).ok()?;
+        let table = ControlName::Follow("tail", &self.name).table(&self.name).ok()?;
         let mut spec = Self::of(&format!("tail@{}", self.name), table, &self.trigger).ok()?;
         spec.is_added = true;
         spec.is_matched = self.is_matched;
@@ -250,7 +250,7 @@ impl StrategySpec {
 
     /// Whether it is a control that cuts to nothing, as `tail@0`.
     pub fn has_no_budget(&self) -> bool {
-        matches!(Control::of(&self.name), Some(Control::Budget(_, 0)))
+        matches!(ControlName::of(&self.name), Some(ControlName::Budget(_, 0)))
     }
 
     /// One sentence.
@@ -277,14 +277,14 @@ impl StrategySpec {
     pub fn breaks(&self) -> Result<Vec<Law>, SettingError> {
         let mut reader = Reader::new(&self.table, "");
         let names = reader.texts("breaks")?.unwrap_or_default();
-        let law = |name| {
+        let laws = names.into_iter().map(|name| {
             Law::named(name).ok_or_else(|| {
                 let problem = format!("`breaks` names an unknown law `{name}`");
                 let error = SettingError::new(self.table.place(), problem);
                 with_suggestion(error, name, Law::ALL.map(Law::name))
             })
-        };
-        names.into_iter().map(law).collect()
+        });
+        laws.collect()
     }
 
     /// The settings, written out: what a run's fingerprint covers.
@@ -320,10 +320,9 @@ impl StrategySpec {
     /// `overflow.…`. `stage.when.CONDITION` changes this condition alone where the trigger has it.
     pub fn with(mut self, path: &str, setting: Setting) -> Result<Self, SettingError> {
         let shown = setting.value.to_string();
-        let wrong = |problem: String| SettingError::new(&setting.place, problem);
         let Some((head, rest)) = path.split_once('.') else {
             let stages: Vec<String> = self.stages_with(path);
-            let (problem, stages) = match &stages[..] {
+            let (problem, names) = match &stages[..] {
                 [stage] => return self.with(&format!("{stage}.{path}"), setting),
                 [] => {
                     let problem = format!("`{path}` names no knob of `{}`", self.name);
@@ -331,10 +330,8 @@ impl StrategySpec {
                 }
                 _ => (format!("several stages have a knob `{path}`"), stages),
             };
-            let stages = stages.join("`, `");
-            return Err(
-                wrong(problem).with_hint(format!("write `stage.knob`; the stages are `{stages}`"))
-            );
+            let hint = format!("write `stage.knob`; the stages are `{}`", names.join("`, `"));
+            return Err(SettingError::new(&setting.place, problem).with_hint(hint));
         };
         if matches!(head, "guards" | "overflow") {
             self.table.overlay(path, setting)?;
@@ -347,10 +344,10 @@ impl StrategySpec {
         } else {
             let mut tables = stage_tables(&mut self.table).into_iter();
             let Some(table) = tables.find(|table| name_of(table) == Some(head)) else {
-                let error = wrong(format!("strategy `{}` has no stage `{head}`", self.name));
+                let problem = format!("strategy `{}` has no stage `{head}`", self.name);
+                let error = SettingError::new(&setting.place, problem);
                 let names = self.stage_names();
-                let names = names.iter().map(String::as_str);
-                return Err(with_suggestion(error, head, names));
+                return Err(with_suggestion(error, head, names.iter().map(String::as_str)));
             };
             if rest == "prompt" {
                 // The text is that of another file.
@@ -404,10 +401,7 @@ impl StrategySpec {
     pub fn programs(&self) -> Vec<(Vec<&str>, Vec<&str>, &Place)> {
         let commands = self.stages_set().filter_map(|stage| {
             let command = stage.get("command")?;
-            let texts = |key: &str| {
-                stage.list(key).unwrap_or_default().iter().filter_map(Setting::as_text).collect()
-            };
-            Some((texts("command"), texts("env"), &command.place))
+            Some((texts_of(stage, "command"), texts_of(stage, "env"), &command.place))
         });
         commands.collect()
     }
@@ -513,6 +507,10 @@ fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
         }
     }
     tables
+}
+
+fn texts_of<'t>(stage: &'t Table, key: &str) -> Vec<&'t str> {
+    stage.list(key).unwrap_or_default().iter().filter_map(Setting::as_text).collect()
 }
 
 fn name_of(stage: &Table) -> Option<&str> {

@@ -8,7 +8,7 @@ use super::law::Law;
 use super::{Stage, StageResult};
 use crate::context::Entry;
 use crate::session::wire;
-use crate::settings::Key;
+use crate::settings::KeyInWords;
 
 mod clear_inputs;
 mod clear_results;
@@ -61,7 +61,7 @@ pub static STAGES: &[StageKind] = &[
     StageKind::of::<restore::Restore>("restore"),
     StageKind::new("digest", digest::build),
     StageKind::of::<normalize::Normalize>("normalize"),
-    StageKind::of::<recorded::Replay>("recorded"),
+    StageKind::of::<recorded::RecordedReplay>("recorded"),
     StageKind::new("external", external::build),
 ];
 
@@ -99,7 +99,7 @@ impl StageKind {
     }
 
     /// Everything that can be set on it.
-    pub fn knobs(&self) -> Vec<Key<'static>> {
+    pub fn knobs(&self) -> Vec<KeyInWords<'static>> {
         KEYS.in_words(self.name)
     }
 

@@ -16,7 +16,7 @@ pub(super) struct Template {
 
 /// Which part of a conversation is summarised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Span {
+pub(super) enum SummarySpan {
     /// All of it.
     Full,
     /// The recent part; what is older stays in front of the summary.
@@ -108,10 +108,10 @@ impl Template {
     }
 
     /// The headings of the summary of this part, in order.
-    pub(super) fn sections(&self, span: Span) -> Vec<String> {
+    pub(super) fn sections(&self, span: SummarySpan) -> Vec<String> {
         let listed = self.parts().0.split(" | ").filter(|one| !one.is_empty());
         let mut sections: Vec<String> = listed.map(str::to_owned).collect();
-        if let (Span::UpTo, Some(_), Some(last)) = (span, self.spans, sections.last_mut()) {
+        if let (SummarySpan::UpTo, Some(_), Some(last)) = (span, self.spans, sections.last_mut()) {
             "Context for continuing work".clone_into(last);
         }
         sections
@@ -127,14 +127,14 @@ impl Template {
     }
 
     /// The request for this part of a conversation.
-    pub(super) fn body(&self, span: Span) -> String {
+    pub(super) fn body(&self, span: SummarySpan) -> String {
         let Some([full, from, up_to]) = self.spans else {
             return self.parts().1.trim_end().to_owned();
         };
         let parts = match span {
-            Span::Full => full,
-            Span::From => from,
-            Span::UpTo => up_to,
+            SummarySpan::Full => full,
+            SummarySpan::From => from,
+            SummarySpan::UpTo => up_to,
         };
         let (scope, last) = parts.split_once("---\n").unwrap_or((parts, ""));
         let body = self.parts().1.replace("{scope}", scope.trim_end());
@@ -194,7 +194,7 @@ mod tests {
         let words = crate::strategy::knob::KEYS.words_of("summarize", "template");
         assert_eq!(names, words);
         for word in words {
-            let body = named(word).body(Span::Full);
+            let body = named(word).body(SummarySpan::Full);
             assert!(!body.is_empty() && !body.contains('{'), "{word}: {body}");
         }
     }
@@ -210,12 +210,12 @@ mod tests {
             assert!(body.contains(&heading), "{body}");
             sections[8].clone()
         };
-        assert_eq!(last(Span::Full), "Optional next step");
-        assert_eq!(last(Span::From), "Optional next step");
-        assert_eq!(last(Span::UpTo), "Context for continuing work");
+        assert_eq!(last(SummarySpan::Full), "Optional next step");
+        assert_eq!(last(SummarySpan::From), "Optional next step");
+        assert_eq!(last(SummarySpan::UpTo), "Context for continuing work");
         let scope = |span| template.body(span).lines().next().unwrap().to_owned();
-        assert_ne!(scope(Span::Full), scope(Span::From));
-        assert_ne!(scope(Span::From), scope(Span::UpTo));
+        assert_ne!(scope(SummarySpan::Full), scope(SummarySpan::From));
+        assert_ne!(scope(SummarySpan::From), scope(SummarySpan::UpTo));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use crate::session::ToolUse;
 /// A list of tools. Names are those of the product; `class:read` names a class.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct Tools(Vec<String>);
+pub(crate) struct ToolList(Vec<String>);
 
-impl Tools {
+impl ToolList {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -300,8 +300,8 @@ impl Measure {
                 // The names are those of counters: a test holds them together.
                 let counts = cx.counts.by_counter(name);
                 counts.map_or(texts.tokens, |counts| {
-                    let messages = context.entries().iter();
-                    let messages = messages.map(|entry| context::measure(&entry.message, &counts));
+                    let entries = context.entries().iter();
+                    let messages = entries.map(|entry| context::measure(&entry.message, &counts));
                     let fixed = match scope {
                         Scope::Prompt => cx.fixed_by(&counts),
                         Scope::Messages => Size::default(),

@@ -5,22 +5,22 @@ use crate::units::Tokens;
 
 /// The longest beginning of the text within `tokens` tokens.
 pub(crate) fn head<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter) -> &'t str {
-    longest(text, tokens, counter, End::Head)
+    longest(text, tokens, counter, KeptEnd::Head)
 }
 
 /// The longest end of the text within `tokens` tokens.
 pub(crate) fn tail<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter) -> &'t str {
-    longest(text, tokens, counter, End::Tail)
+    longest(text, tokens, counter, KeptEnd::Tail)
 }
 
 /// The end of a text that stays.
 #[derive(Clone, Copy)]
-enum End {
+enum KeptEnd {
     Head,
     Tail,
 }
 
-impl End {
+impl KeptEnd {
     /// About `length` bytes of the text, in whole characters.
     fn part(self, text: &str, length: usize) -> &str {
         match self {
@@ -42,13 +42,17 @@ impl End {
     fn cut(self, part: &str, counter: &dyn TokenCounter) -> usize {
         const NEAR: usize = 4_096;
         let (bytes, length) = (part.as_bytes(), part.len());
-        let is_cut = |at: &usize| counter.always_cuts(bytes[at - 1], bytes[*at]);
         let mut near = (1..length).take(NEAR);
+        let mut near_end = (1..length).rev().take(NEAR);
         match self {
-            Self::Head => (1..length).rev().take(NEAR).find(is_cut).unwrap_or(0),
-            Self::Tail => near.find(is_cut).map_or(0, |at| length - at),
+            Self::Head => near_end.find(|at| is_cut(bytes, *at, counter)).unwrap_or(0),
+            Self::Tail => near.find(|at| is_cut(bytes, *at, counter)).map_or(0, |at| length - at),
         }
     }
+}
+
+fn is_cut(bytes: &[u8], at: usize, counter: &dyn TokenCounter) -> bool {
+    counter.always_cuts(bytes[at - 1], bytes[at])
 }
 
 /// The longest head or tail of a text within `tokens` tokens.
@@ -56,7 +60,7 @@ impl End {
 /// Longer parts have more tokens, but for a few at the seams: the search is a bisection. It begins
 /// at four bytes to a token, so that of a huge text little more than what stays is ever counted. What
 /// lies before the last certain cut of a part that fits is not counted again.
-fn longest<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter, end: End) -> &'t str {
+fn longest<'t>(text: &'t str, tokens: Tokens, counter: &dyn TokenCounter, end: KeptEnd) -> &'t str {
     let length = text.len();
     let (mut good, mut bad) = (0, length + 1);
     let start = usize::try_from(tokens.0.saturating_mul(4)).unwrap_or(usize::MAX);

@@ -47,6 +47,11 @@ impl ContentBlock {
         self.as_use().is_some()
     }
 
+    /// Whether it is thinking.
+    pub fn is_thinking(&self) -> bool {
+        matches!(self, Self::Thinking(_))
+    }
+
     /// Whether it is a tool result.
     pub fn is_result(&self) -> bool {
         self.as_result().is_some()

@@ -25,13 +25,13 @@ pub struct Checker {
     uses: BTreeMap<Arc<str>, usize>,
     /// Ranges of the session's messages that summaries replace, with repetitions.
     summaries: BTreeMap<(usize, usize), usize>,
-    turn: Turn,
+    turn: LastTurn,
 }
 
 /// What is known of the last turn. It begins anew with every assistant turn: no rule looks back past
 /// the begin of one from behind it.
 #[derive(Debug, Clone, Default)]
-struct Turn {
+struct LastTurn {
     /// Ids that a tool result in it may answer, each with its place among them.
     asked: BTreeMap<Arc<str>, usize>,
     /// The last place that a tool result in it has answered.
@@ -115,7 +115,7 @@ impl Checker {
         let end = end + self.entries.len() - length;
         // Behind the begin of a response everything is as it was.
         let known = (end < self.entries.len()).then(|| std::mem::take(&mut self.turn));
-        self.turn = Turn::default();
+        self.turn = LastTurn::default();
         (from..end).for_each(|at| self.check(at));
         if let Some(turn) = known {
             self.turn = turn;
@@ -160,9 +160,9 @@ impl Checker {
                 (BTreeMap::new(), behind)
             }
         };
-        let front = front.into_iter().map(|(mark, found)| (mark + removed - written, found));
-        let behind = behind.into_iter().map(|(mark, found)| (mark + written - removed, found));
-        self.found.extend(front.chain(behind));
+        self.found.extend(front.into_iter().map(|(mark, found)| (mark + removed - written, found)));
+        self.found
+            .extend(behind.into_iter().map(|(mark, found)| (mark + written - removed, found)));
     }
 
     /// All rules that the context, sent as it is now, breaks.
@@ -225,11 +225,9 @@ impl Checker {
         if role == Role::Assistant && !begins {
             self.drop_found(mark - 1, |found| found.rule == Rule::ThinkingLast);
         }
-        let own = || Subject::of(&entry.origin);
-        let is_thought = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
         let content = entry.message.content();
-        if content.is_empty() || !combines && content.iter().all(is_thought) {
-            self.find(mark, Rule::EmptyContent, own());
+        if content.is_empty() || !combines && content.iter().all(ContentBlock::is_thinking) {
+            self.find(mark, Rule::EmptyContent, Subject::of(&entry.origin));
         }
         for (index, block) in content.iter().enumerate() {
             match block {
@@ -243,29 +241,29 @@ impl Checker {
                     if !tool_use.input.as_str().trim_start().starts_with('{') {
                         self.find(mark, Rule::InputNotObject, Subject::ToolUse(id.clone()));
                     }
-                    let is_new = self.find(mark, Rule::UnansweredUse, Subject::ToolUse(id.clone()));
-                    if is_new && role == Role::Assistant {
+                    let subject = Subject::ToolUse(id.clone());
+                    if self.find(mark, Rule::UnansweredUse, subject) && role == Role::Assistant {
                         let places = self.turn.unanswered.entry(id.clone());
                         places.or_default().push(mark);
                     }
                 }
                 ContentBlock::Text(text) => {
                     if text.trim_start().is_empty() {
-                        self.find(mark, Rule::EmptyText, own());
+                        self.find(mark, Rule::EmptyText, Subject::of(&entry.origin));
                     }
                 }
                 ContentBlock::Thinking(_) => {
                     let edited = matches!(entry.origin, Origin::Edited { .. });
                     if edited && !entry.origin.is_verbatim(index) {
-                        self.find(mark, Rule::ThinkingEdited, own());
+                        self.find(mark, Rule::ThinkingEdited, Subject::of(&entry.origin));
                     }
                 }
                 ContentBlock::Image(_) | ContentBlock::Opaque(_) => {}
             }
             self.turn.results_may_follow &= !combines;
         }
-        if role == Role::Assistant && content.last().is_some_and(is_thought) {
-            self.find(mark, Rule::ThinkingLast, own());
+        if role == Role::Assistant && content.last().is_some_and(ContentBlock::is_thinking) {
+            self.find(mark, Rule::ThinkingLast, Subject::of(&entry.origin));
         }
         // A message's own results are sent before the rest of it.
         self.turn.results_may_follow &= content.iter().all(ContentBlock::is_result);
@@ -287,26 +285,26 @@ impl Checker {
     }
 
     fn check_result(&mut self, mark: usize, role: Role, id: &Arc<str>) {
-        let subject = || Subject::ToolUse(id.clone());
+        let subject = Subject::ToolUse(id.clone());
         match self.turn.asked.get(id).copied() {
             None => {
-                self.find(mark, Rule::OrphanResult, subject());
+                self.find(mark, Rule::OrphanResult, subject.clone());
             }
             Some(place) => {
                 if !self.turn.results_may_follow {
-                    self.find(mark, Rule::ResultsNotFirst, subject());
+                    self.find(mark, Rule::ResultsNotFirst, subject.clone());
                 }
                 if place < self.turn.reached {
-                    self.find(mark, Rule::ResultsReordered, subject());
+                    self.find(mark, Rule::ResultsReordered, subject.clone());
                 }
                 self.turn.reached = self.turn.reached.max(place);
             }
         }
         if !self.turn.answered.insert(id.clone()) {
-            self.find(mark, Rule::DuplicateResult, subject());
+            self.find(mark, Rule::DuplicateResult, subject.clone());
         }
         if role == Role::User {
-            let finding = Rule::UnansweredUse.broken_by(subject());
+            let finding = Rule::UnansweredUse.broken_by(subject);
             for mark in self.turn.unanswered.remove(id).into_iter().flatten() {
                 self.drop_found(mark, |found| *found == finding);
             }
@@ -319,11 +317,11 @@ impl Checker {
             return;
         };
         found.retain(|found| {
-            let is_settled = is_settled(found);
-            if is_settled {
+            let settled = is_settled(found);
+            if settled {
                 drop_one(&mut self.standing, found);
             }
-            !is_settled
+            !settled
         });
         if found.is_empty() {
             self.found.remove(&mark);
@@ -337,12 +335,12 @@ impl Checker {
             return false;
         }
         let found = self.found.entry(mark).or_default();
-        let is_new = !found.contains(&finding);
-        if is_new {
+        let new = !found.contains(&finding);
+        if new {
             *self.standing.entry(finding.clone()).or_default() += 1;
             found.push(finding);
         }
-        is_new
+        new
     }
 }
 

@@ -71,8 +71,8 @@ pub(crate) fn is_question(texts: &[Arc<str>]) -> bool {
 /// The words that a text shares with another only for a reason: ASCII words of four characters
 /// and more with a digit, `_`, `/`, `.` or a later capital in them.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || b"_/.-".contains(byte);
-    let words = text.as_bytes().split(move |byte| !is_part(byte));
+    let bytes = text.as_bytes();
+    let words = bytes.split(|byte| !byte.is_ascii_alphanumeric() && !b"_/.-".contains(byte));
     // Most words are too short.
     words
         .filter(|word| word.len() >= 4)

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::events::Answer;
-use super::{Dialect, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
+use super::events::AnswerParts;
+use super::{Dialect, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable, tokens};
 use crate::model::{Request, Task};
 use crate::session::Role;
 use crate::session::wire::{Provider, anthropic_message};
-use crate::units::{Tokens, Usage};
+use crate::units::Usage;
 
 const CACHED: &str = r#","cache_control":{"type":"ephemeral"}}"#;
 
@@ -43,11 +43,10 @@ pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> St
             out.push_str(",\"tool_choice\":{\"type\":\"none\"}");
         }
     }
-    let messages = sendable(&request.messages, Provider::Anthropic);
-    let mut users =
-        (0..messages.len()).rev().filter(|at: &usize| messages[*at].role() == Role::User);
+    let sent = sendable(&request.messages, Provider::Anthropic);
+    let mut users = (0..sent.len()).rev().filter(|at: &usize| sent[*at].role() == Role::User);
     let (last, before) = (users.next(), users.next());
-    let messages = messages.iter().enumerate().map(|(at, message)| {
+    let messages = sent.iter().enumerate().map(|(at, message)| {
         let blocks = message.content().len();
         let marked = if Some(at) == last {
             Some(blocks.saturating_sub(2))
@@ -62,8 +61,7 @@ pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> St
         })
     });
     let messages: Vec<String> = messages.collect();
-    let messages = messages.join(",");
-    let _ = write!(out, ",\"messages\":[{messages}]{end}");
+    let _ = write!(out, ",\"messages\":[{}]{end}", messages.join(","));
     out
 }
 
@@ -74,10 +72,10 @@ fn marked_with(end: &str, object: &str) -> String {
 }
 
 /// Reads a whole message.
-pub(super) fn answer(message: &Value) -> Answer<'_> {
+pub(super) fn answer(message: &Value) -> AnswerParts<'_> {
     let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
-    Answer {
-        text: blocks.iter().filter_map(|it| it["text"].as_str()).collect(),
+    AnswerParts {
+        text: blocks.iter().filter_map(|block| block["text"].as_str()).collect(),
         refusal: "",
         usage: usage(&message["usage"]),
         stop: message["stop_reason"].as_str(),
@@ -88,14 +86,13 @@ pub(super) fn answer(message: &Value) -> Answer<'_> {
 /// The five disjoint counters. `input_tokens` leaves out what was read from or written to the
 /// cache; without a count for each lifetime, all writes count as five minutes.
 fn usage(usage: &Value) -> Usage {
-    let number = |value: &Value| Tokens(value.as_u64().unwrap_or(0));
-    let written = number(&usage["cache_creation_input_tokens"]);
-    let hour = number(&usage["cache_creation"]["ephemeral_1h_input_tokens"]);
+    let written = tokens(&usage["cache_creation_input_tokens"]);
+    let hour = tokens(&usage["cache_creation"]["ephemeral_1h_input_tokens"]);
     Usage {
-        input_uncached: number(&usage["input_tokens"]),
+        input_uncached: tokens(&usage["input_tokens"]),
         cache_write_5m: written - hour,
         cache_write_1h: hour,
-        cache_read: number(&usage["cache_read_input_tokens"]),
-        output: number(&usage["output_tokens"]),
+        cache_read: tokens(&usage["cache_read_input_tokens"]),
+        output: tokens(&usage["output_tokens"]),
     }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Read, anthropic, openai, without_thoughts};
-use crate::model::{CallFailure, Response, Stop, overflow};
+use super::{anthropic, openai, without_thoughts};
+use crate::model::{Answer, CallFailure, Response, Stop, overflow};
 use crate::session::wire::Provider;
 use crate::session::wire::stream::{Api, Assembly, StreamProblem};
 use crate::units::{Tokens, Usage};
@@ -32,7 +32,7 @@ pub struct IncomingAnswer {
 
 /// The parts of an answer that each provider writes in its own way.
 #[derive(Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct AnswerParts<'a> {
     pub(super) text: String,
     pub(super) refusal: &'a str,
     pub(super) usage: Usage,
@@ -82,29 +82,29 @@ impl IncomingAnswer {
     }
 
     /// The whole answer; a failure where it did not come to its end.
-    pub fn finish(self) -> Read {
+    pub fn finish(self) -> Answer {
         if self.is_too_long() {
             return Err(CallFailure::Unreadable);
         }
-        let is_enough = self.is_enough();
+        let enough = self.is_enough();
         let (whole, problem) = self.assembly.so_far();
-        let is_anthropic = self.provider == Provider::Anthropic;
+        let must_end = self.provider == Provider::Anthropic;
         match problem {
             Some(StreamProblem::Unreadable) => return Err(CallFailure::Unreadable),
             Some(StreamProblem::Reported(event)) => {
                 return Err(reported(&event).unwrap_or(CallFailure::SERVER));
             }
-            Some(StreamProblem::BrokeOff) if is_anthropic => return Err(CallFailure::Cut),
+            Some(StreamProblem::BrokeOff) if must_end => return Err(CallFailure::Cut),
             // Some servers leave out the last line of OpenAI's streams; the reason to stop ends them.
             Some(StreamProblem::BrokeOff) | None => {}
         }
         let mut whole: Value =
             whole.and_then(|whole| serde_json::from_str(whole.get()).ok()).unwrap_or_default();
         // A stream that came to its end is whole even without a reason to stop.
-        if is_anthropic && self.is_stream && whole["stop_reason"].is_null() {
+        if must_end && self.is_stream && whole["stop_reason"].is_null() {
             whole["stop_reason"] = Value::from("end_turn");
         }
-        if is_enough {
+        if enough {
             // The rest is left out however much of it came, and with it what the server says of the whole.
             let choice = &mut whole["choices"][0];
             let text = choice["message"]["content"].as_str().unwrap_or_default();
@@ -133,7 +133,7 @@ fn first_object(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads an answer that came whole; without a reason to stop, it was cut.
-pub fn read(provider: Provider, whole: &Value) -> Read {
+pub fn read(provider: Provider, whole: &Value) -> Answer {
     if let Some(failure) = reported(whole) {
         return Err(failure);
     }
@@ -142,17 +142,17 @@ pub fn read(provider: Provider, whole: &Value) -> Read {
         Provider::OpenAi => openai::answer(whole),
     };
     let stop = answer.stop.ok_or(CallFailure::Cut)?;
-    let is_refused = answer.text.is_empty() && !answer.refusal.is_empty();
+    let refused = answer.text.is_empty() && !answer.refusal.is_empty();
     let stop = match stop {
         "length" | "max_tokens" | "model_context_window_exceeded" => Stop::Length,
         "content_filter" => Stop::ContentFilter,
         "refusal" => Stop::Refusal,
         "tool_use" | "tool_calls" | "function_call" => Stop::ToolUse,
-        _ if is_refused => Stop::Refusal,
+        _ if refused => Stop::Refusal,
         _ if answer.has_tool_use && answer.text.trim().is_empty() => Stop::ToolUse,
         _ => Stop::End,
     };
-    let text = if is_refused { answer.refusal } else { without_thoughts(&answer.text) };
+    let text = if refused { answer.refusal } else { without_thoughts(&answer.text) };
     Ok(Response {
         text: text.into(),
         stop,

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use super::events::Answer;
-use super::{Dialect, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable};
+use super::events::AnswerParts;
+use super::{Dialect, Sending, VERDICT_SCHEMA, definitions, forbids_tools, sendable, tokens};
 use crate::model::{Request, Task};
 use crate::session::wire::Provider;
 use crate::session::wire::openai::openai_json;
-use crate::units::{Tokens, Usage};
+use crate::units::Usage;
 
 /// The request as the API takes it.
 pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> String {
@@ -45,11 +45,11 @@ pub(super) fn body(dialect: &Dialect, request: &Request, sending: Sending) -> St
 }
 
 /// Reads a whole completion.
-pub(super) fn answer(completion: &Value) -> Answer<'_> {
+pub(super) fn answer(completion: &Value) -> AnswerParts<'_> {
     let choice = &completion["choices"][0];
     let message = &choice["message"];
     let calls = message["tool_calls"].as_array();
-    Answer {
+    AnswerParts {
         text: message["content"].as_str().unwrap_or_default().to_owned(),
         refusal: message["refusal"].as_str().unwrap_or_default(),
         usage: usage(&completion["usage"]),
@@ -61,12 +61,10 @@ pub(super) fn answer(completion: &Value) -> Answer<'_> {
 /// The disjoint counters: `prompt_tokens` counts what was read from the cache, too. Writes
 /// to OpenAI's cache cost nothing extra, and the API does not report them.
 fn usage(usage: &Value) -> Usage {
-    let number = |value: &Value| Tokens(value.as_u64().unwrap_or(0));
-    let read = number(&usage["prompt_tokens_details"]["cached_tokens"]);
-    let prompt = number(&usage["prompt_tokens"]);
-    let read = read.min(prompt);
+    let prompt = tokens(&usage["prompt_tokens"]);
+    let read = tokens(&usage["prompt_tokens_details"]["cached_tokens"]).min(prompt);
     Usage {
         cache_read: read,
-        ..Usage::uncached(prompt - read, number(&usage["completion_tokens"]))
+        ..Usage::uncached(prompt - read, tokens(&usage["completion_tokens"]))
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cassette, CassetteModel, Entry, KeepFilter, Shape};
+use super::{Cassette, CassetteModel, Entry, KeepFilter, RequestShape};
 use crate::model::api::Dialect;
 use crate::model::cut;
 use crate::model::spending::Spending;
@@ -50,7 +50,7 @@ impl Cassette {
     /// Deferred requests without an answer yet, by key.
     pub fn deferred(&self) -> BTreeMap<String, Deferred> {
         let state = self.state();
-        state.deferral.as_ref().map(|it| it.waiting.clone()).unwrap_or_default()
+        state.deferral.as_ref().map(|deferral| deferral.waiting.clone()).unwrap_or_default()
     }
 
     /// Takes the answer of a batch to a request, and returns it as it is kept. A request whose answer is
@@ -120,7 +120,7 @@ impl Entry {
             provider: dialect.provider.name().to_owned(),
             purpose: request.purpose,
             repeat,
-            request: Shape::of(request),
+            request: RequestShape::of(request),
             answer: response.clone(),
         }
     }

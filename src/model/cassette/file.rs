@@ -13,7 +13,7 @@ use crate::files::{self, Readers};
 use crate::model::Purpose;
 
 #[derive(Serialize, Deserialize)]
-struct Head {
+struct CassetteHead {
     format: String,
     version: u32,
 }
@@ -78,13 +78,9 @@ fn restore_head(path: &Path) -> Result<(), CassetteError> {
     if !matches!(first, Ok(Some(_))) {
         return Ok(());
     }
-    let head = head().map_err(|error| at(path)(error.into()))?;
-    let bytes = files::read(path).map_err(at(path))?;
-    let mut write = |out: &mut dyn io::Write| {
-        out.write_all(&head)?;
-        out.write_all(&bytes)
-    };
-    files::replace(path, Readers::Owner, &mut write).map_err(at(path))
+    let mut bytes = head().map_err(|error| at(path)(error.into()))?;
+    bytes.extend(files::read(path).map_err(at(path))?);
+    files::replace(path, Readers::Owner, &mut |out| out.write_all(&bytes)).map_err(at(path))
 }
 
 /// Waits until all that was written is on disk.
@@ -96,7 +92,7 @@ pub(super) fn sync(path: &Path) -> Result<(), CassetteError> {
 
 fn head() -> Result<Vec<u8>, serde_json::Error> {
     let (format, version) = (FORMAT.to_owned(), VERSION);
-    lines::of(&[Head { format, version }])
+    lines::of(&[CassetteHead { format, version }])
 }
 
 fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
@@ -144,12 +140,11 @@ fn begin(path: &Path, accepts_unsigned: bool) -> Result<Option<CheckedLines>, Ca
         return Ok(None);
     };
     lines.accepts_unsigned = accepts_unsigned;
-    let first: Result<Option<Head>, _> = lines.read();
-    let begins = |text: &[u8]| head().is_ok_and(|head| head.starts_with(text));
+    let first: Result<Option<CassetteHead>, _> = lines.read();
     match first {
         Ok(Some(head)) if head.format == FORMAT && head.version <= VERSION => Ok(Some(lines)),
         // Nothing was kept before the crash.
-        Ok(None) if begins(lines.bytes()) => Ok(Some(lines)),
+        Ok(None) if head().is_ok_and(|head| head.starts_with(lines.bytes())) => Ok(Some(lines)),
         Err(error) if String::from_utf8_lossy(lines.bytes()).contains(FORMAT) => {
             Err(bad(path)(error))
         }
@@ -224,10 +219,9 @@ pub fn write_sorted<'a>(
     path: &Path,
     entries: impl IntoIterator<Item = &'a Entry>,
 ) -> Result<(), CassetteError> {
-    let at = at(path);
-    let bytes = canonical(entries).map_err(|error| at(error.into()))?;
-    let mut write = |out: &mut dyn io::Write| out.write_all(&bytes);
-    files::replace(&target(path), Readers::Owner, &mut write).map_err(at)
+    let bytes = canonical(entries).map_err(|error| at(path)(error.into()))?;
+    files::replace(&target(path), Readers::Owner, &mut |out| out.write_all(&bytes))
+        .map_err(at(path))
 }
 
 /// The canonical form: sorted by model, purpose and key, keys of objects sorted.

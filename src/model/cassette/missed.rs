@@ -1,6 +1,6 @@
 //! Requests that were wanted and are not recorded, in words.
 
-use super::{Cassette, Entry, Shape};
+use super::{Cassette, RequestShape};
 use crate::model::Request;
 
 impl Cassette {
@@ -16,11 +16,12 @@ impl Cassette {
         if state.miss.is_some() {
             return;
         }
-        let shape = Shape::of(request);
-        let is_alike = |entry: &&Entry| entry.model == model && entry.purpose == request.purpose;
-        let alike = state.entries.values().filter(is_alike);
-        let nearest =
-            alike.max_by_key(|entry| (entry.request.likeness(&shape), entry.repeat == repeat));
+        let shape = RequestShape::of(request);
+        let nearest = state
+            .entries
+            .values()
+            .filter(|entry| entry.model == model && entry.purpose == request.purpose)
+            .max_by_key(|entry| (entry.request.likeness(&shape), entry.repeat == repeat));
         let path = self.path.display();
         let words = shape.in_words();
         if let Some(entry) = state.entries.get(key) {

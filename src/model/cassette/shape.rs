@@ -1,11 +1,9 @@
 //! The shape of a request: enough to say how another one differs.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use crate::model::Request;
-use crate::session::{Message, Role};
+use crate::session::Role;
 use crate::units::ContentHash;
 
 /// Characters that are kept of the last text, which holds the question.
@@ -14,10 +12,14 @@ const ASKED_CHARS: usize = 160;
 /// Digits of the hash of a message.
 const DIGITS: usize = 8;
 
+fn short(text: &str) -> String {
+    ContentHash::of(text).hex(DIGITS)
+}
+
 /// Sizes and hashes of a request, and the beginning of its question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Shape {
+pub struct RequestShape {
     /// Hash of the system prompt; empty where there is none.
     pub system: String,
     /// Hash of the tool definitions; empty where there are none.
@@ -30,25 +32,24 @@ pub struct Shape {
     pub max_output: u64,
 }
 
-impl Shape {
+impl RequestShape {
     /// The shape of a request.
     pub(super) fn of(request: &Request) -> Self {
-        let short = |text: &str| ContentHash::of(text).hex(DIGITS);
         let tools: String = request.tools().iter().map(|tool| &**tool.text()).collect();
-        let word = |message: &Arc<Message>| {
+        let words = request.messages.iter().map(|message| {
             let speaker = match message.role() {
                 Role::User => 'u',
                 Role::Assistant => 'a',
             };
             let parts = message.model_text().iter().map(|text| text.as_bytes());
             format!("{speaker}{}", ContentHash::of_parts(parts).hex(DIGITS))
-        };
-        let words: Vec<String> = request.messages.iter().map(word).collect();
+        });
+        let words: Vec<String> = words.collect();
         let last = request.messages.last();
         let asked = last.and_then(|message| message.model_text().last());
         Self {
             system: request.system.as_deref().map(short).unwrap_or_default(),
-            tools: Some(&*tools).filter(|it| !it.is_empty()).map_or_else(String::new, short),
+            tools: if tools.is_empty() { tools } else { short(&tools) },
             messages: words.join(" "),
             asked: asked.map_or_else(String::new, |text| text.chars().take(ASKED_CHARS).collect()),
             max_output: request.max_output.0,

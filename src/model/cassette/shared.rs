@@ -31,7 +31,7 @@ pub enum Sharing {
 pub(super) struct SharedAnswers {
     path: PathBuf,
     sharing: Sharing,
-    known: Mutex<Known>,
+    known: Mutex<KnownAnswers>,
     /// Whether an answer was added.
     is_unsorted: AtomicBool,
     /// Whether locks fail. Nothing is added then: two processes could write into each other's lines.
@@ -39,7 +39,7 @@ pub(super) struct SharedAnswers {
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownAnswers {
     tail: Tail,
     entries: BTreeMap<String, Entry>,
 }
@@ -60,7 +60,7 @@ impl Drop for Claim {
 impl SharedAnswers {
     /// Reads what is there already; a damaged line is an error now, and not in the middle of a run.
     pub(super) fn open(path: &Path, sharing: Sharing) -> Result<Self, CassetteError> {
-        let mut known = Known::default();
+        let mut known = KnownAnswers::default();
         known.read(path)?;
         Ok(Self {
             path: path.to_owned(),
@@ -147,7 +147,7 @@ impl SharedAnswers {
     }
 }
 
-impl Known {
+impl KnownAnswers {
     fn read(&mut self, path: &Path) -> Result<(), CassetteError> {
         let Self { tail, entries } = self;
         tail.read(path, &mut |entry| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cassette, Entry, ReplayMode, State, file};
+use super::{Cassette, CassetteState, Entry, ReplayMode, file};
 use crate::model::cut::{self, ReadSizes};
 use crate::model::{CallFailure, ModelKind};
 use crate::units::Tokens;
@@ -17,7 +17,7 @@ pub(super) fn is_doubtful(cut: &CutModels, entry: &Entry) -> bool {
     entry.kind == ModelKind::Live && window.is_some_and(|window| cut::is_doubtful(read, window))
 }
 
-impl State {
+impl CassetteState {
     /// Whether a kept answer is to the whole prompt, of `sent` tokens: later answers may show that
     /// it is not.
     pub(super) fn is_whole(&self, entry: &Entry, sent: Tokens) -> bool {
@@ -29,8 +29,8 @@ impl State {
 
 /// The largest prompt of the kept answers of a model, as its server reported it.
 fn largest_read(entries: &BTreeMap<String, Entry>, model: &str) -> Tokens {
-    let entries = entries.values().filter(|entry| entry.model == model);
-    entries.map(|entry| entry.answer.usage.prompt()).max().unwrap_or_default()
+    let own = entries.values().filter(|entry| entry.model == model);
+    own.map(|entry| entry.answer.usage.prompt()).max().unwrap_or_default()
 }
 
 impl Cassette {
@@ -47,9 +47,10 @@ impl Cassette {
             return Ok(());
         };
         let mut state = self.state();
-        let State { read: sizes, entries, cut, .. } = &mut *state;
-        let sizes = sizes.entry((model.to_owned(), address.map(str::to_owned)));
-        let sizes = sizes.or_insert_with(|| ReadSizes::after(largest_read(entries, model)));
+        let CassetteState { read: by_model, entries, cut, .. } = &mut *state;
+        let asked = (model.to_owned(), address.map(str::to_owned));
+        let sizes =
+            by_model.entry(asked).or_insert_with(|| ReadSizes::after(largest_read(entries, model)));
         if let Some(proof) = sizes.add(sent, read) {
             let failure = sizes.failure(&proof, address);
             let known = cut.entry(model.to_owned());
@@ -63,14 +64,14 @@ impl Cassette {
     }
 
     /// Forgets answers that may be to cut prompts, here and in the files.
-    fn forget_doubtful(&self, state: &mut State) {
-        let State { entries, fresh, shared, cut, failure, .. } = state;
-        let is_void = |entry: &Entry| is_doubtful(cut, entry);
-        entries.retain(|_, entry| !is_void(entry));
+    fn forget_doubtful(&self, state: &mut CassetteState) {
+        let CassetteState { entries, fresh, shared, cut, failure, .. } = state;
+        entries.retain(|_, entry| !is_doubtful(cut, entry));
         fresh.retain(|key| entries.contains_key(key));
-        let mut forgotten: Vec<_> = shared.iter().map(|it| it.forget(&is_void)).collect();
+        let mut forgotten: Vec<_> =
+            shared.iter().map(|shared| shared.forget(&|entry| is_doubtful(cut, entry))).collect();
         if self.mode != ReplayMode::Off && self.path.exists() {
-            forgotten.push(file::forget(&self.path, &is_void));
+            forgotten.push(file::forget(&self.path, &|entry| is_doubtful(cut, entry)));
         }
         if let Some(error) = forgotten.into_iter().find_map(Result::err) {
             failure.get_or_insert(error.to_string());

@@ -23,6 +23,10 @@ fn soon(failure: CallFailure) -> AttemptFailure {
     AttemptFailure(failure, Retry::Soon)
 }
 
+/// The run was stopped while an answer was waited for.
+const STOPPED: AttemptFailure =
+    AttemptFailure(CallFailure::Stopped { was_sent: true }, Retry::Never);
+
 /// The body of a refusal is read up to this size.
 const REFUSAL_BYTES: usize = 64 * 1024;
 
@@ -108,12 +112,10 @@ async fn once(
 ) -> Result<Response, AttemptFailure> {
     let request = wire.client.post(wire.url.clone());
     let sent = request.headers(wire.headers.clone()).body(body).send();
-    let timed_out = |_| soon(CallFailure::Timeout);
     let sent = timeout(wire.connection.first_byte, sent);
     let waits = &wire.connection.waits;
-    let stopped = || AttemptFailure(CallFailure::Stopped { was_sent: true }, Retry::Never);
-    let sent = waits.on(sent).await.ok_or_else(stopped)?;
-    let mut answer = sent.map_err(timed_out)?.map_err(|error| {
+    let sent = waits.on(sent).await.ok_or(STOPPED)?;
+    let mut answer = sent.map_err(|_| soon(CallFailure::Timeout))?.map_err(|error| {
         if error.is_timeout() {
             return soon(CallFailure::Timeout);
         }
@@ -140,19 +142,19 @@ async fn once(
         drop(timeout(wire.connection.between, reading).await);
         return Err(refused(wire, status, wait, &String::from_utf8_lossy(&said)));
     }
-    let kind = answer.headers().get(CONTENT_TYPE);
-    let kind = kind.and_then(|kind| kind.to_str().ok());
-    let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
-    let mut incoming = IncomingAnswer::new(wire.provider, is_stream, longest);
+    let kind = answer.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let streamed = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
+    let mut incoming = IncomingAnswer::new(wire.provider, streamed, longest);
     incoming.ends_with_object = is_verdict && wire.is_at_home();
     let first_byte = wire.connection.first_byte.saturating_sub(begun.elapsed());
     // Some servers send their headers at once, and read the prompt then.
     let mut next = waits.on(timeout(first_byte, answer.chunk())).await;
     while !incoming.is_broken() && !incoming.is_enough() {
         let Some(piece) = next else {
-            return Err(stopped());
+            return Err(STOPPED);
         };
-        let Some(bytes) = piece.map_err(timed_out)?.map_err(|_| soon(CallFailure::Cut))? else {
+        let read = piece.map_err(|_| soon(CallFailure::Timeout))?;
+        let Some(bytes) = read.map_err(|_| soon(CallFailure::Cut))? else {
             break;
         };
         incoming.push(&bytes);
@@ -185,8 +187,9 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)
 
 /// Whether the connection ended before an answer began.
 fn is_closed(error: &reqwest::Error) -> bool {
-    let mut causes = causes(error).filter_map(|cause| cause.downcast_ref::<hyper::Error>());
-    causes.any(hyper::Error::is_incomplete_message)
+    causes(error)
+        .filter_map(|cause| cause.downcast_ref::<hyper::Error>())
+        .any(hyper::Error::is_incomplete_message)
 }
 
 /// The last cause of an error, in words: `Connection refused (os error 111)`.
@@ -200,18 +203,18 @@ fn refused(wire: &Wire, status: u16, wait: Option<Duration>, said: &str) -> Atte
         let retry = refusal.room().map_or(Retry::Never, Retry::Within);
         return AttemptFailure(CallFailure::Overflow, retry);
     }
-    let reason = reason(wire, status, said);
+    let why = reason(wire, status, said);
     match status {
         // Waiting does not bring back a spent quota.
         429 if said.contains("insufficient_quota") => {
-            AttemptFailure(CallFailure::Denied(reason), Retry::Never)
+            AttemptFailure(CallFailure::Denied(why), Retry::Never)
         }
-        300..=399 | 401..=404 => AttemptFailure(CallFailure::Denied(reason), Retry::Never),
+        300..=399 | 401..=404 => AttemptFailure(CallFailure::Denied(why), Retry::Never),
         429 => AttemptFailure(CallFailure::RateLimited, Retry::Limited(wait)),
-        503 | 529 => AttemptFailure(CallFailure::Server(reason), Retry::Limited(wait)),
+        503 | 529 => AttemptFailure(CallFailure::Server(why), Retry::Limited(wait)),
         408 => soon(CallFailure::Timeout),
-        409 | 425 | 500..=599 => soon(CallFailure::Server(reason)),
-        _ => AttemptFailure(CallFailure::Rejected(reason), Retry::Never),
+        409 | 425 | 500..=599 => soon(CallFailure::Server(why)),
+        _ => AttemptFailure(CallFailure::Rejected(why), Retry::Never),
     }
 }
 
@@ -227,12 +230,12 @@ fn reason(wire: &Wire, status: u16, said: &str) -> String {
     }
     let value: Value = serde_json::from_str(said).unwrap_or_default();
     let error = &value["error"];
-    let kind = [&error["type"], &error["code"], &value["type"]];
-    let kind = kind.into_iter().find_map(Value::as_str).unwrap_or_default();
-    let message = [&error["message"], &value["message"], &value["detail"], error];
-    let message = message.into_iter().find_map(Value::as_str);
+    let kinds = [&error["type"], &error["code"], &value["type"]];
+    let kind = kinds.into_iter().find_map(Value::as_str);
+    let messages = [&error["message"], &value["message"], &value["detail"], error];
+    let message = messages.into_iter().find_map(Value::as_str);
     let mut parts = vec![format!("HTTP {status}")];
-    let said = [kind, message.unwrap_or_default()].map(|part| wire.said(part));
+    let said = [kind, message].map(|part| wire.said(part.unwrap_or_default()));
     parts.extend(said.into_iter().filter(|part| !part.is_empty()));
     parts.join(": ")
 }
@@ -240,16 +243,19 @@ fn reason(wire: &Wire, status: u16, said: &str) -> String {
 /// `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retry-after-ms`. A date counts from
 /// the server's own clock.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-    let milliseconds = text("retry-after-ms").and_then(|ms| ms.trim().parse::<u64>().ok());
+    let milliseconds = text_of(headers, "retry-after-ms").and_then(|ms| ms.trim().parse().ok());
     if let Some(milliseconds) = milliseconds {
         return Some(Duration::from_millis(milliseconds));
     }
-    let after = text(RETRY_AFTER.as_str())?.trim();
+    let after = text_of(headers, RETRY_AFTER.as_str())?.trim();
     if let Ok(seconds) = after.parse::<f64>() {
         return Duration::try_from_secs_f64(seconds).ok();
     }
     let then = httpdate::parse_http_date(after).ok()?;
-    let now = httpdate::parse_http_date(text(DATE.as_str())?).ok()?;
+    let now = httpdate::parse_http_date(text_of(headers, DATE.as_str())?).ok()?;
     Some(then.duration_since(now).unwrap_or_default())
+}
+
+fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
 }

@@ -63,8 +63,8 @@ pub enum BatchError {
 /// string JSON has no line break.
 fn line_of(BatchRequest { name, body }: &BatchRequest) -> String {
     let url = "/v1/chat/completions";
-    let body = body.replace(['\r', '\n'], " ");
-    format!("{{\"custom_id\":\"{name}\",\"method\":\"POST\",\"url\":\"{url}\",\"body\":{body}}}\n")
+    let flat = body.replace(['\r', '\n'], " ");
+    format!("{{\"custom_id\":\"{name}\",\"method\":\"POST\",\"url\":\"{url}\",\"body\":{flat}}}\n")
 }
 
 impl Live {
@@ -116,13 +116,13 @@ impl Live {
         };
         let mut page = format!("{path}?limit=100");
         loop {
-            let no_list = || BatchError::Unreached("it lists no batches".to_owned());
-            let fetched = self.fetched(&page).map_err(|error| match error {
-                BatchError::Gone => no_list(),
-                BatchError::Refused(_) | BatchError::Unreached(_) => error,
-            })?;
-            let listed = read(&fetched)?;
-            let batches = listed["data"].as_array().ok_or_else(no_list)?;
+            let listed = match self.fetched(&page) {
+                Err(BatchError::Gone) => Value::Null,
+                fetched => read(&fetched?)?,
+            };
+            let Some(batches) = listed["data"].as_array() else {
+                return Err(BatchError::Unreached("it lists no batches".to_owned()));
+            };
             for batch in batches.iter().filter(|batch| is_same(batch)) {
                 let id = name_of(batch)?;
                 if !is_known(&id) {
@@ -149,8 +149,8 @@ impl Live {
                     Some("in_progress" | "canceling") => return Ok(None),
                     _ => return Err(self.unknown(&state["processing_status"])),
                 }
-                let counts = &state["request_counts"];
-                let counts = ["succeeded", "errored", "canceled", "expired"].map(|it| &counts[it]);
+                let counts = ["succeeded", "errored", "canceled", "expired"]
+                    .map(|end| &state["request_counts"][end]);
                 // The address in the reply is not followed: it would receive the key.
                 let results = self.answers(&format!("{path}/results"), &counts)?;
                 Ok(Some(results))
@@ -239,17 +239,12 @@ impl Live {
         path: &str,
         body: Option<&(Bytes, String)>,
     ) -> Result<Vec<u8>, BatchError> {
-        let base = self.wire.url.as_str();
-        let base = base.strip_suffix(self.dialect.path()).unwrap_or(base);
-        let url = format!("{base}{path}");
         let wire = &self.wire;
+        let address = wire.url.as_str();
+        let base = address.strip_suffix(self.dialect.path()).unwrap_or(address);
+        let url = format!("{base}{path}");
         // A batch whose creation was not confirmed may exist: it is not sent again.
-        let is_safe = *method == Method::GET;
-        let passes = |status| match status {
-            429 | 503 | 529 => true,
-            408 | 409 | 425 | 500..=599 => is_safe,
-            _ => false,
-        };
+        let safe = *method == Method::GET;
         let waits = &wire.connection.waits;
         let called = async {
             let mut failed = String::new();
@@ -263,7 +258,7 @@ impl Live {
                 match once(wire, method.clone(), &url, body.cloned()).await {
                     Ok((200..=299, bytes)) => return Ok(bytes),
                     Ok((404 | 410, _)) => return Err(BatchError::Gone),
-                    Ok((status, _)) if passes(status) => failed = format!("HTTP {status}"),
+                    Ok((status, _)) if passes(status, safe) => failed = format!("HTTP {status}"),
                     Ok((status @ 500..=599, _)) => {
                         return Err(BatchError::Unreached(format!("HTTP {status}")));
                     }
@@ -271,7 +266,7 @@ impl Live {
                         let said = format!("HTTP {status}: {}", String::from_utf8_lossy(&bytes));
                         return Err(BatchError::Refused(wire.said(&said)));
                     }
-                    Err(problem) if is_safe => problem.clone_into(&mut failed),
+                    Err(problem) if safe => problem.clone_into(&mut failed),
                     Err(problem) => return Err(BatchError::Unreached(problem.to_owned())),
                 }
             }
@@ -279,6 +274,11 @@ impl Live {
         };
         self.engine.0.block_on(called)
     }
+}
+
+/// Whether a call that failed with this status is made again: one that changes something only if it was turned away.
+fn passes(status: u16, is_safe: bool) -> bool {
+    matches!(status, 429 | 503 | 529) || is_safe && matches!(status, 408 | 409 | 425 | 500..=599)
 }
 
 /// One call: its status, and all that was answered.
@@ -303,15 +303,14 @@ async fn once(
         }
         None => drop(headers.remove(CONTENT_TYPE)),
     }
-    let timed_out = |_| "timed out";
     let sent = timeout(wire.connection.whole, request.headers(headers).send());
     let sent = waits.on(sent).await.ok_or("the run was stopped")?;
-    let mut answer = sent.map_err(timed_out)?.map_err(|_| "no connection")?;
+    let mut answer = sent.map_err(|_| "timed out")?.map_err(|_| "no connection")?;
     let status = answer.status().as_u16();
     let between = wire.connection.between.max(Duration::from_secs(1));
     let mut bytes = Vec::new();
     loop {
-        let piece = timeout(between, answer.chunk()).await.map_err(timed_out)?;
+        let piece = timeout(between, answer.chunk()).await.map_err(|_| "timed out")?;
         match piece.map_err(|_| "the answer broke off")? {
             Some(piece) if bytes.len() + piece.len() > MOST_BYTES => {
                 return Err("its answer is longer than 1 GiB");
@@ -333,8 +332,10 @@ fn name_of(made: &Value) -> Result<String, BatchError> {
 
 /// A name that can be part of an address.
 fn checked(name: &str) -> Result<String, BatchError> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    if name.is_empty() || name.len() > 200 || !name.chars().all(is_plain) {
+    if name.is_empty()
+        || name.len() > 200
+        || !name.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+    {
         let problem = "what it names is no name of a batch or a file";
         return Err(BatchError::Unreached(problem.to_owned()));
     }
@@ -344,8 +345,8 @@ fn checked(name: &str) -> Result<String, BatchError> {
 /// The answers in lines, by the names of their requests. A line that is none is left out, and so is one that is too
 /// long: its request counts as never answered.
 fn answers(provider: Provider, lines: &[&[u8]]) -> Vec<Answer> {
-    let lines = lines.iter().filter(|line| line.len() <= MOST_LINE);
-    let values = lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let short = lines.iter().filter(|line| line.len() <= MOST_LINE);
+    let values = short.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let named = values.filter_map(|value| {
         let name = value["custom_id"].as_str()?.to_owned();
         let (result, response) = (&value["result"], &value["response"]);

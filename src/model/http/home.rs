@@ -73,10 +73,9 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
     };
     let listed = ask("/v1/models", None).await?;
     let mut of = ServerFacts { models: names(&listed["data"], "id"), ..ServerFacts::default() };
-    let model = model.or(of.models.first().map(String::as_str));
-    let entry = entry(&listed["data"], "id", model);
+    let asked = model.or(of.models.first().map(String::as_str));
     // vLLM and SGLang.
-    of.window = tokens(&entry["max_model_len"]);
+    of.window = tokens(&entry(&listed["data"], "id", asked)["max_model_len"]);
     of.slots = of.window.map(|_| BATCHED_SLOTS);
     if of.window.is_some() {
         // They say no more.
@@ -87,15 +86,15 @@ async fn facts(base_url: &str, model: Option<&str>) -> Option<ServerFacts> {
         of.slots = slots.and_then(|slots| slots.try_into().ok());
     } else if let Some(loaded) = ask("/api/ps", None).await {
         // Ollama.
-        let shown = ask("/api/show", Some(json!({ "model": model }))).await;
+        let shown = ask("/api/show", Some(json!({ "model": asked }))).await;
         let loaded = &loaded["models"];
         of.window = num_ctx(&shown.unwrap_or_default())
-            .or_else(|| tokens(&self::entry(loaded, "name", model)["context_length"]));
+            .or_else(|| tokens(&entry(loaded, "name", asked)["context_length"]));
         let loaded = names(loaded, "name");
         of.models.sort_by_key(|name| !loaded.contains(name));
     } else if let Some(listed) = ask("/api/v0/models", None).await {
         // LM Studio.
-        of.window = tokens(&self::entry(&listed["data"], "id", model)["loaded_context_length"]);
+        of.window = tokens(&entry(&listed["data"], "id", asked)["loaded_context_length"]);
     }
     Some(of)
 }
@@ -108,12 +107,12 @@ fn names(list: &Value, key: &str) -> Vec<String> {
 
 fn entry<'a>(list: &'a Value, key: &str, model: Option<&str>) -> &'a Value {
     let mut entries = list.as_array().into_iter().flatten();
-    let is_meant = |entry: &&Value| {
+    let meant = entries.find(|entry| {
         // Ollama's names have a tag, which nobody types.
         let name = entry[key].as_str();
         name == model || name.and_then(|name| name.strip_suffix(":latest")) == model
-    };
-    entries.find(is_meant).unwrap_or(&Value::Null)
+    });
+    meant.unwrap_or(&Value::Null)
 }
 
 fn tokens(number: &Value) -> Option<Tokens> {

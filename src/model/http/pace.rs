@@ -67,13 +67,13 @@ pub enum Retry {
 #[derive(Debug)]
 pub struct Pacer {
     setting: PaceSetting,
-    state: Mutex<State>,
+    state: Mutex<PaceState>,
     changed: Notify,
     slots: Option<Semaphore>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PaceState {
     /// How many may be under way; a fraction has grown.
     limit: f64,
     under_way: usize,
@@ -108,7 +108,7 @@ impl Pacer {
             setting.slots.map(|slots| Semaphore::new(slots.clamp(1, Semaphore::MAX_PERMITS)));
         Self {
             setting,
-            state: Mutex::new(State { limit, ..State::default() }),
+            state: Mutex::new(PaceState { limit, ..PaceState::default() }),
             changed: Notify::new(),
             slots,
         }
@@ -139,7 +139,7 @@ impl Pacer {
         whole.min(self.setting.longest_pause).mul_f64(0.5 + drawn(place, attempts) / 2.0)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

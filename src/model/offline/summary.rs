@@ -53,7 +53,7 @@ const HEADINGS: [(&[&str], &[InformationKind]); 6] = [
 
 /// A summary of `messages` with these sections, within `max_output` tokens.
 pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: Tokens) -> String {
-    let lines = lines(messages);
+    let informative = lines(messages);
     let budget =
         usize::try_from(max_output.0).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN);
     let mut left = budget;
@@ -70,7 +70,7 @@ pub(super) fn write(messages: &[Arc<Message>], sections: &[String], max_output: 
         let head = size(&section);
         let mut room = (left / (plan.len() - at)).saturating_sub(head);
         let mut any = false;
-        for line in lines.iter().rev() {
+        for line in informative.iter().rev() {
             if room == 0 {
                 break;
             }
@@ -129,34 +129,33 @@ fn size(text: &str) -> usize {
 }
 
 fn under(title: &str) -> &'static [InformationKind] {
-    let title = title.to_lowercase();
-    let heading = HEADINGS.iter().find(|(words, _)| words.iter().any(|word| title.contains(word)));
+    let lower = title.to_lowercase();
+    let heading = HEADINGS.iter().find(|(words, _)| words.iter().any(|word| lower.contains(word)));
     heading.map_or(&[Path], |(_, carried)| *carried)
 }
 
 fn cut(line: &str) -> &str {
-    let line = line.trim().trim_start_matches(['-', '*', '#', ' ']);
-    first_chars(line, LINE_CHARS)
+    first_chars(line.trim().trim_start_matches(['-', '*', '#', ' ']), LINE_CHARS)
 }
 
-struct Line<'a> {
+struct InformativeLine<'a> {
     text: Cow<'a, str>,
     carries: Vec<InformationKind>,
+}
+
+impl<'a> InformativeLine<'a> {
+    fn of(text: Cow<'a, str>, is_speech: bool) -> Option<Self> {
+        let carries = carried(&text, is_speech);
+        (!carries.is_empty()).then_some(Self { text, carries })
+    }
 }
 
 /// The lines that carry something, oldest first.
 ///
 /// A conversation may come as messages with the request at its end, or as JSON inside the request;
 /// then only the JSON is read.
-fn lines<'a>(messages: &'a [Arc<Message>]) -> Vec<Line<'a>> {
+fn lines(messages: &[Arc<Message>]) -> Vec<InformativeLine<'_>> {
     let mut lines = Vec::new();
-    let mut keep = |line: Cow<'a, str>, is_speech| {
-        let carries = carried(&line, is_speech);
-        if !carries.is_empty() {
-            let text = line;
-            lines.push(Line { text, carries });
-        }
-    };
     let conversation = match messages {
         [request] => std::slice::from_ref(request),
         [conversation @ .., _] => conversation,
@@ -167,14 +166,14 @@ fn lines<'a>(messages: &'a [Arc<Message>]) -> Vec<Line<'a>> {
             let json = text.find(r#"[{"role":"#).filter(|_| messages.len() == 1);
             if let Some(start) = json {
                 each_string(&text[start..], |role, key, value| {
-                    let is_speech = role == "user" && key == "text";
-                    each_line(value, true, |line| keep(line, is_speech));
+                    let speech = role == "user" && key == "text";
+                    each_line(value, true, |line| lines.extend(InformativeLine::of(line, speech)));
                 });
                 continue;
             }
-            let is_speech = message.role() == Role::User && matches!(block, ContentBlock::Text(_));
+            let speech = message.role() == Role::User && matches!(block, ContentBlock::Text(_));
             let escaped = matches!(block, ContentBlock::ToolUse(_));
-            each_line(text, escaped, |line| keep(line, is_speech));
+            each_line(text, escaped, |line| lines.extend(InformativeLine::of(line, speech)));
         }
     }
     lines
@@ -215,11 +214,11 @@ fn carried(line: &str, is_speech: bool) -> Vec<InformationKind> {
 }
 
 fn is_path(token: &str) -> bool {
-    let token = token.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '/');
-    let name = token.rsplit('/').next().unwrap_or_default();
-    token.len() < 200
-        && !token.contains("://")
-        && token.contains('/')
+    let path = token.trim_matches(|c: char| !c.is_ascii_alphanumeric() && c != '/');
+    let name = path.rsplit('/').next().unwrap_or_default();
+    path.len() < 200
+        && !path.contains("://")
+        && path.contains('/')
         && name.split_once('.').is_some_and(|(stem, suffix)| !stem.is_empty() && !suffix.is_empty())
 }
 
@@ -248,9 +247,9 @@ fn each_string<'a>(json: &'a str, mut each: impl FnMut(&'a str, &'a str, &'a str
 fn string_end(string: &str) -> usize {
     let mut is_escaped = false;
     let end = string.bytes().position(|byte| {
-        let is_end = byte == b'"' && !is_escaped;
+        let closes = byte == b'"' && !is_escaped;
         is_escaped = byte == b'\\' && !is_escaped;
-        is_end
+        closes
     });
     end.unwrap_or(string.len())
 }
@@ -261,29 +260,28 @@ fn each_line<'a>(text: &'a str, escaped: bool, mut each: impl FnMut(Cow<'a, str>
         text.lines().for_each(|line| each(Cow::Borrowed(line)));
         return;
     }
-    let mut line = |line: &'a str| each(unescaped(line));
     let (mut from, mut at) = (0, 0);
     while let Some(found) = memchr2(b'\n', b'\\', &text.as_bytes()[at..]) {
         let start = at + found;
         // A backslash before anything but ASCII escapes nothing.
-        let is_ascii = text.as_bytes().get(start + 1).is_some_and(u8::is_ascii);
-        at = start + 1 + usize::from(text[start..].starts_with('\\') && is_ascii);
+        let ascii = text.as_bytes().get(start + 1).is_some_and(u8::is_ascii);
+        at = start + 1 + usize::from(text[start..].starts_with('\\') && ascii);
         if matches!(&text[start..at], "\n" | "\\n") {
-            line(&text[from..start]);
+            each(unescaped(&text[from..start]));
             from = at;
         }
     }
-    line(&text[from..]);
+    each(unescaped(&text[from..]));
 }
 
 static ESCAPE: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\\(?:u(.{0,4})|(.)|$)").ok());
 
 fn unescaped(line: &str) -> Cow<'_, str> {
-    if !line.contains('\\') {
+    let Some(escapes) = ESCAPE.as_ref().filter(|_| line.contains('\\')) else {
         return Cow::Borrowed(line);
-    }
-    let decoded = |escape: &Captures<'_>| {
+    };
+    escapes.replace_all(line, |escape: &Captures<'_>| {
         if let Some(code) = escape.get(1) {
             let code = u32::from_str_radix(code.as_str(), 16).ok();
             return code.and_then(char::from_u32).unwrap_or('\u{fffd}').into();
@@ -292,8 +290,7 @@ fn unescaped(line: &str) -> Cow<'_, str> {
             "t" | "r" => " ".to_owned(),
             escaped => escaped.to_owned(),
         }
-    };
-    ESCAPE.as_ref().map_or(Cow::Borrowed(line), |it| it.replace_all(line, decoded))
+    })
 }
 
 #[cfg(test)]

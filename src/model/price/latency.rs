@@ -2,23 +2,16 @@
 
 use crate::record::words::Latency;
 use crate::settings::{Reader, SettingError};
-use crate::units::{Tokens, Usage};
+use crate::units::Usage;
 
 impl Latency {
     /// Reads the table of a price file.
     pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
-        let mut rate = |key: &str| match reader.amount(key)? {
-            Some(rate) if rate > 0.0 || key == "start_ms" => Ok(rate),
-            Some(_) | None => {
-                let problem = format!("`{}` must be set, and above 0", reader.path_of(key));
-                Err(SettingError::new(reader.place(), problem))
-            }
-        };
         let latency = Self {
-            start_ms: rate("start_ms")?,
-            prefill_per_second: rate("prefill_per_second")?,
-            cached_per_second: rate("cached_per_second")?,
-            decode_per_second: rate("decode_per_second")?,
+            start_ms: rate(&mut reader, "start_ms")?,
+            prefill_per_second: rate(&mut reader, "prefill_per_second")?,
+            cached_per_second: rate(&mut reader, "cached_per_second")?,
+            decode_per_second: rate(&mut reader, "decode_per_second")?,
         };
         reader.finish()?;
         Ok(latency)
@@ -26,12 +19,21 @@ impl Latency {
 
     /// Milliseconds that a number of calls take one after the other, with this usage in total.
     pub fn milliseconds(&self, calls: usize, usage: &Usage) -> f64 {
-        let seconds = |tokens: Tokens, per_second: f64| tokens.0 as f64 / per_second;
         let fresh = usage.input_uncached + usage.cache_write_5m + usage.cache_write_1h;
         self.start_ms * calls as f64
             + 1_000.0
-                * (seconds(fresh, self.prefill_per_second)
-                    + seconds(usage.cache_read, self.cached_per_second)
-                    + seconds(usage.output, self.decode_per_second))
+                * (fresh.0 as f64 / self.prefill_per_second
+                    + usage.cache_read.0 as f64 / self.cached_per_second
+                    + usage.output.0 as f64 / self.decode_per_second)
+    }
+}
+
+fn rate(reader: &mut Reader<'_>, key: &str) -> Result<f64, SettingError> {
+    match reader.amount(key)? {
+        Some(rate) if rate > 0.0 || key == "start_ms" => Ok(rate),
+        Some(_) | None => {
+            let problem = format!("`{}` must be set, and above 0", reader.path_of(key));
+            Err(SettingError::new(reader.place(), problem))
+        }
     }
 }

@@ -64,7 +64,7 @@ pub struct Limit {
 impl Limit {
     pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
         let name = reader.choice("of", &LIMITED.map(|(name, ..)| name))?;
-        let of = LIMITED.into_iter().find(|(it, ..)| Some(*it) == name);
+        let of = LIMITED.into_iter().find(|(word, ..)| Some(*word) == name);
         let (_, of, _) = of.ok_or_else(|| reader.must_be_set("of"))?;
         let most = reader.whole("most", 1, u64::MAX)?;
         let limit = Self {

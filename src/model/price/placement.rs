@@ -32,16 +32,11 @@ impl Client {
     /// 1.18.33 and the OpenHands SDK 1.58.0. Their summary requests are short and separate, and Codex
     /// offers no tools in its own.
     pub fn of(format: &str) -> Self {
-        let newest = |marks_tools, messages| Self {
-            marks_tools,
-            messages,
-            senders: Senders::All,
-            forks: false,
-        };
+        let newest = Self { marks_tools: false, messages: 1, senders: Senders::All, forks: false };
         match format {
-            "pi" => newest(true, 1),
-            "opencode" => newest(false, 2),
-            "openhands" => newest(false, 1),
+            "pi" => Self { marks_tools: true, ..newest },
+            "opencode" => Self { messages: 2, ..newest },
+            "openhands" => newest,
             "claude-code" => Self { forks: true, ..Self::RECOMMENDED },
             _ => Self::RECOMMENDED,
         }

@@ -87,20 +87,23 @@ impl CacheScheme {
             output: thousandths(&mut reader, "output", 100)?.unwrap_or(OUTPUT),
             long_prompts: None,
         };
-        let small = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         let scheme = Self {
             name,
             reuse,
             rates,
             minimum: Tokens(reader.whole("minimum_tokens", 0, u64::MAX)?.unwrap_or(0)),
             step: Tokens(reader.whole("step_tokens", 1, u64::MAX)?.unwrap_or(1)),
-            breakpoints: reader.whole("breakpoints", 1, 100)?.map_or(BREAKPOINTS, small),
-            look_back: reader.whole("look_back_positions", 1, u64::MAX)?.map(small),
+            breakpoints: reader.whole("breakpoints", 1, 100)?.map_or(BREAKPOINTS, length),
+            look_back: reader.whole("look_back_positions", 1, u64::MAX)?.map(length),
             ttl_seconds: reader.whole("ttl_seconds", 1, u64::MAX)?,
         };
         reader.finish()?;
         Ok(scheme)
     }
+}
+
+fn length(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// A factor on a price, at most this one, in thousandths.

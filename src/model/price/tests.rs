@@ -156,7 +156,7 @@ fn a_model_with_a_price_of_writing_changes_the_scheme_of_its_provider() {
     let prices = Prices::built_in().unwrap();
     let check = |model: &str, write: Option<u32>, read: u32, ttl_seconds: u64| {
         let schemes = prices.schemes("openai", Some(model));
-        let scheme = schemes.iter().find(|it| it.name == "auto-prefix").unwrap();
+        let scheme = schemes.iter().find(|scheme| scheme.name == "auto-prefix").unwrap();
         let found = (scheme.rates.write, scheme.rates.read, scheme.ttl_seconds);
         assert_eq!(found, (write, read, Some(ttl_seconds)), "{model}");
     };
@@ -292,8 +292,8 @@ fn a_scheme_of_ones_own_goes_before_that_of_the_models_provider() {
     let built_in = Prices::built_in().unwrap();
     let read = |prices: &Prices, provider: &str, model: Option<&str>| {
         let schemes = prices.schemes(provider, model).into_iter();
-        let found = schemes.filter(|it| it.name == "auto-prefix");
-        found.map(|it| (it.rates.read, it.minimum.0)).collect::<Vec<_>>()
+        let found = schemes.filter(|scheme| scheme.name == "auto-prefix");
+        found.map(|scheme| (scheme.rates.read, scheme.minimum.0)).collect::<Vec<_>>()
     };
     assert_eq!(read(&built_in, "anthropic", Some("gpt-5-codex")), [(100, 1_024)]);
     assert_eq!(read(&built_in, "anthropic", Some("gemini-2.5-pro")), [(100, 2_048)]);

@@ -12,7 +12,7 @@ pub const FORMAT: &str = "proctor-script";
 
 /// One rule: the text that a request must hold, and the answer.
 #[derive(Debug, Clone, PartialEq)]
-struct Rule {
+struct ScriptRule {
     purpose: Option<Purpose>,
     /// The last text, which holds the question, must hold this.
     asked: Option<String>,
@@ -50,16 +50,17 @@ pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
     reader.finish()?;
     Ok(Scripted::new().answer_in(move |request: &Request, repeat| {
         let turn = u64::from(repeat / AGAIN) + 1;
-        let mut rules = rules.iter().filter(|rule: &&Rule| rule.turn.is_none_or(|it| it == turn));
-        let rule = rules.find(|rule| rule.fits(request))?;
+        let rule = rules
+            .iter()
+            .find(|rule: &&ScriptRule| rule.turn.unwrap_or(turn) == turn && rule.fits(request))?;
         Some(Ok(response(rule.text.as_str())))
     }))
 }
 
-fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
+fn rule(mut reader: Reader<'_>) -> Result<ScriptRule, SettingError> {
     let purpose = reader.choice("purpose", &PURPOSES.map(|(name, _)| name))?;
     let purpose = PURPOSES.iter().find(|(name, _)| Some(*name) == purpose);
-    let rule = Rule {
+    let rule = ScriptRule {
         purpose: purpose.map(|(_, purpose)| *purpose),
         asked: reader.text("asked")?.map(str::to_owned),
         holds: reader.text("holds")?.map(str::to_owned),
@@ -71,7 +72,7 @@ fn rule(mut reader: Reader<'_>) -> Result<Rule, SettingError> {
     Ok(rule)
 }
 
-impl Rule {
+impl ScriptRule {
     fn fits(&self, request: &Request) -> bool {
         let purpose = request.purpose.as_asked();
         if self.purpose.is_some_and(|wanted| wanted != purpose) {
@@ -81,25 +82,25 @@ impl Rule {
         let messages = request.messages.iter().flat_map(|m| m.model_text());
         texts.extend(messages.map(|text| &**text));
         let question = texts.pop().unwrap_or_default();
-        let has = |part: &String| texts.iter().any(|text| text.contains(part.as_str()));
         self.asked.as_ref().is_none_or(|part| question.contains(part))
-            && self.holds.as_ref().is_none_or(has)
+            && self.holds.as_ref().is_none_or(|part| texts.iter().any(|text| text.contains(part)))
             && self.alike.is_none_or(|share| likeness(question) >= share)
     }
 }
 
 /// The share of the reference's words that the answer holds.
 fn likeness(prompt: &str) -> f64 {
-    let between = |open: &str, close: &str| {
-        let (_, rest) = prompt.split_once(open)?;
-        Some(words(rest.split_once(close)?.0))
-    };
-    let reference = between("<reference>", "</reference>").unwrap_or_default();
-    let answer = between("<answer>", "</answer>").unwrap_or_default();
+    let reference = words_between(prompt, "<reference>", "</reference>").unwrap_or_default();
+    let answer = words_between(prompt, "<answer>", "</answer>").unwrap_or_default();
     if reference.is_empty() {
         return 0.0;
     }
     reference.iter().filter(|word| answer.contains(word)).count() as f64 / reference.len() as f64
+}
+
+fn words_between(text: &str, open: &str, close: &str) -> Option<Vec<String>> {
+    let (_, rest) = text.split_once(open)?;
+    Some(words(rest.split_once(close)?.0))
 }
 
 fn words(text: &str) -> Vec<String> {

@@ -17,11 +17,11 @@ const SHOWN: usize = 40;
 
 /// The list of messages that a program was sent last.
 #[derive(Debug, Default)]
-pub(crate) struct Contents {
+pub(crate) struct SentMessages {
     sent: Vec<Arc<Message>>,
 }
 
-impl Contents {
+impl SentMessages {
     /// These entries as a list of messages; `by_changes` writes ranges of the last list for those that are in it.
     pub(crate) fn list(&mut self, entries: &[Entry], by_changes: bool) -> Vec<Box<RawValue>> {
         let pieces = if by_changes {
@@ -37,11 +37,11 @@ impl Contents {
     fn changes(&self, entries: &[Entry]) -> Vec<Box<RawValue>> {
         let pairs = self.sent.iter().zip(entries);
         let same = pairs.take_while(|(old, new)| Arc::ptr_eq(old, &new.message)).count();
-        let places = places((same..).zip(&self.sent[same..]));
+        let sent = places((same..).zip(&self.sent[same..]));
         let mut pieces = Vec::new();
         let mut open: Option<Range<usize>> = (same > 0).then_some(0..same);
         for entry in &entries[same..] {
-            let at = places.get(&Arc::as_ptr(&entry.message)).copied();
+            let at = sent.get(&Arc::as_ptr(&entry.message)).copied();
             match (&mut open, at) {
                 (Some(range), Some(at)) if range.end == at => range.end += 1,
                 _ => {
@@ -62,7 +62,7 @@ impl Contents {
 fn places<'m>(
     messages: impl Iterator<Item = (usize, &'m Arc<Message>)>,
 ) -> HashMap<*const Message, usize> {
-    messages.map(|(at, it)| (Arc::as_ptr(it), at)).collect()
+    messages.map(|(at, message)| (Arc::as_ptr(message), at)).collect()
 }
 
 fn range_line(range: Range<usize>) -> Box<RawValue> {
@@ -88,7 +88,7 @@ pub(crate) fn raw(json: String) -> Box<RawValue> {
 /// the same tool calls and results, is a changed version of it. Each of `base` stands in one range, so that a short
 /// answer is no large context: [`Self::claim`] comes before anything is copied. Of the others the largest stands for the entries
 /// of `gone` that nothing else came of, and the rest for nothing.
-pub(crate) struct Reading<'a> {
+pub(crate) struct AnswerReader<'a> {
     base: &'a [Entry],
     counts: &'a CountedTexts,
     /// Entries of `base` by what they begin with.
@@ -116,12 +116,12 @@ impl Beginning {
 }
 
 /// An entry of an answer, or a message that is made of none.
-enum Piece {
+enum ReadPiece {
     Entry(Entry),
     New(Message),
 }
 
-impl<'a> Reading<'a> {
+impl<'a> AnswerReader<'a> {
     pub(crate) fn of(base: &'a [Entry], counts: &'a CountedTexts) -> Self {
         Self { base, counts, known: None, is_used: vec![false; base.len()] }
     }
@@ -162,27 +162,26 @@ impl<'a> Reading<'a> {
         let mut read = Vec::new();
         for piece in pieces {
             if let Some(range) = self.range_of(piece)? {
-                read.extend(self.base[range].iter().cloned().map(Piece::Entry));
+                read.extend(self.base[range].iter().cloned().map(ReadPiece::Entry));
             } else {
                 read.push(self.message(piece)?);
             }
         }
         let left = gone.filter(|at| !self.is_used[*at]).map(|at| &self.base[at]);
         let origin = Origin::derived_from(left);
-        let size = |piece: &Piece| match piece {
-            Piece::New(message) => message.model_text().iter().map(|text| text.len()).sum(),
-            Piece::Entry(_) => 0,
-        };
-        let sizes = read.iter().map(size).enumerate();
-        let largest = sizes.max_by_key(|(at, size)| (*size, std::cmp::Reverse(*at)));
+        let sizes = read.iter().map(|piece| match piece {
+            ReadPiece::New(message) => message.model_text().iter().map(|text| text.len()).sum(),
+            ReadPiece::Entry(_) => 0_usize,
+        });
+        let largest = sizes.enumerate().max_by_key(|(at, size)| (*size, std::cmp::Reverse(*at)));
         let entries = read.into_iter().enumerate().map(|(at, piece)| match piece {
-            Piece::Entry(entry) => entry,
-            Piece::New(message)
+            ReadPiece::Entry(entry) => entry,
+            ReadPiece::New(message)
                 if largest.is_some_and(|(most, _)| most == at) && origin != Origin::Authored =>
             {
                 self.entry(origin.clone(), message.with_tags([Tag::CompactSummary]))
             }
-            Piece::New(message) => self.entry(Origin::Authored, message.with_tags([Tag::Meta])),
+            ReadPiece::New(message) => self.entry(Origin::Authored, message.with_tags([Tag::Meta])),
         });
         Ok(entries.collect())
     }
@@ -216,17 +215,17 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn message(&mut self, piece: &Value) -> Result<Piece, String> {
+    fn message(&mut self, piece: &Value) -> Result<ReadPiece, String> {
         let (message, of) = parse(piece, self.base)?;
         let at = match of {
             Some(at) => Some(self.range(at, at + 1)?.start),
             None => self.find(&message),
         };
         let Some(at) = at else {
-            return Ok(Piece::New(message));
+            return Ok(ReadPiece::New(message));
         };
         self.is_used[at] = true;
-        Ok(Piece::Entry(self.changed(&self.base[at], &message)))
+        Ok(ReadPiece::Entry(self.changed(&self.base[at], &message)))
     }
 
     /// The entry that says the same, or has the same tool calls and results.
@@ -243,8 +242,7 @@ impl<'a> Reading<'a> {
         let beginning = Beginning::of(message);
         let mut alike = known.get(&beginning)?.iter().copied().filter(|at| !self.is_used[*at]);
         let same = alike.clone().find(|at| is_same(&base[*at].message, message));
-        let has_tools = !beginning.ids.is_empty();
-        same.or_else(|| alike.next().filter(|_| has_tools))
+        same.or_else(|| alike.next().filter(|_| !beginning.ids.is_empty()))
     }
 
     /// The entry with the blocks of another version of its message; itself where they say the same.
@@ -282,8 +280,8 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
     let Value::Object(keys) = piece else {
         return Err(format!("`{piece}` is neither a message nor a range `[from,to]`"));
     };
-    let is_known = |key: &str| matches!(key, "role" | "content" | "of" | "tokens");
-    if let Some(key) = keys.keys().find(|key| !is_known(key)) {
+    let known = ["role", "content", "of", "tokens"];
+    if let Some(key) = keys.keys().find(|key| !known.contains(&key.as_str())) {
         return Err(format!("a message has no key `{key}`"));
     }
     let role = match keys.get("role").and_then(Value::as_str) {
@@ -309,15 +307,15 @@ fn parse(piece: &Value, base: &[Entry]) -> Result<(Message, Option<usize>), Stri
         return Err("a message has no content".to_owned());
     }
     // A recording may hold blocks that Proctor does not know; a program may send those back, and none of its own.
-    let is_recorded = |kind: &&String| {
+    let own = unknown.iter().find(|kind| {
         let blocks = base.iter().flat_map(|entry| entry.message.content());
-        let mut kinds = blocks.filter_map(|block| match block {
+        let mut recorded = blocks.filter_map(|block| match block {
             ContentBlock::Opaque(opaque) => Some(&opaque.kind),
             _ => None,
         });
-        kinds.any(|known| **kind == format!("block {known}"))
-    };
-    match unknown.iter().find(|kind| !is_recorded(kind)) {
+        !recorded.any(|known| **kind == format!("block {known}"))
+    });
+    match own {
         Some(kind) => Err(format!("a message holds an unknown {kind}")),
         None => Ok((Message::new(role, blocks), of)),
     }
@@ -343,44 +341,48 @@ fn are_same(old: &[ContentBlock], new: &[ContentBlock]) -> bool {
 
 /// Whether two blocks are the same: JSON may be written in other words.
 fn is_same_block(old: &ContentBlock, new: &ContentBlock) -> bool {
-    let same = |old: &JsonText, new: &JsonText| old == new || old.value() == new.value();
     match (old, new) {
         (ContentBlock::ToolUse(old), ContentBlock::ToolUse(new)) => {
-            old.id == new.id && old.name == new.name && same(&old.input, &new.input)
+            old.id == new.id && old.name == new.name && same_json(&old.input, &new.input)
         }
         (ContentBlock::ToolResult(old), ContentBlock::ToolResult(new)) => {
             old.tool_use_id == new.tool_use_id
                 && old.is_error == new.is_error
                 && are_same(&old.content, &new.content)
         }
-        (ContentBlock::Image(old), ContentBlock::Image(new)) => same(&old.source, &new.source),
-        (ContentBlock::Opaque(old), ContentBlock::Opaque(new)) => same(&old.json, &new.json),
+        (ContentBlock::Image(old), ContentBlock::Image(new)) => same_json(&old.source, &new.source),
+        (ContentBlock::Opaque(old), ContentBlock::Opaque(new)) => same_json(&old.json, &new.json),
         (old, new) => old == new,
     }
+}
+
+fn same_json(old: &JsonText, new: &JsonText) -> bool {
+    old == new || old.value() == new.value()
 }
 
 /// The edits that make `target` of `entries`. What is in both stays, as far as the order is the same.
 pub(crate) fn edits_to(entries: &[Entry], target: Vec<Entry>) -> Vec<Edit> {
     let messages = entries.iter().map(|entry| &entry.message);
-    let places = places(messages.enumerate());
+    let before = places(messages.enumerate());
     let mut edits = Vec::new();
     let (mut next, mut with) = (0, Vec::new());
-    let mut close = |range: Range<usize>, with: &mut Vec<Entry>| {
-        if !range.is_empty() || !with.is_empty() {
-            edits.push(Edit::Replace { entries: range, with: std::mem::take(with) });
-        }
-    };
     for entry in target {
-        match places.get(&Arc::as_ptr(&entry.message)) {
+        match before.get(&Arc::as_ptr(&entry.message)) {
             Some(at) if *at >= next => {
-                close(next..*at, &mut with);
+                push_edit(&mut edits, next..*at, std::mem::take(&mut with));
                 next = at + 1;
             }
             _ => with.push(entry),
         }
     }
-    close(next..entries.len(), &mut with);
+    push_edit(&mut edits, next..entries.len(), with);
     edits
+}
+
+fn push_edit(edits: &mut Vec<Edit>, entries: Range<usize>, with: Vec<Entry>) {
+    if !entries.is_empty() || !with.is_empty() {
+        edits.push(Edit::Replace { entries, with });
+    }
 }
 
 #[cfg(test)]
@@ -429,7 +431,7 @@ mod tests {
                 serde_json::from_str(line.get()).unwrap()
             })
             .collect();
-        let mut reading = Reading::of(&base, &counts);
+        let mut reading = AnswerReader::of(&base, &counts);
         reading.claim(&pieces).unwrap();
         let read = reading.entries(&pieces, 0..base.len()).unwrap();
         let same = |(one, other): (&Entry, &Entry)| Arc::ptr_eq(&one.message, &other.message);

@@ -12,7 +12,7 @@ const LAST_LINES: u32 = 100;
 
 /// A piece of a program's output.
 #[derive(Debug)]
-pub(super) enum Output {
+pub(super) enum Chunk {
     Line(Vec<u8>),
     TooLong,
     Closed,
@@ -20,18 +20,18 @@ pub(super) enum Output {
 
 /// Both directions of a connection, and how far the conversation is. By default both are closed.
 #[derive(Debug, Default)]
-pub(super) struct Lines {
+pub(super) struct ProgramLines {
     /// A thread of its own writes, so that a program that does not read is no deadlock.
     input: Option<Sender<Vec<u8>>>,
     /// Pieces, and whether the program had written more by then.
-    output: Option<Receiver<(Output, bool)>>,
+    output: Option<Receiver<(Chunk, bool)>>,
     /// The `id` of the line that was sent last; none before the first.
     pub(super) last_id: Option<u64>,
     /// Whether more output lay there when the last line was read.
     is_followed: bool,
 }
 
-impl Lines {
+impl ProgramLines {
     /// Reads lines of at most `longest` bytes from `source`, and writes to `sink`.
     pub(super) fn over(
         source: Box<dyn Read + Send>,
@@ -60,7 +60,7 @@ impl Lines {
     }
 
     /// The next piece of output, within this time.
-    pub(super) fn next(&mut self, limit: Duration) -> Result<Output, RecvTimeoutError> {
+    pub(super) fn next(&mut self, limit: Duration) -> Result<Chunk, RecvTimeoutError> {
         let Some(output) = &self.output else {
             return Err(RecvTimeoutError::Disconnected);
         };
@@ -76,7 +76,7 @@ impl Lines {
 
     /// Drops what was answered too late, as far as it has arrived.
     pub(super) fn forget_answers(&mut self) {
-        while let Ok(Output::Line(_)) = self.next(self.followed()) {}
+        while let Ok(Chunk::Line(_)) = self.next(self.followed()) {}
     }
 
     /// Closes the input. A program that is done reads its end, and ends.
@@ -84,8 +84,8 @@ impl Lines {
         self.input = None;
         for _ in 0..LAST_LINES {
             match self.next(grace / LAST_LINES) {
-                Ok(Output::Line(_)) | Err(RecvTimeoutError::Timeout) => {}
-                Ok(Output::TooLong | Output::Closed) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(Chunk::Line(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Chunk::TooLong | Chunk::Closed) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
     }
@@ -94,7 +94,7 @@ impl Lines {
 /// The program that started this process and speaks the protocol with it: one connection, which one cell has at a time.
 /// Clones share it.
 #[derive(Debug, Clone)]
-pub struct Caller(Arc<Mutex<Option<Lines>>>);
+pub struct Caller(Arc<Mutex<Option<ProgramLines>>>);
 
 impl Caller {
     /// The longest line that is read, in bytes: as a program that is started has by default.
@@ -102,20 +102,18 @@ impl Caller {
 
     /// Speaks over these streams.
     pub fn over(source: Box<dyn Read + Send>, sink: Box<dyn Write + Send>) -> Self {
-        let lines = Lines::over(source, sink, Self::LONGEST);
+        let lines = ProgramLines::over(source, sink, Self::LONGEST);
         Self(Arc::new(Mutex::new(Some(lines))))
     }
 
     /// The connection, unless a cell has it.
-    pub(super) fn take(&self) -> Option<Lines> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.take()
+    pub(super) fn take(&self) -> Option<ProgramLines> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The connection comes back.
-    pub(super) fn give_back(&self, lines: Lines) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some(lines);
+    pub(super) fn give_back(&self, lines: ProgramLines) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines);
     }
 }
 
@@ -127,7 +125,7 @@ fn write_lines(mut sink: impl Write, lines: &Receiver<Vec<u8>>) {
     }
 }
 
-fn read_lines(source: impl Read, longest: usize, found: &SyncSender<(Output, bool)>) {
+fn read_lines(source: impl Read, longest: usize, found: &SyncSender<(Chunk, bool)>) {
     let mut source = BufReader::new(source);
     loop {
         let mut line = Vec::new();
@@ -135,12 +133,12 @@ fn read_lines(source: impl Read, longest: usize, found: &SyncSender<(Output, boo
         let read = (&mut source).take(most).read_until(b'\n', &mut line);
         let output = match read {
             // A line without an end is cut off.
-            Ok(_) if line.last() == Some(&b'\n') => Output::Line(line),
-            Ok(_) if line.len() > longest => Output::TooLong,
-            _ => Output::Closed,
+            Ok(_) if line.last() == Some(&b'\n') => Chunk::Line(line),
+            Ok(_) if line.len() > longest => Chunk::TooLong,
+            _ => Chunk::Closed,
         };
-        let is_last = !matches!(output, Output::Line(_));
-        if found.send((output, !source.buffer().is_empty())).is_err() || is_last {
+        let ended = !matches!(output, Chunk::Line(_));
+        if found.send((output, !source.buffer().is_empty())).is_err() || ended {
             return;
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn below_folders(host: &Host, launch: &Launch) -> LoadedFiles {
     }
     let mut found = LoadedFiles::new();
     for folder in named.iter().filter_map(|path| path.parent()) {
-        let mut walk = Walk::default();
+        let mut walk = FolderWalk::default();
         if walk.take(folder, "") {
             found.append(&mut walk.found);
         }
@@ -65,12 +65,12 @@ fn hash(content: &[u8]) -> String {
 
 /// The files below a folder, within limits.
 #[derive(Default)]
-struct Walk {
+struct FolderWalk {
     found: LoadedFiles,
     bytes: u64,
 }
 
-impl Walk {
+impl FolderWalk {
     /// Takes all files below a folder, whose own path there is `prefix`. Returns false once they are too many. Links to
     /// folders are not followed.
     fn take(&mut self, folder: &Path, prefix: &str) -> bool {

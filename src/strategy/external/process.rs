@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::lines::{Caller, Lines, Output};
+use super::lines::{Caller, Chunk, ProgramLines};
 use super::protocol::{FromProgram, Hello, Numbered, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
 use crate::process::{Group, PATIENCE};
@@ -40,7 +40,7 @@ pub(crate) struct Process {
     pub(super) launch: Launch,
     /// Its answer to `hello`.
     pub(crate) hello: Hello,
-    lines: Lines,
+    lines: ProgramLines,
     owner: Owner,
 }
 
@@ -96,7 +96,7 @@ impl Process {
         let stderr = Arc::default();
         let lines = match (group.leader.stdout.take(), group.leader.stdin.take()) {
             (Some(source), Some(sink)) => {
-                Lines::over(Box::new(source), Box::new(sink), launch.line_mb << 20)
+                ProgramLines::over(Box::new(source), Box::new(sink), launch.line_mb << 20)
             }
             _ => return Err(ProgramError::NotLocated),
         };
@@ -125,7 +125,7 @@ impl Process {
         Self::met(launch, lines, Owner::Program(caller.clone()))
     }
 
-    fn met(launch: &Launch, lines: Lines, owner: Owner) -> Result<Self, ProgramError> {
+    fn met(launch: &Launch, lines: ProgramLines, owner: Owner) -> Result<Self, ProgramError> {
         let mut process = Self { launch: launch.clone(), hello: Hello::default(), lines, owner };
         // One that does not say hello was never asked anything.
         match (process.greet(), &process.owner) {
@@ -133,7 +133,7 @@ impl Process {
             (Err(error), Owner::Proctor(_)) => Err(error.at_start(&launch.command.join(" "))),
             (Err(error), Owner::Program(_)) => {
                 // It is not asked again: each time would take as long.
-                process.lines = Lines::default();
+                process.lines = ProgramLines::default();
                 Err(error)
             }
         }
@@ -175,13 +175,13 @@ impl Process {
     /// Sends a line, unless the program wrote one that nobody asked for. That nobody reads it shows when an answer is due.
     pub(crate) fn send(&mut self, line: &ToProgram) -> Result<(), ProgramError> {
         self.must_be_quiet()?;
-        let bytes = if matches!(line, ToProgram::Session { .. }) {
+        let json = if matches!(line, ToProgram::Session { .. }) {
             serde_json::to_vec(line)
         } else {
             let id = self.lines.next_id();
             serde_json::to_vec(&Numbered { id, line })
         };
-        let mut bytes = bytes.unwrap_or_default();
+        let mut bytes = json.unwrap_or_default();
         bytes.push(b'\n');
         self.lines.send(bytes);
         Ok(())
@@ -198,25 +198,25 @@ impl Process {
     /// Fails where the program wrote a line since its last answer.
     pub(crate) fn must_be_quiet(&mut self) -> Result<(), ProgramError> {
         match self.lines.next(self.lines.followed()) {
-            Ok(Output::Line(text)) => {
+            Ok(Chunk::Line(text)) => {
                 let line = String::from_utf8_lossy(&text).into_owned();
                 self.parsed(&line)?;
                 Err(self.unasked(&line))
             }
-            Ok(Output::TooLong) => Err(self.too_long()),
+            Ok(Chunk::TooLong) => Err(self.too_long()),
             // A closed input shows when an answer is due.
-            Ok(Output::Closed) | Err(_) => Ok(()),
+            Ok(Chunk::Closed) | Err(_) => Ok(()),
         }
     }
 
     fn next_line(&mut self, seconds: u64, knob: &str) -> Result<String, ProgramError> {
         match self.lines.next(Duration::from_secs(seconds)) {
-            Ok(Output::Line(text)) => String::from_utf8(text).map_err(|error| {
+            Ok(Chunk::Line(text)) => String::from_utf8(text).map_err(|error| {
                 let shown = String::from_utf8_lossy(error.as_bytes()).into_owned();
                 self.not_json(&shown)
             }),
-            Ok(Output::TooLong) => Err(self.too_long()),
-            Ok(Output::Closed) | Err(RecvTimeoutError::Disconnected) => {
+            Ok(Chunk::TooLong) => Err(self.too_long()),
+            Ok(Chunk::Closed) | Err(RecvTimeoutError::Disconnected) => {
                 let how = self.how_it_ended();
                 Err(self.failed(format!("the program {how} where an answer was due")))
             }
@@ -329,10 +329,10 @@ fn is_let_in(name: &std::ffi::OsStr, named: &[String]) -> bool {
     ALWAYS.iter().any(|known| name == *known) || named.iter().any(|known| name == known.as_str())
 }
 
-fn keep_end(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+fn keep_end(mut pipe: impl Read, stderr: &Mutex<Vec<u8>>) {
     let mut buffer = [0; 4_096];
     while let Ok(count @ 1..) = pipe.read(&mut buffer) {
-        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = stderr.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&buffer[..count]);
         let excess = kept.len().saturating_sub(STDERR_BYTES);
         kept.drain(..excess);

@@ -99,8 +99,8 @@ impl StrategySpec {
             // A tail ends in front of a message that does not fit into it whole.
             let kept = slot.least_kept(window) - prompts.round;
             // One that fires before every call by its settings is meant to, and one that waits for rounds cannot.
-            let line = when.condition.holds_from(window).filter(|_| when.min_rounds_between <= 1);
-            let line = line.filter(|line| (Tokens(1)..=prompts.largest).contains(line));
+            let from = when.condition.holds_from(window).filter(|_| when.min_rounds_between <= 1);
+            let line = from.filter(|line| (Tokens(1)..=prompts.largest).contains(line));
             if let Some(line) = line.filter(|line| kept > Tokens::ZERO && head + kept >= *line) {
                 let problem = format!(
                     "`{}` of `{}` fires from {line} tokens on, and keeps {kept} behind a head of {head}: it would fire before \
@@ -163,9 +163,9 @@ impl StrategySpec {
             }
         }
         let answer = self.table.table(OVERFLOW).and_then(|overflow| overflow.text("stage"));
-        let kept =
-            kept.or(answer.filter(|name| stage::kind(name).is_some_and(|it| !it.is_stateless())));
-        match (full, kept) {
+        let stateful =
+            answer.filter(|name| stage::kind(name).is_some_and(|kind| !kind.is_stateless()));
+        match (full, kept.or(stateful)) {
             (Some(full), Some(kept)) => {
                 let problem =
                     format!("`history = \"full\"` beside `{kept}`, which keeps what it did");
@@ -186,16 +186,15 @@ impl StrategySpec {
             let Some(named) = stages.iter().find(|named| !earlier.contains(named)) else {
                 continue;
             };
-            let place = table.place_of("when");
-            let wrong = |why| {
-                let problem = format!("`{}.when` names `{named}`, {why}", slot.notes.name);
-                SettingError::new(place, problem)
+            let exists = slots.iter().any(|other| *other.notes.name == **named);
+            let why = if exists {
+                "which does not stand before it"
+            } else {
+                "and the strategy has no such stage"
             };
-            if slots.iter().any(|other| *other.notes.name == **named) {
-                return Err(wrong("which does not stand before it"));
-            }
-            let error = wrong("and the strategy has no such stage");
-            return Err(with_suggestion(error, named, earlier));
+            let problem = format!("`{}.when` names `{named}`, {why}", slot.notes.name);
+            let error = SettingError::new(table.place_of("when"), problem);
+            return Err(if exists { error } else { with_suggestion(error, named, earlier) });
         }
         Ok(())
     }
@@ -240,9 +239,8 @@ impl StrategySpec {
         knobs.programs = self.programs.clone();
         let stage = (kind.build)(&knobs)?;
         let ahead = reader.setting("prepare_at");
-        let ahead = ahead.map(|setting| Trigger::read(&format!("{name}.prepare_at"), setting));
-        let ahead = ahead.transpose()?;
-        Ok(Slot::new(name.into(), when, guards, stage).preparing_at(ahead))
+        let trigger = ahead.map(|setting| Trigger::read(&format!("{name}.prepare_at"), setting));
+        Ok(Slot::new(name.into(), when, guards, stage).preparing_at(trigger.transpose()?))
     }
 
     /// `[overflow]`: a stage of this strategy, or another kind, with knobs of its own, that is
@@ -287,9 +285,8 @@ impl StrategySpec {
         slot.notes.name = OVERFLOW.into();
         slot.notes.when = Trigger::of(Condition::Overflow);
         // In front of what waits for it, or else last.
-        let waiting = |slot: &Slot| slot.notes.when.condition.stages().contains(&OVERFLOW);
-        let at = slots.iter().position(waiting).unwrap_or(slots.len());
-        slots.insert(at, slot);
+        let at = slots.iter().position(|one| one.notes.when.condition.stages().contains(&OVERFLOW));
+        slots.insert(at.unwrap_or(slots.len()), slot);
         let most = u32::try_from(most).unwrap_or(u32::MAX);
         Ok(Retries { most, per })
     }

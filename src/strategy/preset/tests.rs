@@ -89,7 +89,7 @@ fn a_control_is_called_after_what_it_follows() {
 
 #[test]
 fn a_stage_can_be_switched_off_and_stays_checked() {
-    let stages = |name: &str| named(name).and_then(|spec| spec.stages()).map(|it| it.len());
+    let stages = |name: &str| named(name).and_then(|spec| spec.stages()).map(|stages| stages.len());
     let all = stages("claude-code").unwrap();
     assert_eq!(stages("claude-code[snip.enabled=false]").unwrap(), all - 1);
     // A request after a refusal is not made, and everything that depends on it waits in vain.

@@ -94,8 +94,8 @@ impl StrategySpec {
     fn derived_tunes(&self) -> Vec<Tune> {
         let tunes = self.tunable().into_iter().flatten().filter_map(|(knob, steps)| {
             let own = self.value_of(&knob)?;
-            let values = around(&own.value, steps)?.into_iter();
-            let values = values.map(|value| Setting::new(value, &own.place)).collect();
+            let tried = around(&own.value, steps)?.into_iter();
+            let values = tried.map(|value| Setting::new(value, &own.place)).collect();
             Some(Tune { knob, values })
         });
         tunes.collect()
@@ -104,12 +104,13 @@ impl StrategySpec {
     /// When it fires and what it keeps: of one stage where one says both, else the first of each. Sizes that
     /// triggers wait for go before other knobs.
     fn tunable(&self) -> [Option<Stepped>; 2] {
-        let stages = self.stages_set().filter(|stage| is_on(stage));
-        let stages = stages.filter_map(|stage| Some((name_of(stage)?, stage.text("kind")?, stage)));
+        let on = self.stages_set().filter(|stage| is_on(stage));
+        let named = on.filter_map(|stage| Some((name_of(stage)?, stage.text("kind")?, stage)));
         let overflow = self.overflow_kind().map(|(kind, table)| (OVERFLOW, kind, table));
-        let stages = stages.chain(overflow);
-        let stages: Vec<Tunable> =
-            stages.map(|(name, kind, table)| Tunable::of(name, kind, table)).collect();
+        let stages: Vec<Tunable> = named
+            .chain(overflow)
+            .map(|(name, kind, table)| Tunable::of(name, kind, table))
+            .collect();
         let waits = stages.iter().any(|stage| stage.waits.is_some());
         let mut found = [None, None];
         for stage in stages {
@@ -295,7 +296,8 @@ mod tests {
     fn shown(spec: &StrategySpec) -> Vec<String> {
         let tunes = spec.tunes().unwrap_or_else(|error| panic!("{error}"));
         let tunes = tunes.iter().map(|tune| {
-            let values: Vec<String> = tune.values.iter().map(|it| it.value.to_string()).collect();
+            let values: Vec<String> =
+                tune.values.iter().map(|setting| setting.value.to_string()).collect();
             format!("{} {}", tune.knob, values.join(" "))
         });
         tunes.collect()
@@ -313,7 +315,7 @@ mod tests {
             assert!(tunes.len() <= 2, "{name}: a screen has two sides");
             for tune in tunes {
                 let numbers: Vec<f64> =
-                    tune.values.iter().filter_map(|it| number(&it.value)).collect();
+                    tune.values.iter().filter_map(|setting| number(&setting.value)).collect();
                 assert_eq!(numbers.len(), 5, "{name}: {}", tune.knob);
                 assert!(numbers.is_sorted_by(|left, right| left < right), "{name}: {}", tune.knob);
                 // The preset's own value is one of them, and changes nothing.

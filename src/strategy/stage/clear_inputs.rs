@@ -4,7 +4,7 @@ use super::prelude::*;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct ClearInputs {
-    tools: Tools,
+    tools: ToolList,
     max_chars: usize,
     keep_chars: usize,
     keep_last: usize,

@@ -16,17 +16,17 @@ pub(super) struct ClearResults {
     keep_first_observation: bool,
     /// Whether what a user typed counts like a result.
     count_typed: bool,
-    tools: Tools,
-    except_tools: Tools,
+    tools: ToolList,
+    except_tools: ToolList,
     /// Tools whose results count and stay.
-    count_but_keep_tools: Tools,
+    count_but_keep_tools: ToolList,
     placeholder: String,
     /// Characters of the beginning and the end of a result that stay around the placeholder.
     preview_head_chars: usize,
     preview_tail_chars: usize,
     mode: Mode,
     #[serde(skip)]
-    notes: PositionNotes<Progress>,
+    notes: PositionNotes<ClearingProgress>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -39,7 +39,7 @@ enum Mode {
 /// How far the stage came: each result is looked at once. A patch that is taken back changes no
 /// position: what it would have cleared stays pending.
 #[derive(Debug, Default)]
-struct Progress {
+struct ClearingProgress {
     /// Results that count, with their sizes as they were first seen; nothing for what a user typed.
     counted: Vec<Option<(BlockAt, Tokens)>>,
     /// Results of the context that were looked at.
@@ -108,7 +108,7 @@ impl ClearResults {
     /// Counts the results that are new, up to where the protected turns begin.
     fn count_new(
         &self,
-        progress: &mut Progress,
+        progress: &mut ClearingProgress,
         new: Range<usize>,
         context: &Context,
         cx: &Situation,
@@ -127,8 +127,8 @@ impl ClearResults {
             self.count_typed(progress, at.entry);
             // Finding the tool of a result takes a search.
             let are_all = self.tools.is_empty() && self.except_tools.is_empty();
-            let tool = || context.tool_use_of(at);
-            if are_all || (self.tools.allow(tool()) && !self.except_tools.name(tool())) {
+            let tool = (!are_all).then(|| context.tool_use_of(at)).flatten();
+            if are_all || (self.tools.allow(tool) && !self.except_tools.name(tool)) {
                 let message = &entries[at.entry].message;
                 let size = measure_block(message, at.block, &cx.counts).tokens;
                 progress.counted.push(Some((at, size)));
@@ -139,18 +139,18 @@ impl ClearResults {
     }
 
     /// Counts what a user typed in front of an entry.
-    fn count_typed(&self, progress: &mut Progress, end: usize) {
+    fn count_typed(&self, progress: &mut ClearingProgress, end: usize) {
         if !self.count_typed {
             return;
         }
-        let new = &progress.typed[progress.typed_counted..];
-        let new = new.iter().take_while(|at| **at < end).count();
+        let uncounted = progress.typed[progress.typed_counted..].iter();
+        let new = uncounted.take_while(|at| **at < end).count();
         progress.typed_counted += new;
         progress.counted.extend(std::iter::repeat_n(None, new));
     }
 
     /// Counted results in front of this one are to be cleared.
-    fn boundary(&self, progress: &Progress) -> usize {
+    fn boundary(&self, progress: &ClearingProgress) -> usize {
         let counted = &progress.counted;
         if self.protect_tokens == Tokens::ZERO {
             // SWE-agent's rule: the number of results is rounded down to a step, then the last stay.
@@ -183,8 +183,8 @@ impl ClearResults {
         let begin = first_chars(old, head);
         let end = usize::try_from(chars).unwrap_or(usize::MAX).saturating_sub(tail);
         let parts = [begin, &placeholder, &old[first_chars(old, end).len()..]];
-        let parts = parts.into_iter().filter(|part| !part.is_empty());
-        Some(parts.collect::<Vec<_>>().join("\n").into())
+        let filled = parts.into_iter().filter(|part| !part.is_empty());
+        Some(filled.collect::<Vec<_>>().join("\n").into())
     }
 
     /// Whether the block already holds this stage's placeholder.

@@ -14,16 +14,17 @@ impl Stage for ClearThinking {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
         let (newest, new, _) = self.newest.with_new(context);
-        let has_new = !new.is_empty();
+        let any_new = !new.is_empty();
         newest.extend(new.filter(|at| thinks(&entries[*at])));
         // Entries that were dropped for good are forgotten. Entries that a guard refused stay,
         // until there are new ones.
         while newest.front().is_some_and(|at| !thinks(&entries[*at])) {
             newest.pop_front();
         }
-        let old = newest.len().saturating_sub(self.keep_turns);
-        let old = newest.iter().take(if has_new { old } else { 0 });
-        let edits: Vec<Edit> = old
+        let old = if any_new { newest.len().saturating_sub(self.keep_turns) } else { 0 };
+        let edits: Vec<Edit> = newest
+            .iter()
+            .take(old)
             .filter(|at| thinks(&entries[**at]))
             .map(|at| Edit::replacing(*at..at + 1, without_thinking(&entries[*at], cx)))
             .collect();
@@ -39,11 +40,7 @@ impl Stage for ClearThinking {
 }
 
 fn thinks(entry: &Entry) -> bool {
-    entry.message.content().iter().any(is_thinking)
-}
-
-fn is_thinking(block: &ContentBlock) -> bool {
-    matches!(block, ContentBlock::Thinking(_))
+    entry.message.content().iter().any(ContentBlock::is_thinking)
 }
 
 fn is_blank(block: &ContentBlock) -> bool {
@@ -57,7 +54,7 @@ fn is_blank(block: &ContentBlock) -> bool {
 fn without_thinking(entry: &Entry, cx: &Situation) -> Option<Entry> {
     let message = &entry.message;
     let mut content = message.content().to_vec();
-    content.retain(|block| !is_thinking(block) && !is_blank(block));
+    content.retain(|block| !block.is_thinking() && !is_blank(block));
     if content.is_empty() {
         return None;
     }
@@ -123,7 +120,7 @@ mod tests {
         assert_eq!(trial.edge(), None);
         trial.fire().unwrap();
         let oldest = trial.context.entries().iter();
-        let thinks = |entry: &Entry| entry.message.content().iter().any(is_thinking);
+        let thinks = |entry: &Entry| entry.message.content().iter().any(ContentBlock::is_thinking);
         assert_eq!(trial.edge(), oldest.clone().position(thinks));
         assert!(trial.edge().is_some());
     }

@@ -52,19 +52,18 @@ impl Stage for CollapseGroups {
             return Step::Done(Ok(Patch::default()));
         }
         let entries = context.entries();
-        let of_groups = || groups.iter().map(|group| &entries[group.clone()]);
-        let requests = of_groups().map(|group| self.request(group, cx)).collect();
-        let origins: Vec<Origin> = of_groups().map(Origin::derived_from).collect();
+        let grouped = groups.iter().map(|group| &entries[group.clone()]);
+        let requests = grouped.clone().map(|group| self.request(group, cx)).collect();
+        let origins: Vec<Origin> = grouped.map(Origin::derived_from).collect();
         Step::ask_all(requests, move |answers| {
             Step::Done(self.collapsed(groups, origins, answers, cx))
         })
     }
 
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
-        let prompt = |response: &Entry| cx.prompt(context) - cx.scale.text(response.size());
         if let Some((response, before)) = context.entries().split_last()
             && !before.is_empty()
-            && reaches(prompt(response), self.block_at, cx)
+            && reaches(cx.prompt(context) - cx.scale.text(response.size()), self.block_at, cx)
         {
             let uses = response.message.tool_uses();
             let agents = uses.filter(|(_, tool)| tool.class == ToolClass::Agent);
@@ -244,11 +243,12 @@ mod tests {
         }
         trial.fire().unwrap();
         assert_eq!(shown(&trial), "tt 7: mo 6: 06 07 08");
-        let origins: Vec<&Origin> = trial.context.entries().iter().map(|it| &it.origin).collect();
+        let origins: Vec<&Origin> =
+            trial.context.entries().iter().map(|entry| &entry.origin).collect();
         assert_eq!(origins[1], &Origin::Derived(std::iter::once(1..8).collect()));
         assert_eq!(origins[2], &Origin::Verbatim(8));
         assert_eq!(trial.asked().len(), 2);
-        assert!(trial.asked().iter().all(|it| it.purpose == Purpose::Compaction));
+        assert!(trial.asked().iter().all(|request| request.purpose == Purpose::Compaction));
     }
 
     #[test]

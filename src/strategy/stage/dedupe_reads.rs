@@ -1,7 +1,7 @@
 //! A file that is read again and has not changed becomes a stub; older views of it make way.
 
 use super::prelude::*;
-use crate::strategy::files::{self, View};
+use crate::strategy::files::{self, FileView};
 
 /// Replaces an older view that is longer.
 const SUPERSEDED: &str = "[Older view of this file cleared]";
@@ -10,7 +10,7 @@ const SUPERSEDED: &str = "[Older view of this file cleared]";
 pub(super) struct DedupeReads {
     stub: Arc<str>,
     supersede: bool,
-    tools: Tools,
+    tools: ToolList,
     #[serde(skip)]
     notes: PositionNotes<Views>,
     /// Reads of the last response that ask for what is in the context already: by id, what they
@@ -23,7 +23,7 @@ pub(super) struct DedupeReads {
 #[derive(Debug, Default)]
 struct Views {
     /// By path and range, the newest view; those of a file that was changed since are out of date.
-    newest: BTreeMap<View, ShownView>,
+    newest: BTreeMap<FileView, ShownView>,
     /// Older views that are to be cleared.
     pending: PendingEdits,
 }
@@ -52,8 +52,8 @@ impl Stage for DedupeReads {
                 continue;
             };
             let text = &entry.message.model_text()[block];
-            let is_shorter = || cx.counts.size(&self.stub).chars < cx.counts.size(text).chars;
-            if !result.is_error && *text == before && is_shorter() {
+            let shorter = cx.counts.size(&self.stub).chars < cx.counts.size(text).chars;
+            if !result.is_error && *text == before && shorter {
                 // The provider has not seen it yet.
                 let at = BlockAt { entry: 0, block };
                 edits.push(Edit::block(at, self.stub.clone(), CacheEffect::Breaks));
@@ -112,8 +112,7 @@ impl DedupeReads {
                 if self.supersede {
                     views.supersede(context, &view, at, cx);
                 }
-                let is_current = true;
-                views.newest.insert(view, ShownView { at, is_current });
+                views.newest.insert(view, ShownView { at, is_current: true });
             }
         }
         views
@@ -121,7 +120,7 @@ impl DedupeReads {
 }
 
 /// The view that the tool use shows, if the stage handles its tool.
-fn view(tool: &ToolUse, tools: &Tools) -> Option<View> {
+fn view(tool: &ToolUse, tools: &ToolList) -> Option<FileView> {
     files::view_of(tool).filter(|_| tools.allow(Some(tool)))
 }
 
@@ -129,19 +128,21 @@ impl Views {
     fn of_file<'s>(
         &'s mut self,
         path: &'s str,
-    ) -> impl Iterator<Item = (&'s View, &'s mut ShownView)> {
-        let first = View { path: path.to_owned(), range: String::new() };
+    ) -> impl Iterator<Item = (&'s FileView, &'s mut ShownView)> {
+        let first = FileView { path: path.to_owned(), range: String::new() };
         let views = self.newest.range_mut(first..);
         views.take_while(move |(view, _)| view.path == path)
     }
 
     /// Has older views replaced that a new one covers.
-    fn supersede(&mut self, context: &Context, view: &View, at: BlockAt, cx: &Situation) {
-        let covers = |older: &View| view.range.is_empty() || older.range == view.range;
-        let older: Vec<(View, BlockAt)> = self
+    fn supersede(&mut self, context: &Context, view: &FileView, at: BlockAt, cx: &Situation) {
+        let older: Vec<(FileView, BlockAt)> = self
             .of_file(&view.path)
             // The results of one turn are one view of the file.
-            .filter(|(older, shown)| covers(older) && is_earlier(context, shown.at, at))
+            .filter(|(older, shown)| {
+                (view.range.is_empty() || older.range == view.range)
+                    && is_earlier(context, shown.at, at)
+            })
             .map(|(older, shown)| (older.clone(), shown.at))
             .collect();
         let text: Arc<str> = SUPERSEDED.into();

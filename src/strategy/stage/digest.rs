@@ -26,7 +26,7 @@ struct Digest {
     sizes: Option<BTreeMap<usize, Tokens>>,
     /// The facts to write, in order.
     #[serde(skip)]
-    facts: Vec<Fact>,
+    facts: Vec<DigestFact>,
     /// Tool uses without an answer so far.
     #[serde(skip)]
     asked: BTreeMap<Arc<str>, ToolUse>,
@@ -37,14 +37,14 @@ struct Digest {
 
 /// One thing that a message says.
 #[derive(Debug)]
-struct Fact {
+struct DigestFact {
     message: usize,
-    kind: Kind,
+    kind: DigestKind,
     text: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DigestKind {
     Prompt,
     Changed,
     Answer,
@@ -53,12 +53,12 @@ enum Kind {
 }
 
 /// With their headings, in the order in which a digest says them, and the reverse of that in which they go.
-const KINDS: [(Kind, &str); 5] = [
-    (Kind::Prompt, "The user said:"),
-    (Kind::Changed, "Files changed:"),
-    (Kind::Answer, "The agent answered:"),
-    (Kind::Read, "Files read:"),
-    (Kind::Command, "Commands run:"),
+const KINDS: [(DigestKind, &str); 5] = [
+    (DigestKind::Prompt, "The user said:"),
+    (DigestKind::Changed, "Files changed:"),
+    (DigestKind::Answer, "The agent answered:"),
+    (DigestKind::Read, "Files read:"),
+    (DigestKind::Command, "Commands run:"),
 ];
 
 impl Stage for Digest {
@@ -108,8 +108,8 @@ impl Stage for Digest {
                 let uses = message.tool_uses();
                 self.asked.extend(uses.map(|(_, tool)| (tool.id.clone(), tool.clone())));
                 let text = text_of(message);
-                let is_answer = message.tool_uses().next().is_none() && !text.is_empty();
-                self.said = is_answer.then_some((at, text));
+                let answers = message.tool_uses().next().is_none() && !text.is_empty();
+                self.said = answers.then_some((at, text));
             }
             Role::User => {
                 for (_, result) in message.tool_results() {
@@ -119,10 +119,10 @@ impl Stage for Digest {
                 }
                 if entry.is_typed() {
                     if let Some((at, text)) = self.said.take() {
-                        self.note(at, Kind::Answer, shortened(&text, self.max_answer_chars));
+                        self.note(at, DigestKind::Answer, shortened(&text, self.max_answer_chars));
                     }
                     let text = shortened(&text_of(message), self.max_prompt_chars);
-                    self.note(at, Kind::Prompt, text);
+                    self.note(at, DigestKind::Prompt, text);
                 }
             }
         }
@@ -140,8 +140,8 @@ impl Digest {
             .unwrap_or_else(|| self.cut.snap_back(entries, kept))
     }
 
-    fn note(&mut self, message: usize, kind: Kind, text: String) {
-        self.facts.push(Fact { message, kind, text });
+    fn note(&mut self, message: usize, kind: DigestKind, text: String) {
+        self.facts.push(DigestFact { message, kind, text });
     }
 
     /// Takes note of a tool use once it is answered.
@@ -153,16 +153,16 @@ impl Digest {
             if failed {
                 text.push_str(" (failed)");
             }
-            self.note(at, Kind::Command, text);
+            self.note(at, DigestKind::Command, text);
         }
         if failed {
             return;
         }
         for path in files::changed_by(tool) {
-            self.note(at, Kind::Changed, path);
+            self.note(at, DigestKind::Changed, path);
         }
         if let Some(view) = files::view_of(tool) {
-            self.note(at, Kind::Read, view.path);
+            self.note(at, DigestKind::Read, view.path);
         }
     }
 
@@ -170,8 +170,9 @@ impl Digest {
     fn text(&self, origin: &Origin, target: Tokens, cx: &Situation) -> String {
         let counter = cx.counts.counter();
         let ranges = origin.replaced();
-        let is_in = |fact: &&Fact| ranges.iter().any(|range| range.contains(&fact.message));
-        let facts: Vec<&Fact> = self.facts.iter().filter(is_in).collect();
+        let noted = self.facts.iter();
+        let facts: Vec<&DigestFact> =
+            noted.filter(|fact| ranges.iter().any(|range| range.contains(&fact.message))).collect();
         let mut kinds = &KINDS[..];
         loop {
             let text = self.written(&facts, kinds);
@@ -186,19 +187,19 @@ impl Digest {
         }
     }
 
-    fn written(&self, facts: &[&Fact], kinds: &[(Kind, &str)]) -> String {
+    fn written(&self, facts: &[&DigestFact], kinds: &[(DigestKind, &str)]) -> String {
         let mut text = TITLE.to_owned();
         for (kind, heading) in kinds {
-            let is_said = matches!(kind, Kind::Prompt | Kind::Answer);
+            let said = matches!(kind, DigestKind::Prompt | DigestKind::Answer);
             let limit = match kind {
-                Kind::Prompt | Kind::Answer => usize::MAX,
-                Kind::Changed | Kind::Read => self.max_files,
-                Kind::Command => self.max_commands,
+                DigestKind::Prompt | DigestKind::Answer => usize::MAX,
+                DigestKind::Changed | DigestKind::Read => self.max_files,
+                DigestKind::Command => self.max_commands,
             };
             let mut lines: Vec<&str> = Vec::new();
             // Of what is done several times, the last time counts.
             for fact in facts.iter().rev().filter(|fact| fact.kind == *kind) {
-                if lines.len() < limit && (is_said || !lines.contains(&&*fact.text)) {
+                if lines.len() < limit && (said || !lines.contains(&&*fact.text)) {
                     lines.push(&fact.text);
                 }
             }

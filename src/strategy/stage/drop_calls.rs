@@ -5,7 +5,7 @@ use super::prelude::*;
 #[derive(Debug, Deserialize)]
 pub(super) struct DropCalls {
     keep_last_messages: usize,
-    tools: Tools,
+    tools: ToolList,
 }
 
 impl Stage for DropCalls {

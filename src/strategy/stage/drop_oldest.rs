@@ -5,7 +5,7 @@ use crate::units::index;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct DropOldest {
-    unit: Unit,
+    unit: DropUnit,
     fraction: f64,
     fit_fraction: f64,
     max_steps: usize,
@@ -14,13 +14,13 @@ pub(super) struct DropOldest {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Unit {
+enum DropUnit {
     Round,
     Pair,
     Message,
 }
 
-impl Unit {
+impl DropUnit {
     /// Where units begin. The entries before the first response begin the conversation, and are no
     /// round.
     fn starts(self, entries: &[Entry]) -> Vec<usize> {
@@ -42,18 +42,16 @@ impl Stage for DropOldest {
         let target = room.fraction(self.fit_fraction);
         let mut prompt = cx.prompt(context);
         // A provider that refuses what should have fitted has a smaller window than it says.
-        let is_refused = cx.overflow.is_some();
-        if prompt <= target && !is_refused {
+        let refused = cx.overflow.is_some();
+        if prompt <= target && !refused {
             return Step::Done(Ok(Patch::default()));
         }
         let pinned = self.pin_first.min(entries.len());
-        let starts = self.unit.starts(entries);
         // The last unit always stays.
-        let mut starts = starts.into_iter().filter(|at| *at >= pinned);
+        let mut starts = self.unit.starts(entries).into_iter().filter(|at| *at >= pinned);
         let start = starts.next().unwrap_or(entries.len());
         let mut ends: Vec<usize> = starts.collect();
-        let at_once =
-            index((ends.len() as f64 * self.fraction).ceil()).max(usize::from(is_refused));
+        let at_once = index((ends.len() as f64 * self.fraction).ceil()).max(usize::from(refused));
         if self.max_steps > 0 {
             ends.truncate(self.max_steps);
         }

@@ -11,10 +11,10 @@ use crate::strategy::external::protocol::{
     AskLine, EditLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
 };
 use crate::strategy::external::{
-    Contents, Hello, Launch, LoadedFiles, Process, ProgramError, Programs, Reading, edits_to,
-    message_line, raw,
+    AnswerReader, Hello, Launch, LoadedFiles, Process, ProgramError, Programs, SentMessages,
+    edits_to, message_line, raw,
 };
-use crate::strategy::history::{History as SeenHistory, standing};
+use crate::strategy::history::{SeenHistory, standing};
 
 /// A program that asks a model so often for one answer does not end.
 const MOST_ASKS: usize = 100;
@@ -26,7 +26,7 @@ struct External {
     programs: Programs,
     /// Running once it was asked, and back among those that wait when the cell is over.
     process: Option<Process>,
-    sent: Contents,
+    sent: SentMessages,
     /// The session's messages as they came in, for a program that wants the whole history.
     history: SeenHistory,
     /// Whether no answer is due, and none was wrong: the next cell may have the process.
@@ -47,7 +47,7 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
         launch,
         programs: knobs.programs.clone(),
         process: None,
-        sent: Contents::default(),
+        sent: SentMessages::default(),
         history: SeenHistory::default(),
         is_at_rest: true,
         cpu_before: Duration::ZERO,
@@ -85,9 +85,9 @@ impl Stage for External {
                 if let Value::Object(keys) = &mut piece {
                     keys.insert("of".to_owned(), 0.into());
                 }
-                let read = Reading::of(base, &cx.counts).entries(&[piece], 0..1);
-                let read = read.map_err(|problem| self.wrong(problem, &line))?;
-                Ok(Patch::new(reason.unwrap_or_default(), edits_to(base, read)))
+                let read = AnswerReader::of(base, &cx.counts).entries(&[piece], 0..1);
+                let target = read.map_err(|problem| self.wrong(problem, &line))?;
+                Ok(Patch::new(reason.unwrap_or_default(), edits_to(base, target)))
             }
             _ => {
                 let problem = "`append` is answered by `unchanged` or `message`".to_owned();
@@ -177,8 +177,8 @@ impl External {
         };
         let FromProgram::Ask(ask) = answer else {
             self.is_at_rest = true;
-            let patch = patch(answer, &base, entries, cx);
-            return Step::Done(patch.map_err(|problem| self.wrong(problem, &line)));
+            let planned = patch(answer, &base, entries, cx);
+            return Step::Done(planned.map_err(|problem| self.wrong(problem, &line)));
         };
         self.asks += 1;
         let request = match request(ask, &base, cx) {
@@ -215,10 +215,10 @@ impl External {
             process
         };
         let hello = &self.process.insert(process).hello;
-        let is_wanted = hello.moments.contains(&moment)
+        let wanted = hello.moments.contains(&moment)
             && !(matches!(moment, Moment::Append | Moment::AfterCall)
                 && hello.history == History::Full);
-        Ok(is_wanted.then_some((hello.history, hello.context)))
+        Ok(wanted.then_some((hello.history, hello.context)))
     }
 
     /// Sends a line that wants an answer.
@@ -238,11 +238,11 @@ impl External {
             Some(process) => process.read(),
             None => Err(ProgramError::NotLocated),
         };
-        let read = read.and_then(|(answer, line)| match answer {
+        let answered = read.and_then(|(answer, line)| match answer {
             FromProgram::Error { message } => Err(ProgramError::GaveUp(message)),
             answer => Ok((answer, line)),
         });
-        read.map_err(|error| self.failed(error))
+        answered.map_err(|error| self.failed(error))
     }
 
     fn wrong(&mut self, problem: String, line: &str) -> StageError {
@@ -282,12 +282,11 @@ fn session(cx: &Situation) -> ToProgram {
 }
 
 fn request(ask: AskLine, base: &[Entry], cx: &Situation) -> Result<Request, String> {
-    let messages = Reading::of(base, &cx.counts).messages(&ask.messages)?;
-    let own = |with: bool| with.then(|| cx.system.clone()).flatten();
+    let messages = AnswerReader::of(base, &cx.counts).messages(&ask.messages)?;
     Ok(Request {
         purpose: cx.purpose(),
         task: Task::Summarise { sections: Vec::new() },
-        system: ask.system.map(Arc::from).or_else(|| own(ask.with_prefix)),
+        system: ask.system.map(Arc::from).or_else(|| cx.system.clone().filter(|_| ask.with_prefix)),
         tools: ask.with_prefix.then(|| cx.tools.clone()),
         messages,
         max_output: Tokens(ask.max_tokens),
@@ -327,8 +326,8 @@ fn patch(
     entries: &[Entry],
     cx: &Situation,
 ) -> Result<Patch, String> {
-    let mut reading = Reading::of(base, &cx.counts);
-    let (target, reason) = match answer {
+    let mut reading = AnswerReader::of(base, &cx.counts);
+    let (read, reason) = match answer {
         FromProgram::Unchanged { .. } => return Ok(Patch::default()),
         FromProgram::Messages { messages, reason } => {
             reading.claim(&messages)?;
@@ -346,7 +345,7 @@ fn patch(
         | FromProgram::Ask(_)
         | FromProgram::Error { .. } => return Err("this is no answer to what was asked".to_owned()),
     };
-    let target = target?;
+    let target = read?;
     if target.is_empty() {
         return Err("a context of no messages cannot be sent".to_owned());
     }
@@ -356,7 +355,7 @@ fn patch(
 
 /// The entries of `base` with these edits made.
 fn spliced(
-    reading: &mut Reading<'_>,
+    reading: &mut AnswerReader<'_>,
     base: &[Entry],
     edits: &[EditLine],
 ) -> Result<Vec<Entry>, String> {

@@ -27,25 +27,25 @@ impl Stage for Normalize {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
         let sound = self.sound.up_to_date(context);
-        let turns = turns(entries, *sound);
+        let ranges = turns(entries, *sound);
         // The last turn of the model is looked at again, once it is known what answers it.
-        let is_of_model = |turn: &&Range<usize>| entries[turn.start].role() == Role::Assistant;
-        if let Some(last) = turns.iter().rfind(is_of_model) {
+        let of_model = ranges.iter().rfind(|turn| entries[turn.start].role() == Role::Assistant);
+        if let Some(last) = of_model {
             *sound = last.start;
         }
         let mut repair = Repair::default();
         let mut asked: Vec<&str> = Vec::new();
-        for (at, turn) in turns.iter().enumerate() {
+        for (at, turn) in ranges.iter().enumerate() {
             let before = &entries[turn.clone()];
-            let next = turns.get(at + 1);
+            let next = ranges.get(at + 1);
             let mut written = match before[0].role() {
                 Role::Assistant => {
                     let answers = next.cloned().unwrap_or(turn.end..turn.end);
-                    let answered = answered(&entries[answers]);
+                    let ids = answered(&entries[answers]);
                     let uses = before.iter().flat_map(|entry| entry.message.tool_uses());
                     asked = uses.map(|(_, tool)| &*tool.id).collect();
-                    asked.retain(|id| !self.drops_calls() || answered.contains(id));
-                    self.model_turn(before, &answered, &mut repair, cx)
+                    asked.retain(|id| !self.drops_calls() || ids.contains(id));
+                    self.model_turn(before, &ids, &mut repair, cx)
                 }
                 Role::User => {
                     let asked = std::mem::take(&mut asked);
@@ -59,7 +59,8 @@ impl Stage for Normalize {
                 repair.edits.push(Edit::replacing(turn.clone(), written));
             }
             // There is no answer yet: the answers make a turn of their own.
-            if !repair.answers.is_empty() && next.as_ref().is_none_or(is_of_model) {
+            let open = next.is_none_or(|next| entries[next.start].role() == Role::Assistant);
+            if open && !repair.answers.is_empty() {
                 let answers = self.aborted(&std::mem::take(&mut repair.answers), cx);
                 let end = turn.end..turn.end;
                 repair.edits.push(Edit::replacing(end, [answers]));
@@ -121,10 +122,6 @@ impl Normalize {
         repair: &mut Repair,
         cx: &Situation,
     ) -> Vec<Entry> {
-        let is_orphan = |block: &ContentBlock| {
-            let result = block.as_result();
-            result.is_some_and(|result| !asked.contains(&&*result.tool_use_id))
-        };
         let mut pieces = Vec::new();
         // Results come first in their turn.
         if !repair.answers.is_empty() {
@@ -134,14 +131,14 @@ impl Normalize {
         let mut texts = Vec::new();
         for entry in turn {
             let content = entry.message.content();
-            if !content.iter().any(is_orphan) {
+            if !content.iter().any(|block| is_orphan(block, asked)) {
                 pieces.push(entry.clone());
                 continue;
             }
-            let left = content.iter().filter(|block| !is_orphan(block)).cloned();
+            let left = content.iter().filter(|block| !is_orphan(block, asked)).cloned();
             pieces.extend(rewritten(entry, left.collect(), cx));
-            let orphans = content.iter().zip(entry.message.model_text());
-            let orphans: Vec<_> = orphans.filter(|(block, _)| is_orphan(block)).collect();
+            let blocks = content.iter().zip(entry.message.model_text());
+            let orphans: Vec<_> = blocks.filter(|(block, _)| is_orphan(block, asked)).collect();
             repair.orphans += orphans.len();
             if self.orphan_result == Orphans::ToText {
                 let said = orphans.iter().map(|(_, text)| *text);
@@ -165,6 +162,11 @@ impl Normalize {
         let message = Message::new(Role::User, results.collect()).with_tags([Tag::Meta]);
         Entry::new(Origin::Authored, Arc::new(message), &cx.counts)
     }
+}
+
+/// Whether a block is a result of a tool use that was not asked for.
+fn is_orphan(block: &ContentBlock, asked: &[&str]) -> bool {
+    block.as_result().is_some_and(|result| !asked.contains(&&*result.tool_use_id))
 }
 
 /// The turns from `start` on: messages of one role in a row.
@@ -210,6 +212,6 @@ fn merge(pieces: &mut Vec<Entry>, cx: &Situation) {
 }
 
 fn is_changed(before: &[Entry], after: &[Entry]) -> bool {
-    let same = |(old, new): (&Entry, &Entry)| Arc::ptr_eq(&old.message, &new.message);
-    after.len() != before.len() || !before.iter().zip(after).all(same)
+    let mut pairs = before.iter().zip(after);
+    after.len() != before.len() || pairs.any(|(old, new)| !Arc::ptr_eq(&old.message, &new.message))
 }

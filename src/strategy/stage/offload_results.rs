@@ -6,12 +6,12 @@ use crate::units::ContentHash;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct OffloadResults {
-    scope: Scope,
+    scope: OffloadScope,
     max_total_chars: usize,
     preview_chars: usize,
     preview_tail_chars: usize,
     folder: String,
-    /// With [`Scope::Each`]: the last plan, and the text that was to remain of each result. If a
+    /// With [`OffloadScope::Each`]: the last plan, and the text that was to remain of each result. If a
     /// guard refused it, it is planned again with the next results.
     #[serde(skip)]
     planned: PositionNotes<Vec<(BlockAt, Arc<str>)>>,
@@ -19,7 +19,7 @@ pub(super) struct OffloadResults {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Scope {
+enum OffloadScope {
     LastMessage,
     Each,
 }
@@ -45,8 +45,8 @@ impl Stage for OffloadResults {
         let mut saved = Vec::new();
         for Candidate { at, text, chars } in candidates {
             let counted = match self.scope {
-                Scope::LastMessage => total,
-                Scope::Each => chars,
+                OffloadScope::LastMessage => total,
+                OffloadScope::Each => chars,
             };
             if counted <= self.max_total_chars {
                 break;
@@ -62,20 +62,20 @@ impl Stage for OffloadResults {
             }
         }
         left.sort_by_key(|(at, _)| *at);
-        if self.scope == Scope::Each && !left.is_empty() {
+        if self.scope == OffloadScope::Each && !left.is_empty() {
             self.planned.up_to_date(context).clone_from(&left);
         }
         let (count, limit) = (left.len(), self.max_total_chars);
         let reason = format!("{count} results put aside: over {limit} characters");
-        let edit = |(at, text)| Edit::block(at, text, CacheEffect::Breaks);
-        Step::Done(Ok(Patch { edits: left.into_iter().map(edit).collect(), reason, saved }))
+        let edits = left.into_iter().map(|(at, text)| Edit::block(at, text, CacheEffect::Breaks));
+        Step::Done(Ok(Patch { edits: edits.collect(), reason, saved }))
     }
 }
 
 impl OffloadResults {
     /// The results to look at now: those of the last message, or all that are new.
     fn due(&mut self, context: &Context) -> Vec<BlockAt> {
-        if self.scope == Scope::LastMessage {
+        if self.scope == OffloadScope::LastMessage {
             let start = context.answered();
             let mut newest: Vec<BlockAt> =
                 context.results().rev().take_while(|at| at.entry >= start).collect();
@@ -86,11 +86,10 @@ impl OffloadResults {
         if new.len() == 0 {
             return Vec::new();
         }
-        let is_done = |(at, left): &(BlockAt, Arc<str>)| {
-            context.entries()[at.entry].message.model_text()[at.block] == *left
-        };
-        let planned = std::mem::take(planned).into_iter();
-        planned.filter(|one| !is_done(one)).map(|(at, _)| at).chain(new).collect()
+        let refused = std::mem::take(planned).into_iter().filter(|(at, left)| {
+            context.entries()[at.entry].message.model_text()[at.block] != *left
+        });
+        refused.map(|(at, _)| at).chain(new).collect()
     }
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {

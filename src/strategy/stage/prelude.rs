@@ -7,7 +7,7 @@ pub(super) use crate::step::Step;
 pub(super) use crate::strategy::own_prompt::{self, OwnPrompt, PromptValues};
 pub(super) use crate::strategy::{
     Cut, Knobs, PendingEdits, PlannedPatch, PositionNotes, Situation, Stage, StageError,
-    StageResult, Tools, cut, files, truncate,
+    StageResult, ToolList, cut, files, truncate,
 };
 pub(super) use crate::tokens::Size;
 pub(super) use crate::units::Tokens;

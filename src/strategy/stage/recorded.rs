@@ -10,7 +10,7 @@ use crate::model::{Purpose, Task};
 use crate::session::{CompactedTo, Recorded, RecordedCompaction};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Replay {
+pub(super) struct RecordedReplay {
     /// The session's messages as they came in: a later compaction may bring them back.
     #[serde(skip)]
     seen: BTreeMap<usize, Entry>,
@@ -19,7 +19,7 @@ pub(super) struct Replay {
     done: Option<Arc<RecordedCompaction>>,
 }
 
-impl Stage for Replay {
+impl Stage for RecordedReplay {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let Some(recorded) = &cx.recorded else {
             return Step::Done(Ok(Patch::default()));
@@ -42,13 +42,13 @@ impl Stage for Replay {
                 self.seen.entry(at).or_insert_with(|| entry.clone());
             }
         }
-        let is_later = |entry: &Entry| entry.origin.message().is_some_and(|at| at >= recorded.at);
-        let end = entries.iter().position(is_later).unwrap_or(entries.len());
+        let earlier = entries.iter().take_while(|one| one.origin.message() < Some(recorded.at));
+        let end = earlier.count();
         let (with, written) = self.pieces(pieces, &entries[..end], cx);
         self.done = Some(recorded.clone());
         // A recording that begins with a summary holds nothing of the messages that it represents.
-        let is_same = |(old, new): (&Entry, &Entry)| old.message == new.message;
-        if with.len() == end && entries.iter().zip(&with).all(is_same) {
+        let mut pairs = entries.iter().zip(&with);
+        if with.len() == end && pairs.all(|(old, new)| old.message == new.message) {
             return Step::Done(Ok(Patch::default()));
         }
         let patch = Patch::replacing(reason(recorded, end, with.len()), 0..end, with);
@@ -73,7 +73,7 @@ impl Stage for Replay {
     }
 }
 
-impl Replay {
+impl RecordedReplay {
     /// The entries that replace `before`, and the summaries among them.
     ///
     /// The first entry that the product wrote represents everything that did not stay; its other
@@ -95,7 +95,7 @@ impl Replay {
         let gone = before
             .iter()
             .filter(|entry| entry.origin.message().is_none_or(|at| !stays.contains(&at)));
-        let mut origin = Some(Origin::derived_from(gone));
+        let mut unclaimed = Some(Origin::derived_from(gone));
         let (mut with, mut written): (Vec<Entry>, Vec<_>) = (Vec::new(), Vec::new());
         for piece in pieces {
             match piece {
@@ -108,12 +108,12 @@ impl Replay {
                         *last = last.with_block_text(*block, text, &cx.counts);
                     }
                     _ => {
-                        let entry = self.seen.get(message).into_iter();
-                        with.extend(entry.map(|it| it.with_block_text(*block, text, &cx.counts)));
+                        let seen = self.seen.get(message);
+                        with.extend(seen.map(|one| one.with_block_text(*block, text, &cx.counts)));
                     }
                 },
                 Recorded::Written(message) => {
-                    let origin = origin.take().unwrap_or(Origin::Authored);
+                    let origin = unclaimed.take().unwrap_or(Origin::Authored);
                     with.push(Entry::new(origin, message.clone(), &cx.counts));
                     if message.has_tag(Tag::CompactSummary) {
                         written.push(message);

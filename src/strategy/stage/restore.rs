@@ -16,7 +16,7 @@ const SKILL_TOOLS: [&str; 3] = ["skill", "load_skill", "activate_skill"];
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Restore {
-    sources: Vec<Kind>,
+    sources: Vec<ItemKind>,
     max_files: usize,
     max_tokens_per_file: Tokens,
     total_tokens: Tokens,
@@ -28,7 +28,7 @@ pub(super) struct Restore {
     reported: Vec<Vec<Range<usize>>>,
     /// Tool uses without an answer so far, and where they are.
     #[serde(skip)]
-    asked: BTreeMap<Arc<str>, (ToolUse, Place)>,
+    asked: BTreeMap<Arc<str>, (ToolUse, BlockPlace)>,
     /// The items that can be restored, in their last version.
     #[serde(skip)]
     known: BTreeMap<ItemKey, LastVersion>,
@@ -44,7 +44,7 @@ pub(super) struct Restore {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-enum Kind {
+enum ItemKind {
     #[serde(rename = "files")]
     File,
     #[serde(rename = "plans")]
@@ -60,17 +60,17 @@ enum Kind {
     Shown,
 }
 
-impl Kind {
+impl ItemKind {
     const ALL: [Self; 5] = [Self::File, Self::Plan, Self::Todo, Self::Skill, Self::Reminder];
 }
 
 /// Something that can be put back: a file by its path, a skill by the tool's arguments, a reminder
 /// by its block; of plans and task lists there is one.
-type ItemKey = (Kind, String);
+type ItemKey = (ItemKind, String);
 
 /// A block of a message of the session.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct BlockPlace {
     message: usize,
     block: usize,
 }
@@ -80,7 +80,7 @@ struct Place {
 struct LastVersion {
     text: Arc<str>,
     /// Where the session says so.
-    place: Place,
+    place: BlockPlace,
     /// A file was changed since.
     is_changed: bool,
     /// A command showed the file, which is put back beside the command's result.
@@ -101,7 +101,7 @@ impl Stage for Restore {
             cx.scale.room(free)
         });
         let mut with = Vec::new();
-        for kind in Kind::ALL {
+        for kind in ItemKind::ALL {
             with.extend(self.restored(kind, &held, &mut room, cx));
         }
         let mut reason = format!("{} things put back", with.len());
@@ -125,18 +125,18 @@ impl Stage for Restore {
         self.has_begun |= entry.message.role() == Role::Assistant;
         for (block, text) in entry.message.model_text().iter().enumerate() {
             if !self.has_begun && text.starts_with("<system-reminder>") {
-                let place = Place { message, block };
-                let reminder = (Kind::Reminder, format!("{message}.{block}"));
+                let place = BlockPlace { message, block };
+                let reminder = (ItemKind::Reminder, format!("{message}.{block}"));
                 self.note(reminder, text.clone(), place);
             }
         }
         for (block, tool) in entry.message.tool_uses() {
-            let place = Place { message, block };
+            let place = BlockPlace { message, block };
             // A read, a write or a load has to succeed first; a list counts as it is set.
             if is_named(tool, PLAN_TOOLS) {
-                self.note((Kind::Plan, String::new()), tool.input.as_str(), place);
+                self.note((ItemKind::Plan, String::new()), tool.input.as_str(), place);
             } else if tool.class == ToolClass::Todo && sets_list(tool) {
-                self.note((Kind::Todo, String::new()), tool.input.as_str(), place);
+                self.note((ItemKind::Todo, String::new()), tool.input.as_str(), place);
             }
             self.asked.insert(tool.id.clone(), (tool.clone(), place));
         }
@@ -144,19 +144,19 @@ impl Stage for Restore {
             if let Some((tool, asked)) = self.asked.remove(&result.tool_use_id)
                 && !result.is_error
             {
-                self.answered(&tool, asked, entry, Place { message, block });
+                self.answered(&tool, asked, entry, BlockPlace { message, block });
             }
         }
     }
 }
 
 impl Restore {
-    fn answered(&mut self, tool: &ToolUse, asked: Place, answer: &Entry, place: Place) {
+    fn answered(&mut self, tool: &ToolUse, asked: BlockPlace, answer: &Entry, place: BlockPlace) {
         let text = &answer.message.model_text()[place.block];
         if let Some((path, content)) = files::written_by(tool) {
-            self.note((Kind::File, path), content, asked);
+            self.note((ItemKind::File, path), content, asked);
         } else if let Some(view) = files::view_of(tool) {
-            let file = (Kind::File, view.path);
+            let file = (ItemKind::File, view.path);
             match self.known.get_mut(&file) {
                 // A result that another stage shortened holds less than the known version of the
                 // same file.
@@ -166,10 +166,10 @@ impl Restore {
                 }
                 _ => self.note(file, text.clone(), place),
             }
-        } else if self.restores(Kind::Shown)
+        } else if self.restores(ItemKind::Shown)
             && let Some(path) = files::shown_by(tool)
         {
-            let file = (Kind::File, path);
+            let file = (ItemKind::File, path);
             self.note(file.clone(), text.clone(), place);
             if let Some(known) = self.known.get_mut(&file) {
                 known.is_shown = true;
@@ -177,14 +177,14 @@ impl Restore {
         } else if is_named(tool, PLAN_TOOLS) {
             // The result of a plan tool is not a plan.
         } else if tool.class == ToolClass::Todo && !sets_list(tool) {
-            self.note((Kind::Todo, String::new()), text.clone(), place);
+            self.note((ItemKind::Todo, String::new()), text.clone(), place);
         } else if is_named(tool, SKILL_TOOLS) {
-            let skill = (Kind::Skill, tool.input.as_str().to_owned());
+            let skill = (ItemKind::Skill, tool.input.as_str().to_owned());
             self.note(skill, text.clone(), place);
         } else {
             for path in files::changed_by(tool) {
                 self.uses += 1;
-                if let Some(known) = self.known.get_mut(&(Kind::File, path)) {
+                if let Some(known) = self.known.get_mut(&(ItemKind::File, path)) {
                     known.is_changed = true;
                     known.used = self.uses;
                 }
@@ -192,11 +192,11 @@ impl Restore {
         }
     }
 
-    fn restores(&self, kind: Kind) -> bool {
+    fn restores(&self, kind: ItemKind) -> bool {
         self.sources.is_empty() || self.sources.contains(&kind)
     }
 
-    fn note(&mut self, thing: ItemKey, text: impl Into<Arc<str>>, place: Place) {
+    fn note(&mut self, thing: ItemKey, text: impl Into<Arc<str>>, place: BlockPlace) {
         self.uses += 1;
         let known = LastVersion {
             text: text.into(),
@@ -214,8 +214,8 @@ impl Restore {
             return None;
         }
         let entries = context.entries().iter();
-        let now = entries.map(|entry| entry.origin.replaced().to_vec());
-        let now = now.filter(|ranges| !ranges.is_empty()).collect();
+        let replaced = entries.map(|entry| entry.origin.replaced().to_vec());
+        let now = replaced.filter(|ranges| !ranges.is_empty()).collect();
         let told = std::mem::replace(&mut self.reported, now);
         let new = self.reported.iter().filter(|now| !told.contains(now));
         let messages: usize = new.flatten().map(Range::len).sum();
@@ -226,18 +226,18 @@ impl Restore {
             .replace("{messages}", &messages.to_string())
             .replace("{restored}", &restored.len().to_string())
             .replace("{tokens}", &tokens.to_string());
-        let is_new = messages > 0
+        let unsaid = messages > 0
             && !context.entries().iter().any(|entry: &Entry| {
                 entry.origin == Origin::Authored && *entry.message.model_text()[0] == *text
             });
-        is_new.then(|| Entry::written(Origin::Authored, text, Tag::Meta, &cx.counts))
+        unsaid.then(|| Entry::written(Origin::Authored, text, Tag::Meta, &cx.counts))
     }
 
     /// The things of one kind that are gone, the one that was used last first, as far as there is
     /// room. What was put back before takes its part of the budget.
     fn restored(
         &self,
-        kind: Kind,
+        kind: ItemKind,
         held: &ContextIndex<'_>,
         room: &mut Tokens,
         cx: &Situation,
@@ -247,10 +247,10 @@ impl Restore {
         }
         let per_file = self.max_tokens_per_file;
         let (most, each, all) = match kind {
-            Kind::File | Kind::Shown => (self.max_files, per_file, self.total_tokens),
-            Kind::Reminder => (usize::MAX, Tokens(u64::MAX), Tokens(u64::MAX)),
-            Kind::Plan | Kind::Todo => (1, per_file, per_file),
-            Kind::Skill => {
+            ItemKind::File | ItemKind::Shown => (self.max_files, per_file, self.total_tokens),
+            ItemKind::Reminder => (usize::MAX, Tokens(u64::MAX), Tokens(u64::MAX)),
+            ItemKind::Plan | ItemKind::Todo => (1, per_file, per_file),
+            ItemKind::Skill => {
                 let (each, all) = (self.max_tokens_per_skill, self.skills_total_tokens);
                 (usize::MAX, each, all)
             }
@@ -262,13 +262,13 @@ impl Restore {
         let mut total = Tokens::ZERO;
         let mut entries = Vec::new();
         for (thing, known) in gone.into_iter().take(most) {
-            let heading = heading(thing);
+            let line = heading(thing);
             let origin = Origin::Restored(known.place.message);
-            if let Some(size) = held.restored.get(&(known.place.message, &*heading)) {
+            if let Some(size) = held.restored.get(&(known.place.message, &*line)) {
                 total += *size;
                 continue;
             }
-            let text = known.shown(heading, each, cx);
+            let text = known.shown(line, each, cx);
             let entry = Entry::written(origin, text, Tag::Meta, &cx.counts);
             let size = entry.size().tokens;
             if total + size <= all && size <= *room {
@@ -294,11 +294,11 @@ fn sets_list(tool: &ToolUse) -> bool {
 /// The first line of what is put back.
 fn heading((kind, name): &ItemKey) -> String {
     match kind {
-        Kind::File | Kind::Shown => format!("[Put back: file {name}]"),
-        Kind::Reminder => "[Put back: reminder]".to_owned(),
-        Kind::Plan => "[Put back: plan]".to_owned(),
-        Kind::Todo => "[Put back: task list]".to_owned(),
-        Kind::Skill => format!("[Put back: skill {name}]"),
+        ItemKind::File | ItemKind::Shown => format!("[Put back: file {name}]"),
+        ItemKind::Reminder => "[Put back: reminder]".to_owned(),
+        ItemKind::Plan => "[Put back: plan]".to_owned(),
+        ItemKind::Todo => "[Put back: task list]".to_owned(),
+        ItemKind::Skill => format!("[Put back: skill {name}]"),
     }
 }
 
@@ -359,7 +359,7 @@ impl<'c> ContextIndex<'c> {
         if known.is_shown {
             return false;
         }
-        let Place { message, block } = known.place;
+        let BlockPlace { message, block } = known.place;
         self.messages.get(&message).is_some_and(|entry: &&Entry| {
             entry.is_verbatim(block) || entry.message.model_text().get(block) == Some(&known.text)
         })

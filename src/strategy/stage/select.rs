@@ -90,10 +90,6 @@ impl Stage for Select {
         let (head, rounds) = cut::rounds(entries);
         let others = rounds.len().saturating_sub(self.keep_newest);
         let seed = [self.seed, cx.lot, cx.call as u64];
-        let by_score = |except, score: &dyn Fn(&[String]) -> Vec<f64>| {
-            let order = rank::order(entries, &rounds, except, score);
-            (order, Until::NoneIsLeft, "rounds chosen by score")
-        };
         let order = match self.method {
             // Handled above, at the cost of what it cuts.
             Method::Tail => return Step::Done(Ok(Patch::default())),
@@ -102,26 +98,26 @@ impl Stage for Select {
                 ((0..others).collect(), Until::OneIsTooLarge, what)
             }
             Method::Random => (lot(others, seed), Until::NoneIsLeft, "rounds chosen by lot"),
-            Method::Textrank => by_score(None, &rank::textrank),
-            Method::Tfidf => by_score(None, &rank::tfidf),
+            Method::Textrank => by_score(entries, &rounds, None, &rank::textrank),
+            Method::Tfidf => by_score(entries, &rounds, None, &rank::tfidf),
             Method::Bm25LastUser => {
                 // The question itself is left out of the scores.
                 let asked = entries.iter().rposition(Entry::is_typed);
                 let query = rank::text_of(asked.map(|at| &entries[at]));
-                by_score(asked, &|texts| rank::bm25(texts, &query))
+                by_score(entries, &rounds, asked, &|texts| rank::bm25(texts, &query))
             }
-            Method::Atoms => by_score(None, &rank::by_atoms),
+            Method::Atoms => by_score(entries, &rounds, None, &rank::by_atoms),
             Method::Model => {
                 if others == 0 {
                     return Step::Done(Ok(Patch::default()));
                 }
                 let request = self.question(entries, &rounds[..others], budget, cx);
-                let entries = entries.to_vec();
+                let owned = entries.to_vec();
                 return Step::ask(request, move |answer| {
                     let order = model_text::text_of(answer).and_then(|text| named(&text, others));
                     Step::Done(order.map(|order| {
                         let order = (order, Until::NoneIsLeft, "rounds named by a model");
-                        self.cut(&entries, (head, rounds), budget, order, cx)
+                        self.cut(&owned, (head, rounds), budget, order, cx)
                     }))
                 });
             }
@@ -135,14 +131,11 @@ impl Select {
     /// of rounds that always stay, however long the context is.
     fn tail(&self, context: &Context, budget: Tokens, cx: &Situation) -> Patch {
         let entries = context.entries();
-        let size = |range: Range<usize>| -> Tokens {
-            entries[range].iter().map(|entry| entry.size().tokens).sum()
-        };
         let Some(mut end) = cut::round_starts(entries).next() else {
             return Patch::default();
         };
         let room = budget - placeholder(cx).size().tokens;
-        let mut left = context.size().tokens - size(0..end);
+        let mut left = context.size().tokens - size(&entries[..end]);
         let next = cut::round_starts(entries).skip(1).chain([entries.len()]);
         // A round may go as long as so many come after it.
         let newest = cut::round_starts(entries).skip(self.keep_newest);
@@ -150,7 +143,7 @@ impl Select {
             if left <= room {
                 break;
             }
-            left = left - size(end..next);
+            left = left - size(&entries[end..next]);
             end = next;
         }
         let oldest = 0..end;
@@ -168,16 +161,12 @@ impl Select {
         cx: &Situation,
     ) -> Patch {
         let room = budget - placeholder(cx).size().tokens;
-        let size = |round: &Range<usize>| {
-            entries[round.clone()].iter().map(|entry| entry.size().tokens).sum()
-        };
-        let sizes: Vec<Tokens> = rounds.iter().map(size).collect();
-        let kept = kept(&sizes, self.keep_newest, room, order, until);
+        let sizes: Vec<Tokens> = rounds.iter().map(|round| size(&entries[round.clone()])).collect();
+        let stay = kept(&sizes, self.keep_newest, room, order, until);
         if rounds.is_empty() {
             return Patch::default();
         }
-        let gaps = gaps(&head, &rounds, &kept);
-        patch(entries, &gaps, budget, what, cx)
+        patch(entries, &gaps(&head, &rounds, &stay), budget, what, cx)
     }
 
     /// Asks which of these rounds should stay.
@@ -207,6 +196,21 @@ impl Select {
     }
 }
 
+/// The order of the rounds by their score, until when they are tried, and the words for it.
+fn by_score(
+    entries: &[Entry],
+    rounds: &[Range<usize>],
+    except: Option<usize>,
+    score: &dyn Fn(&[String]) -> Vec<f64>,
+) -> (Vec<usize>, Until, &'static str) {
+    let order = rank::order(entries, rounds, except, score);
+    (order, Until::NoneIsLeft, "rounds chosen by score")
+}
+
+fn size(entries: &[Entry]) -> Tokens {
+    entries.iter().map(|entry| entry.size().tokens).sum()
+}
+
 fn placeholder(cx: &Situation) -> Entry {
     Entry::written(Origin::Authored, PLACEHOLDER, Tag::Meta, &cx.counts)
 }
@@ -219,14 +223,14 @@ fn patch(
     what: &str,
     cx: &Situation,
 ) -> Patch {
-    let cut = || gaps.iter().flat_map(|gap| &entries[gap.clone()]);
+    let cut = gaps.iter().flat_map(|gap| &entries[gap.clone()]);
     // Nothing to cut, or nothing but the placeholder of the last time.
-    if cut().count() <= 1 {
+    if cut.clone().count() <= 1 {
         return Patch::default();
     }
-    let mut placeholder = placeholder(cx);
-    placeholder.origin = Origin::derived_from(cut());
-    let mut with = Some(placeholder);
+    let mut stand_in = placeholder(cx);
+    stand_in.origin = Origin::derived_from(cut);
+    let mut with = Some(stand_in);
     let edits = gaps.iter().cloned().map(|gap| Edit::replacing(gap, with.take()));
     let reason = format!("{what} within {budget} tokens are kept");
     Patch::new(reason, edits.collect())

@@ -9,7 +9,7 @@ use super::prelude::*;
 use crate::model::{Purpose, Task};
 use crate::strategy::stage::json_of;
 use crate::strategy::stage::summarize::place::boundary;
-use crate::strategy::template::{Span, Template};
+use crate::strategy::template::{SummarySpan, Template};
 use crate::strategy::{Trigger, model_text};
 
 static NOTES: Template = Template::new("notes", include_str!("../template/notes.md"));
@@ -39,7 +39,7 @@ struct SessionMemory {
     #[serde(skip)]
     when: Trigger,
     #[serde(skip)]
-    notes: Option<Notes>,
+    notes: Option<SessionNotes>,
     /// Tokens of messages that came in since the notes were written.
     #[serde(skip)]
     appended: Tokens,
@@ -50,7 +50,7 @@ struct SessionMemory {
 }
 
 #[derive(Debug)]
-struct Notes {
+struct SessionNotes {
     text: Arc<str>,
     /// The last of the session's messages that they cover. `None` if that is unknown, as in a session
     /// that was resumed: the notes then count as covering all messages.
@@ -75,8 +75,8 @@ impl Stage for SessionMemory {
         let entry = Entry::written(origin, text, Tag::CompactSummary, &cx.counts);
         let message = entry.message.clone();
         let size_of_kept: Size = kept.iter().map(Entry::size).sum();
-        let boundary = || boundary(&self.when, context, replaced, cx);
-        let with: Vec<Entry> = self.boundary.then(boundary).into_iter().chain([entry]).collect();
+        let marker = self.boundary.then(|| boundary(&self.when, context, replaced, cx));
+        let with: Vec<Entry> = marker.into_iter().chain([entry]).collect();
         let size_of_notes: Size = with.iter().map(Entry::size).sum();
         let after = cx.scale.prompt(cx.fixed + size_of_notes + size_of_kept);
         // Not worth it, or not enough: whatever comes next compacts instead.
@@ -101,12 +101,12 @@ impl Stage for SessionMemory {
     fn after_call<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         self.take_over(cx);
         self.take_note_of_use(context);
-        let is_due = match self.notes {
+        let due = match self.notes {
             None => context.size().tokens >= self.init_tokens,
             Some(_) => self.appended >= self.update_every_tokens,
         };
         let entries = context.entries();
-        if !is_due {
+        if !due {
             return Step::Done(Ok(Patch::default()));
         }
         // The newest entry that represents a message is usually the response.
@@ -117,7 +117,7 @@ impl Stage for SessionMemory {
         Step::ask(request, move |answer| {
             Step::Done(model_text::text_of(answer).map(|text| {
                 let covers = Some(newest);
-                self.notes = Some(Notes { text, covers });
+                self.notes = Some(SessionNotes { text, covers });
                 self.appended = Tokens::ZERO;
                 Patch::default()
             }))
@@ -129,7 +129,7 @@ impl SessionMemory {
     /// Notes of the session that this one goes on from: what they cover is not known.
     fn take_over(&mut self, cx: &Situation) {
         if self.notes.is_none() {
-            self.notes = cx.notes.clone().map(|text| Notes { text, covers: None });
+            self.notes = cx.notes.clone().map(|text| SessionNotes { text, covers: None });
         }
     }
 
@@ -137,10 +137,10 @@ impl SessionMemory {
     /// Code forgets the boundary at each compaction, until the notes are written again.
     fn take_note_of_use(&mut self, context: &Context) {
         // Behind a boundary, if it has one.
-        let is_used = |planned: &Arc<Message>| {
+        let used = self.planned.take_if(|planned| {
             context.entries().iter().take(2).any(|entry| Arc::ptr_eq(&entry.message, planned))
-        };
-        if self.planned.take_if(|planned| is_used(planned)).is_some()
+        });
+        if used.is_some()
             && let Some(notes) = &mut self.notes
         {
             notes.covers = None;
@@ -171,9 +171,9 @@ impl SessionMemory {
 
     /// The notes so far, and what they do not cover.
     fn request(&self, entries: &[Entry], cx: &Situation) -> Request {
-        let mut text = NOTES.body(Span::Full);
+        let mut text = NOTES.body(SummarySpan::Full);
         let (mut start, mut previous) = (0, "");
-        if let Some(Notes { text: notes, covers }) = &self.notes {
+        if let Some(SessionNotes { text: notes, covers }) = &self.notes {
             previous = notes;
             text.push_str("\n\n<notes>\n");
             text.push_str(notes);
@@ -185,7 +185,7 @@ impl SessionMemory {
         }
         let json = json_of(&entries[start..]);
         let (text, sections) = match &self.own {
-            None => (format!("{text}\n\n{json}"), NOTES.sections(Span::Full)),
+            None => (format!("{text}\n\n{json}"), NOTES.sections(SummarySpan::Full)),
             Some(own) => own.request(&PromptValues {
                 previous,
                 ..PromptValues::new(&json, self.max_output_tokens, cx)
@@ -199,14 +199,15 @@ impl SessionMemory {
 /// The newest of the session's messages that the entry represents.
 fn newest_message(entry: &Entry) -> Option<usize> {
     // A restored entry is where it was restored, not where it was said.
-    let is_in_place = !matches!(entry.origin, Origin::Restored(_));
-    entry.origin.newest().filter(|_| is_in_place)
+    entry.origin.newest().filter(|_| !matches!(entry.origin, Origin::Restored(_)))
 }
 
 /// The first entry after all those that represent messages up to `last`.
 fn not_covered_from(entries: &[Entry], last: usize) -> usize {
-    let is_covered = |entry: &Entry| newest_message(entry).is_some_and(|newest| newest <= last);
-    entries.iter().rposition(is_covered).map_or(0, |at| at + 1)
+    let covered = entries
+        .iter()
+        .rposition(|entry| newest_message(entry).is_some_and(|newest| newest <= last));
+    covered.map_or(0, |at| at + 1)
 }
 
 fn behind_boundary(entries: &[Entry]) -> usize {

@@ -8,12 +8,12 @@ pub(super) struct Snip {
     tool: String,
     placeholder: Arc<str>,
     #[serde(skip)]
-    notes: PositionNotes<Results>,
+    notes: PositionNotes<MarkedResults>,
 }
 
 /// The results so far: each is read once.
 #[derive(Debug, Default)]
-struct Results {
+struct MarkedResults {
     /// Where the result of a call is.
     at: BTreeMap<Arc<str>, BlockAt>,
     /// The reads of a file since it was changed last.
@@ -57,11 +57,11 @@ impl Snip {
         if self.marks.is_empty() {
             return mark == "tool";
         }
-        self.marks.iter().any(|it| it == mark)
+        self.marks.iter().any(|heeded| heeded == mark)
     }
 
     /// Takes note of one result, and of what it marks.
-    fn look(&self, results: &mut Results, context: &Context, at: BlockAt) {
+    fn look(&self, results: &mut MarkedResults, context: &Context, at: BlockAt) {
         let message = &context.entries()[at.entry].message;
         let Some(result) = message.content().get(at.block).and_then(ContentBlock::as_result) else {
             return;
@@ -79,7 +79,7 @@ impl Snip {
     /// says nothing.
     fn mark_earlier(
         &self,
-        results: &mut Results,
+        results: &mut MarkedResults,
         tool: &ToolUse,
         result: &ToolResult,
         at: BlockAt,

@@ -6,10 +6,10 @@
 
 use super::prelude::*;
 use overlap::Overlap;
-use place::Placement;
-use prompt::{Mode, Previous, Prompt};
-use retry::{Attempt, Retry};
-use select::{Select, Tail};
+use place::SummaryPlacement;
+use prompt::{Previous, PromptMode, SummaryPrompt};
+use retry::{SummaryAttempt, SummaryRetry};
+use select::{KeptTail, SummarySelect};
 
 mod overlap;
 mod retry;
@@ -19,24 +19,24 @@ mod select;
 
 #[derive(Debug)]
 struct Summarize {
-    select: Select,
-    tail: Tail,
+    select: SummarySelect,
+    tail: KeptTail,
     overlap: Overlap,
-    prompt: Prompt,
-    retry: Retry,
-    place: Placement,
+    prompt: SummaryPrompt,
+    retry: SummaryRetry,
+    place: SummaryPlacement,
 }
 
 pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
-    let mut tail: Tail = knobs.read()?;
+    let mut tail: KeptTail = knobs.read()?;
     tail.of = knobs.when.of;
     if tail.keep_max_tokens.is_some_and(|max| tail.keep_min_tokens > max) {
         return Err(knobs.wrong("keep_min_tokens", "is more than `keep_max_tokens`"));
     }
-    let mut prompt: Prompt = knobs.read()?;
-    let is_appended = prompt.mode != Mode::Fresh;
+    let mut prompt: SummaryPrompt = knobs.read()?;
+    let appended = prompt.mode != PromptMode::Fresh;
     let mut unfit = Vec::new();
-    if is_appended {
+    if appended {
         let why = "and where `mode` is `append` the conversation stands in front of the prompt";
         unfit.push((own_prompt::CONVERSATION, why));
     }
@@ -49,22 +49,22 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
     if prompt.model.is_empty() {
         return Err(knobs.wrong("model", "must name a model, or be `same` or `fast`"));
     }
-    if is_appended && prompt.other_model().is_some() {
+    if appended && prompt.other_model().is_some() {
         let problem = "must be `same` where `mode` is `append`: another model has another cache";
         return Err(knobs.wrong("model", problem));
     }
-    if is_appended && let Some(limit) = prompt.limit() {
+    if appended && let Some(limit) = prompt.limit() {
         return Err(knobs.wrong(limit, "has no meaning where `mode` is `append`"));
     }
     let overlap: Overlap = knobs.read()?;
-    if is_appended && overlap.is_wanted() {
+    if appended && overlap.is_wanted() {
         let problem =
             "has no meaning where `mode` is `append`: the request goes on with the agent's prompt";
         return Err(knobs.wrong("overlap_turns", problem));
     }
-    let mut retry: Retry = knobs.read()?;
+    let mut retry: SummaryRetry = knobs.read()?;
     retry.guards = knobs.guards;
-    let mut place: Placement = knobs.read()?;
+    let mut place: SummaryPlacement = knobs.read()?;
     place.when = knobs.when.clone();
     Ok(Box::new(Summarize { select: knobs.read()?, tail, overlap, prompt, retry, place }))
 }
@@ -88,7 +88,7 @@ impl Stage for Summarize {
         let shown = stage.prompt.shown(entries, &selected, &stage.overlap);
         let span = selected.span;
         let patch = stage.place.prepare(context, selected, cx);
-        let summary = Attempt::new(stage, cx, shown, span).ask();
+        let summary = SummaryAttempt::new(stage, cx, shown, span).ask();
         summary.map(move |summary| Ok(patch(&summary?)))
     }
 }

@@ -14,8 +14,8 @@ struct TruncateOutput {
     head_fraction: f64,
     serialization_factor: f64,
     cut_over: CutOver,
-    tools: Tools,
-    except_tools: Tools,
+    tools: ToolList,
+    except_tools: ToolList,
     line_count_header: bool,
     /// The tool uses of the last turn of the model: what comes in answers one of them.
     #[serde(skip)]
@@ -46,18 +46,18 @@ pub(super) fn build(knobs: &Knobs<'_>) -> StageResult {
 
 impl TruncateOutput {
     /// The limits that are set.
-    fn limits(&self) -> impl Iterator<Item = (usize, Unit)> {
+    fn limits(&self) -> impl Iterator<Item = (usize, LimitUnit)> {
         let limits = [
-            (self.max_tokens, Unit::Tokens),
-            (self.max_chars, Unit::Chars),
-            (self.max_bytes, Unit::Bytes),
-            (self.max_lines, Unit::Lines),
+            (self.max_tokens, LimitUnit::Tokens),
+            (self.max_chars, LimitUnit::Chars),
+            (self.max_bytes, LimitUnit::Bytes),
+            (self.max_lines, LimitUnit::Lines),
         ];
         limits.into_iter().filter(|(max, _)| *max > 0)
     }
 
     fn shortening(&self) -> Shortening {
-        let (max, unit) = self.limits().next().unwrap_or((usize::MAX, Unit::Tokens));
+        let (max, unit) = self.limits().next().unwrap_or((usize::MAX, LimitUnit::Tokens));
         let limit = match self.cut_over {
             CutOver::Budget => index(max as f64 * self.serialization_factor),
             CutOver::Max => max,
@@ -80,7 +80,7 @@ pub(super) fn without_middle(
 ) -> Option<Arc<str>> {
     let shortening = Shortening {
         limit: usize::try_from(limit.0).unwrap_or(usize::MAX),
-        unit: Unit::Tokens,
+        unit: LimitUnit::Tokens,
         head_fraction: 0.5,
         line_count_header: false,
     };
@@ -91,13 +91,13 @@ pub(super) fn without_middle(
 #[derive(Debug, Clone, Copy)]
 struct Shortening {
     limit: usize,
-    unit: Unit,
+    unit: LimitUnit,
     head_fraction: f64,
     line_count_header: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum LimitUnit {
     Tokens,
     Chars,
     Bytes,
@@ -111,8 +111,8 @@ impl Stage for TruncateOutput {
 
     fn take_note_of(&mut self, entry: &Entry) {
         let message = &entry.message;
-        let is_answered = message.role() == Role::User;
-        if std::mem::replace(&mut self.is_answered, is_answered) && !is_answered {
+        let answers = message.role() == Role::User;
+        if std::mem::replace(&mut self.is_answered, answers) && !answers {
             self.asked.clear();
         }
         let uses = message.tool_uses().map(|(_, tool)| tool.clone());
@@ -146,35 +146,33 @@ impl Shortening {
     /// Head, marker and tail; nothing if the text is within the limit, or would not get shorter.
     fn of(self, text: &str, tokens: Tokens, counter: &dyn TokenCounter) -> Option<Arc<str>> {
         let total = match self.unit {
-            Unit::Tokens => usize::try_from(tokens.0).unwrap_or(usize::MAX),
-            Unit::Chars => text.chars().count(),
-            Unit::Bytes => text.len(),
-            Unit::Lines => text.lines().count(),
+            LimitUnit::Tokens => usize::try_from(tokens.0).unwrap_or(usize::MAX),
+            LimitUnit::Chars => text.chars().count(),
+            LimitUnit::Bytes => text.len(),
+            LimitUnit::Lines => text.lines().count(),
         };
         if total <= self.limit {
             return None;
         }
         let head = index(self.limit as f64 * self.head_fraction).min(self.limit);
         let tail = self.limit - head;
-        let (head, tail) = match self.unit {
-            Unit::Tokens => {
-                let within = |tokens: usize| Tokens(tokens as u64);
-                (
-                    truncate::head(text, within(head), counter).len(),
-                    text.len() - truncate::tail(text, within(tail), counter).len(),
-                )
-            }
-            Unit::Chars => (first_chars(text, head).len(), first_chars(text, total - tail).len()),
-            Unit::Bytes => (text.floor_char_boundary(head), text.ceil_char_boundary(total - tail)),
-            Unit::Lines => (after_lines(text, head), after_lines(text, total - tail)),
+        let behind = total - tail;
+        let (head, end) = match self.unit {
+            LimitUnit::Tokens => (
+                truncate::head(text, Tokens(head as u64), counter).len(),
+                text.len() - truncate::tail(text, Tokens(tail as u64), counter).len(),
+            ),
+            LimitUnit::Chars => (first_chars(text, head).len(), first_chars(text, behind).len()),
+            LimitUnit::Bytes => (text.floor_char_boundary(head), text.ceil_char_boundary(behind)),
+            LimitUnit::Lines => (after_lines(text, head), after_lines(text, behind)),
         };
         // A character that lies in both limits is shown once.
-        let tail = tail.max(head);
+        let tail = end.max(head);
         let gone = &text[head..tail];
         let (count, unit) = match self.unit {
-            Unit::Tokens => (counter.count(gone).0, "tokens"),
-            Unit::Chars | Unit::Bytes => (gone.chars().count() as u64, "chars"),
-            Unit::Lines => (gone.lines().count() as u64, "lines"),
+            LimitUnit::Tokens => (counter.count(gone).0, "tokens"),
+            LimitUnit::Chars | LimitUnit::Bytes => (gone.chars().count() as u64, "chars"),
+            LimitUnit::Lines => (gone.lines().count() as u64, "lines"),
         };
         let header = if self.line_count_header {
             format!("Total output lines: {}\n\n", text.lines().count())
@@ -186,7 +184,7 @@ impl Shortening {
     }
 }
 
-impl Unit {
+impl LimitUnit {
     fn name(self) -> &'static str {
         match self {
             Self::Tokens => "tokens",

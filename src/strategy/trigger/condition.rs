@@ -24,12 +24,12 @@ pub enum Condition {
     /// The measured size is above this many tokens.
     TokensOver(Tokens),
     /// The measured size is at least this share of the window.
-    WindowFraction(Amount<f64>),
+    WindowFraction(Relative<f64>),
     /// The measured size is at least the window less this many tokens. A strategy is not run in a window that is no
     /// larger.
-    ReserveTokens(Amount<Tokens>),
+    ReserveTokens(Relative<Tokens>),
     /// The measured size is at least a part of the window less this share of the whole.
-    ReserveFraction(Amount<f64>),
+    ReserveFraction(Relative<f64>),
     /// The provider refused the prompt as too long.
     Overflow,
     /// The last response called the tool of this name.
@@ -75,12 +75,12 @@ pub enum Condition {
 /// An amount, and the part of the window that it is measured against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "T")]
-pub struct Amount<T> {
+pub struct Relative<T> {
     amount: T,
     of: WindowPart,
 }
 
-impl<T> From<T> for Amount<T> {
+impl<T> From<T> for Relative<T> {
     fn from(amount: T) -> Self {
         Self { amount, of: WindowPart::default() }
     }
@@ -150,21 +150,20 @@ impl Condition {
     /// The smallest size at which it holds, where it alone waits for a size: in this window, of which so much is
     /// effective.
     pub fn line(&self, window: Window, effective: Tokens) -> Option<Tokens> {
-        let whole = |of| match of {
-            WindowPart::Effective => effective,
-            other => window.part(other),
+        let of = match self {
+            Self::TokensOver(limit) => return Some(*limit + Tokens(1)),
+            Self::WindowFraction(share) | Self::ReserveFraction(share) => share.of,
+            Self::ReserveTokens(reserve) => reserve.of,
+            _ => return None,
         };
+        let whole = if of == WindowPart::Effective { effective } else { window.part(of) };
         match self {
-            Self::TokensOver(limit) => Some(*limit + Tokens(1)),
+            Self::ReserveTokens(reserve) => Some(whole - reserve.amount),
+            Self::ReserveFraction(reserve) => Some(whole - window.tokens.fraction(reserve.amount)),
             Self::WindowFraction(share) => {
-                let whole = whole(share.of);
                 let below = whole.fraction(share.amount);
-                let is_whole = below.0 as f64 >= whole.0 as f64 * share.amount;
-                Some(below + Tokens(u64::from(!is_whole)))
-            }
-            Self::ReserveTokens(reserve) => Some(whole(reserve.of) - reserve.amount),
-            Self::ReserveFraction(reserve) => {
-                Some(whole(reserve.of) - window.tokens.fraction(reserve.amount))
+                let reached = below.0 as f64 >= whole.0 as f64 * share.amount;
+                Some(below + Tokens(u64::from(!reached)))
             }
             _ => None,
         }
@@ -238,11 +237,11 @@ impl Condition {
         least: Tokens,
     ) -> Option<(Tokens, WindowPart)> {
         let (reserve, of) = match self {
-            Self::ReserveTokens(Amount { amount, of }) => (*amount, *of),
-            Self::ReserveFraction(Amount { amount, of }) => (window.tokens.fraction(*amount), *of),
-            Self::WindowFraction(Amount { of, .. }) => {
-                let whole = window.part(*of);
-                return (whole == Tokens::ZERO).then_some((whole, *of));
+            Self::ReserveTokens(reserve) => (reserve.amount, reserve.of),
+            Self::ReserveFraction(reserve) => (window.tokens.fraction(reserve.amount), reserve.of),
+            Self::WindowFraction(share) => {
+                let whole = window.part(share.of);
+                return (whole == Tokens::ZERO).then_some((whole, share.of));
             }
             Self::Any(inner) => {
                 return inner.iter().find_map(|one| one.too_large_reserve(window, least));
@@ -250,13 +249,13 @@ impl Condition {
             Self::All(inner) => {
                 let found = inner.iter().find_map(|one| one.too_large_reserve(window, least))?;
                 // What else must hold says when it fires, or leaves small windows out.
-                let is_idle = |one: &Self| match one {
+                let idle = inner.iter().all(|one| match one {
                     Self::Always => true,
                     Self::WindowOver(limit) => *limit < found.0 && window.tokens > *limit,
                     Self::WindowUnder(limit) => window.tokens < *limit,
                     other => other.too_large_reserve(window, least).is_some(),
-                };
-                return inner.iter().all(is_idle).then_some(found);
+                });
+                return idle.then_some(found);
             }
             _ => return None,
         };
@@ -329,42 +328,44 @@ pub(super) fn read_condition(
     depth: Depth,
     part: WindowPart,
 ) -> Result<Condition, SettingError> {
-    let wrong = |problem: String| SettingError::new(&setting.place, format!("`{path}` {problem}"));
-    let listed = || format!("`{}`", words().join("`, `"));
     let table = match &setting.value {
         Value::Text(word) if words().contains(&word.as_str()) => {
             return of_json(setting, json!(word));
         }
-        Value::Text(word) => {
-            let problem = format!("must be {} or a table, not `{word}`", listed());
-            return Err(with_suggestion(wrong(problem), word, words()));
-        }
         Value::Table(table) => table,
-        _ => return Err(wrong(format!("must be {} or a table", listed()))),
+        value => {
+            let problem = format!("must be `{}` or a table", words().join("`, `"));
+            let Value::Text(word) = value else {
+                return Err(wrong(path, setting, &problem));
+            };
+            let error = wrong(path, setting, &format!("{problem}, not `{word}`"));
+            return Err(with_suggestion(error, word, words()));
+        }
     };
     let mut reader = Reader::new(table, path);
     KEYS.check(&mut reader, "condition")?;
     let part = part_of(&mut reader)?.unwrap_or(part);
     let mut conditions = Vec::new();
-    for (name, setting) in table.entries() {
-        let nested = || match setting.as_list() {
-            Some(items) if !items.is_empty() => {
-                let path = format!("{path}.{name}");
-                items.iter().map(|item| read_condition(&path, item, Depth::Nested, part)).collect()
-            }
-            _ => {
-                Err(wrong(format!("is wrong: `{name}` must be a list of conditions, one at least")))
-            }
-        };
+    for (name, own) in table.entries() {
         conditions.extend(match name.as_str() {
-            "all" => Some(Condition::All(nested()?)),
-            "any" => Some(Condition::Any(nested()?)),
-            word if words().contains(&word) => match setting.value {
-                Value::Flag(true) => Some(of_json(setting, json!(word))?),
+            "all" | "any" => {
+                let Some(items) = own.as_list().filter(|items| !items.is_empty()) else {
+                    let problem =
+                        format!("is wrong: `{name}` must be a list of conditions, one at least");
+                    return Err(wrong(path, setting, &problem));
+                };
+                let path = format!("{path}.{name}");
+                let read =
+                    items.iter().map(|item| read_condition(&path, item, Depth::Nested, part));
+                let nested = read.collect::<Result<Vec<_>, _>>()?;
+                Some(if name == "all" { Condition::All(nested) } else { Condition::Any(nested) })
+            }
+            word if words().contains(&word) => match own.value {
+                Value::Flag(true) => Some(of_json(own, json!(word))?),
                 _ => None,
             },
             kind if names().contains(&kind) => {
-                Some(of_json(setting, json!({ kind: setting.value.plain() }))?)
+                Some(of_json(own, json!({ kind: own.value.plain() }))?)
             }
             _ => None,
         });
@@ -379,35 +380,42 @@ pub(super) fn read_condition(
         }
     }
     reader.finish()?;
-    match conditions.pop() {
-        Some(condition) if conditions.is_empty() => Ok(condition.measured_against(part)),
-        Some(_) => Err(wrong("names several conditions: combine them with `all` or `any`".into())),
-        None => {
-            let hint = format!("there are `{}`", names().join("`, `"));
-            Err(wrong("names no condition".into()).with_hint(hint))
-        }
+    let Some(condition) = conditions.pop() else {
+        let hint = format!("there are `{}`", names().join("`, `"));
+        return Err(wrong(path, setting, "names no condition").with_hint(hint));
+    };
+    if !conditions.is_empty() {
+        let problem = "names several conditions: combine them with `all` or `any`";
+        return Err(wrong(path, setting, problem));
     }
+    Ok(condition.measured_against(part))
+}
+
+fn wrong(path: &str, setting: &Setting, problem: &str) -> SettingError {
+    SettingError::new(&setting.place, format!("`{path}` {problem}"))
+}
+
+/// Writes conditions with a word between them.
+fn joined(f: &mut fmt::Formatter<'_>, conditions: &[Condition], word: &str) -> fmt::Result {
+    for (at, condition) in conditions.iter().enumerate() {
+        write!(f, "{}{condition}", if at > 0 { word } else { "" })?;
+    }
+    Ok(())
 }
 
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let joined = |f: &mut fmt::Formatter<'_>, conditions: &[Self], word: &str| {
-            for (at, condition) in conditions.iter().enumerate() {
-                write!(f, "{}{condition}", if at > 0 { word } else { "" })?;
-            }
-            Ok(())
-        };
         match self {
             Self::Always => f.write_str("before every call"),
             Self::TokensOver(limit) => write!(f, "over {limit} tokens"),
-            Self::WindowFraction(Amount { amount, of }) => {
+            Self::WindowFraction(Relative { amount, of }) => {
                 write!(f, "at {} of {of}", percent(*amount))
             }
-            Self::ReserveTokens(Amount { amount, of }) => match *amount {
+            Self::ReserveTokens(Relative { amount, of }) => match *amount {
                 Tokens::ZERO => write!(f, "at {of}"),
                 amount => write!(f, "at {of} − {amount} tokens"),
             },
-            Self::ReserveFraction(Amount { amount, of }) => {
+            Self::ReserveFraction(Relative { amount, of }) => {
                 write!(f, "at {of} − {} of the whole", percent(*amount))
             }
             Self::Overflow => f.write_str("on overflow"),

@@ -40,11 +40,11 @@ pub(super) fn order(
     except: Option<usize>,
     score: &dyn Fn(&[String]) -> Vec<f64>,
 ) -> Vec<usize> {
-    let text = |round: &Range<usize>| {
+    let texts = rounds.iter().map(|round| {
         let others = round.clone().filter(|at| Some(*at) != except);
         text_of(others.map(|at| &entries[at]))
-    };
-    let scores = score(&rounds.iter().map(text).collect::<Vec<String>>());
+    });
+    let scores = score(&texts.collect::<Vec<String>>());
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]).then(a.cmp(b)));
     order
@@ -57,20 +57,21 @@ pub(super) fn text_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Strin
 }
 
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    text.split(move |c| !is_part(c)).filter(|word| !word.is_empty()).map(str::to_lowercase)
+    text.split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
 }
 
 /// How often each word occurs in each text.
 fn counted(texts: &[String]) -> Vec<BTreeMap<String, u32>> {
-    let counted = |text: &String| {
+    let counted = texts.iter().map(|text| {
         let mut counts = BTreeMap::new();
         for word in words(text) {
             *counts.entry(word).or_insert(0) += 1;
         }
         counts
-    };
-    texts.iter().map(counted).collect()
+    });
+    counted.collect()
 }
 
 /// For each word the texts that hold it, ascending.
@@ -89,16 +90,16 @@ fn places<'w>(
 /// Mean over the words of a round of the logarithm of rounds over rounds with that word.
 pub(super) fn tfidf(texts: &[String]) -> Vec<f64> {
     let counts = counted(texts);
-    let places = places(counts.iter().map(BTreeMap::keys));
-    let score = |counts: &BTreeMap<String, u32>| {
+    let holding = places(counts.iter().map(BTreeMap::keys));
+    let scores = counts.iter().map(|counts| {
         let all: u32 = counts.values().sum();
         let weights = counts.iter().map(|(word, count)| {
-            let found = places.get(word.as_str()).map_or(1, Vec::len);
+            let found = holding.get(word.as_str()).map_or(1, Vec::len);
             f64::from(*count) * libm::log(texts.len() as f64 / found as f64)
         });
         weights.sum::<f64>() / f64::from(all.max(1))
-    };
-    counts.iter().map(score).collect()
+    });
+    scores.collect()
 }
 
 /// Okapi BM25 of a question.
@@ -123,7 +124,8 @@ pub(super) fn bm25(texts: &[String], query: &str) -> Vec<f64> {
 /// and Tarau (2004), with rounds for sentences.
 pub(super) fn textrank(texts: &[String]) -> Vec<f64> {
     let counts = counted(texts);
-    let size = |at: usize| 1.0 + libm::log(1.0 + counts[at].len() as f64);
+    let sizes: Vec<f64> =
+        counts.iter().map(|counts| 1.0 + libm::log(1.0 + counts.len() as f64)).collect();
     let mut shared: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     for places in places(counts.iter().map(BTreeMap::keys)).values() {
         if places.len() > MOST_ROUNDS {
@@ -138,7 +140,7 @@ pub(super) fn textrank(texts: &[String]) -> Vec<f64> {
     let mut edges: Vec<Vec<(usize, f64)>> = vec![Vec::new(); texts.len()];
     let mut totals = vec![0.0; texts.len()];
     for ((a, b), words) in shared {
-        let weight = words / (size(a) + size(b));
+        let weight = words / (sizes[a] + sizes[b]);
         edges[a].push((b, weight));
         edges[b].push((a, weight));
         totals[a] += weight;
@@ -162,29 +164,27 @@ pub(super) fn textrank(texts: &[String]) -> Vec<f64> {
 /// plus one, over the square root of its words.
 pub(super) fn by_atoms(texts: &[String]) -> Vec<f64> {
     let atoms: Vec<BTreeSet<String>> = texts.iter().map(|text| atoms_of(text)).collect();
-    let places = places(&atoms);
-    let score = |(atoms, text): (&BTreeSet<String>, &String)| {
+    let holding = places(&atoms);
+    let scores = atoms.iter().zip(texts).map(|(atoms, text)| {
         let weights = atoms.iter().map(|atom| {
-            let found = places.get(atom.as_str()).map_or(1, Vec::len);
+            let found = holding.get(atom.as_str()).map_or(1, Vec::len);
             1.0 + libm::log(texts.len() as f64 / found as f64)
         });
         weights.sum::<f64>() / libm::sqrt(words(text).count().max(1) as f64)
-    };
-    atoms.iter().zip(texts).map(score).collect()
+    });
+    scores.collect()
 }
 
 /// The words that a model cannot make up: paths, names with a joint, numbers of three digits and
 /// more; and words of errors and demands.
 fn atoms_of(text: &str) -> BTreeSet<String> {
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
-    let pieces = text.split(|c| !is_part(c)).map(|piece| piece.trim_matches(['.', '-', '/']));
-    pieces
+    text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.' | '/'))
+        .map(|piece| piece.trim_matches(['.', '-', '/']))
         .filter(|piece| {
             let digits = piece.chars().filter(char::is_ascii_digit).count();
-            let is_joined =
-                piece.contains(['_', '/', '.']) && piece.chars().any(char::is_alphabetic);
-            let is_signal = || SIGNALS.contains(&piece.to_lowercase().as_str());
-            digits > 2 || is_joined || is_signal()
+            digits > 2
+                || piece.contains(['_', '/', '.']) && piece.chars().any(char::is_alphabetic)
+                || SIGNALS.contains(&piece.to_lowercase().as_str())
         })
         .map(str::to_lowercase)
         .collect()

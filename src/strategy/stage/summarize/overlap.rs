@@ -30,15 +30,13 @@ impl Overlap {
     /// in front of them anyway.
     pub(super) fn in_front_of(&self, covered: &[Entry], standing: &[Entry]) -> Vec<Entry> {
         let mut shown = covered.to_vec();
-        let said_at = |entry: &Entry| entry.origin.message();
-        let Some(at) = shown.iter().position(|entry| said_at(entry).is_some()) else {
+        let Some(at) = shown.iter().position(|entry| entry.origin.message().is_some()) else {
             return shown;
         };
-        let first = said_at(&shown[at]);
-        let end = self.said.partition_point(|entry| said_at(entry) < first);
-        let begin = standing.iter().filter_map(said_at).max();
-        let begin =
-            begin.map_or(0, |last| self.said.partition_point(|entry| said_at(entry) <= Some(last)));
+        let first = shown[at].origin.message();
+        let end = self.said.partition_point(|entry| entry.origin.message() < first);
+        let last = standing.iter().filter_map(|entry| entry.origin.message()).max();
+        let begin = self.said.partition_point(|entry| entry.origin.message() <= last);
         let earlier = &self.said[begin.min(end)..end];
         let starts = (0..earlier.len()).rev().filter(|at| earlier[*at].is_typed());
         let start = starts.take(self.turns).last().unwrap_or(earlier.len());

@@ -1,6 +1,6 @@
 //! Puts the summary in the place of the messages that it summarises.
 
-use super::select::Selection;
+use super::select::SummarySelection;
 use crate::session::wire;
 use crate::strategy::Trigger;
 use crate::strategy::stage::prelude::*;
@@ -8,7 +8,7 @@ use crate::units::ContentHash;
 
 /// The place of a summary, and the text around it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Placement {
+pub(super) struct SummaryPlacement {
     role: Role,
     prefix: String,
     acknowledgement: String,
@@ -26,7 +26,7 @@ pub(super) struct Placement {
     folder: String,
 }
 
-impl Placement {
+impl SummaryPlacement {
     /// Remembers what the user typed, where it is said again behind a summary.
     pub(super) fn take_note_of(&mut self, entry: &Entry) {
         if !self.continue_with.contains("_request}") || !entry.is_typed() {
@@ -62,7 +62,7 @@ impl Placement {
     pub(super) fn prepare<'a>(
         &'a self,
         context: &Context,
-        selected: Selection,
+        selected: SummarySelection,
         cx: &'a Situation,
     ) -> impl FnOnce(&str) -> Patch + Send + use<'a> {
         let entries = selected.replaced;
@@ -76,13 +76,12 @@ impl Placement {
                 reason = format!("{reason}, {} {what} kept", kept.len());
             }
         }
-        let boundary = || boundary(&self.when, context, replaced, cx);
-        let boundary = self.boundary.then(boundary).into_iter();
-        let mut with: Vec<Entry> = boundary.chain(selected.user_messages).collect();
+        let marker = self.boundary.then(|| boundary(&self.when, context, replaced, cx));
+        let mut with: Vec<Entry> = marker.into_iter().chain(selected.user_messages).collect();
         let acknowledgement = Some(self.acknowledgement.clone()).filter(|text| !text.is_empty());
         let continuation = self.continuation(&context.entries()[entries.end..]);
-        let said = [(Role::Assistant, acknowledgement), (Role::User, continuation)];
-        let said = said.into_iter().filter_map(|(role, text)| {
+        let texts = [(Role::Assistant, acknowledgement), (Role::User, continuation)];
+        let said = texts.into_iter().filter_map(|(role, text)| {
             let message = Arc::new(Message::text(role, text?));
             Some(Entry::new(Origin::Authored, message, &cx.counts))
         });

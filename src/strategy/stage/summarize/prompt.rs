@@ -1,18 +1,18 @@
 //! Makes the request to the summariser.
 
 use super::overlap::Overlap;
-use super::select::Selection;
+use super::select::SummarySelection;
 use crate::model::Task;
 use crate::script::first_chars;
 use crate::session::wire;
 use crate::strategy::Trigger;
 use crate::strategy::own_prompt::add;
 use crate::strategy::stage::prelude::*;
-use crate::strategy::template::{self, Span, Template, UPDATE};
+use crate::strategy::template::{self, SummarySpan, Template, UPDATE};
 
 /// How a summary is asked for.
 #[derive(Debug, Deserialize)]
-pub(super) struct Prompt {
+pub(super) struct SummaryPrompt {
     template: String,
     #[serde(skip)]
     pub(super) own: Option<OwnPrompt>,
@@ -20,7 +20,7 @@ pub(super) struct Prompt {
     /// When the stage fires: a person who asked for it may have said what to keep.
     #[serde(skip)]
     pub(super) when: Trigger,
-    pub(super) mode: Mode,
+    pub(super) mode: PromptMode,
     pub(super) previous: Previous,
     /// How many characters are shown of the JSON of the conversation; 0 for all.
     input_first_chars: usize,
@@ -35,7 +35,7 @@ pub(super) struct Prompt {
 /// The place of the conversation in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Mode {
+pub(super) enum PromptMode {
     /// As JSON in one message.
     Fresh,
     /// As it is: the request goes on with the agent's own prompt, tools included.
@@ -74,7 +74,7 @@ const HINT: &str = "The user asked for this summary, and said:";
 /// The text in front of a request that would begin with the model.
 const CUT_OFF: &str = "[The beginning of the conversation was left out.]";
 
-impl Prompt {
+impl SummaryPrompt {
     /// How the answer is read, and what is asked unless a prompt of the user's own is.
     pub(super) fn template(&self) -> &'static Template {
         self.own.as_ref().map_or_else(|| template::named(&self.template), OwnPrompt::template)
@@ -100,13 +100,13 @@ impl Prompt {
     pub(super) fn shown(
         &self,
         entries: &[Entry],
-        selected: &Selection,
+        selected: &SummarySelection,
         overlap: &Overlap,
     ) -> Vec<Entry> {
         let covered = match self.mode {
-            Mode::Fresh => selected.covered.clone(),
+            PromptMode::Fresh => selected.covered.clone(),
             // The agent's prompt from its beginning on: that is what the cache holds.
-            Mode::Append | Mode::AppendWithoutTools => 0..selected.covered.end,
+            PromptMode::Append | PromptMode::AppendWithoutTools => 0..selected.covered.end,
         };
         let (standing, rest) = entries.split_at(covered.start);
         let shown = overlap.in_front_of(&rest[..covered.len()], standing);
@@ -121,20 +121,20 @@ impl Prompt {
     pub(super) fn request(
         &self,
         shown: &[Entry],
-        span: Span,
+        span: SummarySpan,
         less: RequestReduction,
         cx: &Situation,
     ) -> Request {
         let shown = without_some_results(&shown[less.from.min(shown.len())..], less);
-        let is_apart = matches!(self.previous, Previous::Ignore | Previous::Update);
+        let apart = matches!(self.previous, Previous::Ignore | Previous::Update);
         let (mut earlier, shown): (Vec<_>, Vec<_>) =
-            shown.into_iter().partition(|message| is_apart && message.has_tag(Tag::CompactSummary));
+            shown.into_iter().partition(|message| apart && message.has_tag(Tag::CompactSummary));
         if self.previous == Previous::Ignore {
             earlier.clear();
         }
         let json = match self.mode {
-            Mode::Fresh => self.json(&shown),
-            Mode::Append | Mode::AppendWithoutTools => String::new(),
+            PromptMode::Fresh => self.json(&shown),
+            PromptMode::Append | PromptMode::AppendWithoutTools => String::new(),
         };
         let (text, sections) = if let Some(own) = &self.own {
             own.request(&PromptValues {
@@ -144,7 +144,7 @@ impl Prompt {
             })
         } else {
             let mut text = self.words(&earlier, span, cx);
-            if self.mode == Mode::Fresh {
+            if self.mode == PromptMode::Fresh {
                 text = format!("{text}\n\n{json}");
             }
             add(&mut text, self.template().around()[1]);
@@ -153,9 +153,9 @@ impl Prompt {
         let task = Task::Summarise { sections };
         let mut request = Request::of_text(cx.purpose(), task, text, self.max_output_tokens);
         request.model = self.other_model();
-        if self.mode != Mode::Fresh {
+        if self.mode != PromptMode::Fresh {
             request.system.clone_from(&cx.system);
-            request.tools = (self.mode == Mode::Append).then(|| cx.tools.clone());
+            request.tools = (self.mode == PromptMode::Append).then(|| cx.tools.clone());
             let mut messages = shown;
             let first = messages.first();
             if first.is_some_and(|first| first.role() == Role::Assistant) {
@@ -177,12 +177,12 @@ impl Prompt {
 
     /// The request in words: rule, place of the conversation, template, instructions, the hint of
     /// who asked for it, earlier summary.
-    fn words(&self, earlier: &[Arc<Message>], span: Span, cx: &Situation) -> String {
+    fn words(&self, earlier: &[Arc<Message>], span: SummarySpan, cx: &Situation) -> String {
         let place = match self.mode {
-            Mode::Fresh => {
+            PromptMode::Fresh => {
                 "Below is the record of a conversation between a user and a coding agent, as JSON."
             }
-            Mode::Append | Mode::AppendWithoutTools => {
+            PromptMode::Append | PromptMode::AppendWithoutTools => {
                 "Stop the work here: this is no part of the task."
             }
         };
@@ -211,10 +211,11 @@ impl Prompt {
 
     fn json(&self, shown: &[Arc<Message>]) -> String {
         let limit = self.input_result_chars;
-        let is_cut = |block: &ContentBlock| limit > 0 && block.is_result();
-        let line = |message| wire::anthropic_json(&with_short_texts(message, limit, is_cut));
-        let lines: Vec<String> = shown.iter().map(line).collect();
-        let mut json = format!("[{}]", lines.join(", "));
+        let lines = shown.iter().map(|message| {
+            let short = with_short_texts(message, limit, |block| limit > 0 && block.is_result());
+            wire::anthropic_json(&short)
+        });
+        let mut json = format!("[{}]", lines.collect::<Vec<String>>().join(", "));
         if self.input_first_chars > 0 {
             json.truncate(first_chars(&json, self.input_first_chars).len());
         }

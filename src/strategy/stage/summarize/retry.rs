@@ -1,18 +1,18 @@
 //! How a summary is got from a model that fails: again, or with less to read.
 
 use super::Summarize;
-use super::prompt::{Prompt, RequestReduction};
+use super::prompt::{RequestReduction, SummaryPrompt};
 use crate::context::validity::summary::{missing_identifiers, reads_as_summary};
 use crate::model::CallFailure;
 use crate::step::Answer;
 use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
 use crate::strategy::model_text;
 use crate::strategy::stage::prelude::*;
-use crate::strategy::template::{self, Span, VERIFY};
+use crate::strategy::template::{self, SummarySpan, VERIFY};
 
 /// The retries before an attempt fails.
 #[derive(Debug, Deserialize)]
-pub(super) struct Retry {
+pub(super) struct SummaryRetry {
     stream_retries: u64,
     verify: Verify,
     #[serde(skip)]
@@ -31,11 +31,11 @@ enum Verify {
 }
 
 /// One attempt at a summary: what it is of, and what it has tried so far.
-pub(super) struct Attempt<'a> {
+pub(super) struct SummaryAttempt<'a> {
     stage: &'a Summarize,
     cx: &'a Situation,
     shown: Vec<Entry>,
-    span: Span,
+    span: SummarySpan,
     less: RequestReduction,
     /// How often less was asked for.
     reduced: u32,
@@ -45,12 +45,12 @@ pub(super) struct Attempt<'a> {
     insisted: bool,
 }
 
-impl<'a> Attempt<'a> {
+impl<'a> SummaryAttempt<'a> {
     pub(super) fn new(
         stage: &'a Summarize,
         cx: &'a Situation,
         shown: Vec<Entry>,
-        span: Span,
+        span: SummarySpan,
     ) -> Self {
         Self {
             stage,
@@ -115,7 +115,7 @@ impl<'a> Attempt<'a> {
             }
             Verify::None | Verify::SecondPass => VERIFY.trim_end().to_owned(),
         };
-        let request = Prompt::verification(request, &answer.text, words);
+        let request = SummaryPrompt::verification(request, &answer.text, words);
         Step::ask(request, move |answer| {
             Step::Done(Ok(self.summary_of(&answer).unwrap_or(summary)))
         })
@@ -167,8 +167,8 @@ impl<'a> Attempt<'a> {
             OnSummaryOverflow::ShrinkEach => {
                 // OpenHands: hard_context_reset_context_scaling.
                 let texts = self.shown.iter().flat_map(|entry| entry.message.model_text());
-                let longest = self.less.longest_chars;
-                let longest = longest.or_else(|| texts.map(|text| text.chars().count()).max());
+                let known = self.less.longest_chars;
+                let longest = known.or_else(|| texts.map(|text| text.chars().count()).max());
                 self.less.longest_chars = longest.map(|chars| chars * 4 / 5);
                 return longest.is_some_and(|chars| chars > 1);
             }

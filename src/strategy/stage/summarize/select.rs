@@ -4,14 +4,14 @@ use super::prompt::Previous;
 use crate::strategy::cut::answered;
 use crate::strategy::stage::prelude::*;
 use crate::strategy::stage::truncate_output::without_middle;
-use crate::strategy::template::Span;
+use crate::strategy::template::SummarySpan;
 use crate::window::WindowPart;
 
 /// Which messages are summarised, and which stay.
 #[derive(Debug, Deserialize)]
 #[expect(clippy::struct_field_names, reason = "fields are named as the knobs are")]
-pub(super) struct Select {
-    select: Coverage,
+pub(super) struct SummarySelect {
+    select: SummaryCoverage,
     select_rounds: usize,
     keep_first_messages: usize,
     /// With [`Previous::Append`], earlier summaries and the entries before them stay.
@@ -20,7 +20,7 @@ pub(super) struct Select {
     user_messages: UserMessages,
     user_messages_max_tokens: Tokens,
     keep_markers: Vec<String>,
-    protected_tools: Tools,
+    protected_tools: ToolList,
     /// Results that the session tags as protected stay, with their calls.
     protect_tagged: bool,
     /// Tool uses that nothing answers stay.
@@ -30,7 +30,7 @@ pub(super) struct Select {
 /// The messages that a summary covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Coverage {
+enum SummaryCoverage {
     /// Everything, what stays behind it too.
     All,
     /// The messages that it replaces.
@@ -41,7 +41,7 @@ enum Coverage {
 
 /// The tail that stays after a summary: the longest of these.
 #[derive(Debug, Deserialize)]
-pub(super) struct Tail {
+pub(super) struct KeptTail {
     keep_last_messages: usize,
     keep_last_rounds: usize,
     keep_last_tokens: Tokens,
@@ -77,26 +77,31 @@ enum UserMessages {
 
 /// The messages to summarise, and those of them that stay.
 #[derive(Debug)]
-pub(super) struct Selection {
+pub(super) struct SummarySelection {
     /// The messages that the summary replaces; never empty.
     pub(super) replaced: Range<usize>,
     /// The messages that the summary covers.
     pub(super) covered: Range<usize>,
     /// Which part of the conversation that is.
-    pub(super) span: Span,
+    pub(super) span: SummarySpan,
     /// The user's messages that stay, oldest first.
     pub(super) user_messages: Vec<Entry>,
     /// Protected results and their calls, and calls that nothing answers, oldest first.
     pub(super) protected: Vec<Entry>,
 }
 
-impl Select {
+impl SummarySelect {
     /// The selection to summarise now, if there is one.
-    pub(super) fn of(&self, tail: &Tail, context: &Context, cx: &Situation) -> Option<Selection> {
+    pub(super) fn of(
+        &self,
+        tail: &KeptTail,
+        context: &Context,
+        cx: &Situation,
+    ) -> Option<SummarySelection> {
         let entries = context.entries();
         let start = self.start(entries);
         let mut end = tail.start(self.cut, context, cx).max(start);
-        if self.select == Coverage::EveryRounds {
+        if self.select == SummaryCoverage::EveryRounds {
             let (_, rounds) = cut::rounds(&entries[start..end]);
             end = start + rounds.get(self.select_rounds.checked_sub(1)?)?.end;
         }
@@ -105,26 +110,26 @@ impl Select {
         }
         let replaced = start..end;
         // A summary of nothing but what an earlier one left would say the same again.
-        let is_left = |entry: &Entry| {
+        let left = entries[replaced.clone()].iter().all(|entry| {
             entry.message.has_tag(Tag::CompactSummary)
                 || matches!(entry.origin, Origin::Authored | Origin::Restored(_))
-        };
-        if self.select != Coverage::All && entries[replaced.clone()].iter().all(is_left) {
+        });
+        if self.select != SummaryCoverage::All && left {
             return None;
         }
         let covered = match self.select {
-            Coverage::All => 0..entries.len(),
-            Coverage::UntilTail | Coverage::EveryRounds => replaced.clone(),
+            SummaryCoverage::All => 0..entries.len(),
+            SummaryCoverage::UntilTail | SummaryCoverage::EveryRounds => replaced.clone(),
         };
         let span = if covered.end < entries.len() {
-            Span::UpTo
+            SummarySpan::UpTo
         } else if covered.start > 0 {
-            Span::From
+            SummarySpan::From
         } else {
-            Span::Full
+            SummarySpan::Full
         };
         let gone = &entries[replaced.clone()];
-        Some(Selection {
+        Some(SummarySelection {
             user_messages: self.user_messages(gone, cx),
             protected: self.protected(gone, entries, cx),
             replaced,
@@ -134,12 +139,12 @@ impl Select {
     }
 
     /// Tokens of the tail that stays, at least. One that goes by rounds ends where they do.
-    pub(super) fn least_kept(&self, tail: &Tail, window: Window) -> Tokens {
+    pub(super) fn least_kept(&self, tail: &KeptTail, window: Window) -> Tokens {
         match self.select {
-            Coverage::All | Coverage::UntilTail => {
+            SummaryCoverage::All | SummaryCoverage::UntilTail => {
                 tail.keep_last_tokens.max(tail.share(window, Tokens::ZERO))
             }
-            Coverage::EveryRounds => Tokens::ZERO,
+            SummaryCoverage::EveryRounds => Tokens::ZERO,
         }
     }
 
@@ -147,8 +152,7 @@ impl Select {
     fn start(&self, entries: &[Entry]) -> usize {
         let mut start = self.keep_first_messages;
         if self.previous == Previous::Append {
-            let is_summary = |entry: &Entry| entry.message.has_tag(Tag::CompactSummary);
-            let last = entries.iter().rposition(is_summary);
+            let last = entries.iter().rposition(|entry| entry.message.has_tag(Tag::CompactSummary));
             let behind = last.map_or(0, |last| last + 1);
             let acknowledged = entries.get(behind..).unwrap_or_default().iter();
             let own = acknowledged.take_while(|entry| entry.origin == Origin::Authored);
@@ -189,8 +193,10 @@ impl Select {
         {
             return false;
         }
-        let is_marked = |text: &str| self.keep_markers.iter().any(|marker| text.contains(marker));
-        entry.is_typed() || message.texts().any(|(_, text)| is_marked(text))
+        entry.is_typed()
+            || message
+                .texts()
+                .any(|(_, text)| self.keep_markers.iter().any(|marker| text.contains(marker)))
     }
 
     /// Calls of protected tools that were answered, and their answers; and calls that nothing in the
@@ -199,21 +205,21 @@ impl Select {
         if self.protected_tools.is_empty() && !self.protect_tagged && !self.keep_unanswered {
             return Vec::new();
         }
-        let is_tagged =
-            |entry: &&Entry| self.protect_tagged && entry.message.has_tag(Tag::Protected);
-        let tagged = answered(gone.iter().filter(is_tagged));
+        let protected = gone
+            .iter()
+            .filter(|entry| self.protect_tagged && entry.message.has_tag(Tag::Protected));
+        let tagged = answered(protected);
         let answered_here = answered(gone);
-        let answered = answered(entries);
-        let is_wanted = |tool: &ToolUse| {
-            self.protected_tools.name(Some(tool)) && answered_here.contains(&*tool.id)
-                || tagged.contains(&*tool.id)
-                || self.keep_unanswered && !answered.contains(&*tool.id)
-        };
+        let answered_anywhere = answered(entries);
         let mut ids: BTreeSet<&str> = BTreeSet::new();
         let mut kept = Vec::new();
         for entry in gone {
-            let uses = entry.message.tool_uses().map(|(_, tool)| tool);
-            ids.extend(uses.filter(|tool| is_wanted(tool)).map(|tool| &*tool.id));
+            let uses = entry.message.tool_uses().filter(|(_, tool)| {
+                self.protected_tools.name(Some(*tool)) && answered_here.contains(&*tool.id)
+                    || tagged.contains(&*tool.id)
+                    || self.keep_unanswered && !answered_anywhere.contains(&*tool.id)
+            });
+            ids.extend(uses.map(|(_, tool)| &*tool.id));
             kept.extend(only(entry, cx, |block| {
                 block.call_id().is_some_and(|id| ids.contains(&**id))
             }));
@@ -222,7 +228,7 @@ impl Select {
     }
 }
 
-impl Tail {
+impl KeptTail {
     /// Where what stays behind begins.
     fn start(&self, cut: Cut, context: &Context, cx: &Situation) -> usize {
         let entries = context.entries();
@@ -234,8 +240,8 @@ impl Tail {
             let at = rounds.get(first).map_or(0, |round| round.start);
             start = start.min(cut.snap_back(entries, at));
         }
-        let budget = self.keep_last_tokens.max(self.share(cx.window, context.size().tokens));
-        let budget = budget.max(self.room(cx));
+        let share = self.share(cx.window, context.size().tokens);
+        let budget = self.keep_last_tokens.max(share).max(self.room(cx));
         if budget > Tokens::ZERO {
             let within = cut::newest_within(entries, budget);
             start = start.min(cut.snap_forward(entries, within));
