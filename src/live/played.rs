@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// The work of a strategy at one moment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Work {
+pub(super) struct StrategyWork {
     pub(super) applied: Vec<Applied>,
     pub(super) failures: Vec<StageFailure>,
     pub(super) saved: Vec<(String, Arc<str>)>,
@@ -19,7 +19,7 @@ pub(super) struct Work {
     pub(super) requests: Vec<Request>,
 }
 
-impl Work {
+impl StrategyWork {
     /// Applies the recorded edits again.
     fn apply(self, mut context: Context, cx: &Situation) -> Compaction {
         for applied in &self.applied {
@@ -41,9 +41,9 @@ impl Work {
 
 /// Plays the work of a strategy. Its answers to refusals are part of the work before their call.
 #[derive(Debug)]
-pub(super) struct Played(pub(super) BTreeMap<Moment, Work>);
+pub(super) struct PlayedStrategy(pub(super) BTreeMap<Moment, StrategyWork>);
 
-impl Played {
+impl PlayedStrategy {
     fn play<'a>(
         &mut self,
         moment: Moment,
@@ -58,7 +58,7 @@ impl Played {
     }
 }
 
-impl Strategy for Played {
+impl Strategy for PlayedStrategy {
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let index = context.entries().first().and_then(|entry| entry.origin.message());
         match index.and_then(|index| self.0.remove(&Moment::Append(index))) {
