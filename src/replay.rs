@@ -23,7 +23,7 @@ use crate::strategy::situation::Situation;
 use crate::strategy::{Compaction, Strategy, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
-use crate::walk::{Host, Moment, Walk};
+use crate::walk::{WalkHost, WalkMoment, StrategyWalk};
 use crate::window::Window;
 
 pub(crate) mod ceiling;
@@ -261,7 +261,7 @@ impl<'a> Cell<'a> {
         let session = &prepared.session;
         let (strategy, window) = arranged.unzip();
         let first = prepared.situation(window.unwrap_or(UNLIMITED));
-        let mut walk = Walk::new(strategy, first, session.messages().len());
+        let mut walk = StrategyWalk::new(strategy, first, session.messages().len());
         let mut next = session.loaded();
         walk.load((0..next).map(|at| prepared.entry(at)), self);
         for (call, &before) in session.calls().iter().enumerate() {
@@ -293,7 +293,7 @@ impl<'a> Cell<'a> {
     /// Asks the probes of an empty context.
     fn walk_empty(&mut self) {
         let session = &self.prepared.session;
-        let mut walk = Walk::new(None, self.prepared.situation(UNLIMITED), 0);
+        let mut walk = StrategyWalk::new(None, self.prepared.situation(UNLIMITED), 0);
         for (call, &before) in session.calls().iter().enumerate() {
             let cx = walk.begin(call, &[], 0..0);
             self.meter.start_call(call, cx.scale);
@@ -302,7 +302,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Sends the prompt until it is answered, once it is short enough.
-    fn send(&mut self, walk: &mut Walk, response: Tokens) -> Result<(), End> {
+    fn send(&mut self, walk: &mut StrategyWalk, response: Tokens) -> Result<(), End> {
         self.fit(walk)?;
         let call = walk.present().call;
         if replays_recording(walk) {
@@ -318,7 +318,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Has the strategy shorten a prompt that the provider refuses, until it fits or it gives up.
-    fn fit(&mut self, walk: &mut Walk) -> Result<(), End> {
+    fn fit(&mut self, walk: &mut StrategyWalk) -> Result<(), End> {
         let Situation { call, window, .. } = *walk.present();
         let mut is_refused = self.meter.refuses_prompt();
         loop {
@@ -343,7 +343,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The prompt is sent as it is: count it, show it to the observers, ask the probes.
-    fn sent(&mut self, before: usize, walk: &Walk) {
+    fn sent(&mut self, before: usize, walk: &StrategyWalk) {
         let prepared = self.prepared;
         let strategy = walk.strategy.as_ref();
         let cx = walk.present();
@@ -414,7 +414,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-impl Host for Cell<'_> {
+impl WalkHost for Cell<'_> {
     type Stop = End;
 
     /// The time of models is not counted.
@@ -432,9 +432,9 @@ impl Host for Cell<'_> {
         done
     }
 
-    fn done(&mut self, moment: Moment, mut done: Compaction, walk: &Walk) -> Result<(), End> {
+    fn done(&mut self, moment: WalkMoment, mut done: Compaction, walk: &StrategyWalk) -> Result<(), End> {
         let cx = walk.present();
-        let is_write_time = matches!(moment, Moment::Append(_));
+        let is_write_time = matches!(moment, WalkMoment::Append(_));
         if is_write_time {
             // A write-time patch knows its own entry only; the record says what it did to all
             // messages.
@@ -494,7 +494,7 @@ impl Host for Cell<'_> {
     }
 }
 
-fn replays_recording(walk: &Walk) -> bool {
+fn replays_recording(walk: &StrategyWalk) -> bool {
     let strategy = walk.strategy.as_ref();
     strategy.is_some_and(|strategy| strategy.replays_recording())
 }

@@ -10,7 +10,7 @@ use crate::replay::answered;
 use crate::step::{Answer, Caller};
 use crate::strategy::Compaction;
 use crate::tokens::{CountedTexts, Size};
-use crate::walk::{Host, Moment, Walk};
+use crate::walk::{WalkHost, WalkMoment, StrategyWalk};
 
 /// A request of the strategy's with its reply.
 pub(super) type AnsweredRequest = (Request, Reply);
@@ -29,7 +29,7 @@ pub(super) struct Asking {
     /// Those since the last work was noted.
     new: Vec<Request>,
     /// The work so far, for the record.
-    pub(super) work: BTreeMap<Moment, StrategyWork>,
+    pub(super) work: BTreeMap<WalkMoment, StrategyWork>,
 }
 
 impl Asking {
@@ -62,21 +62,21 @@ impl Caller for Asking {
     }
 }
 
-impl Host for Asking {
+impl WalkHost for Asking {
     type Stop = Skip;
 
     fn run(&mut self, _: Size, code: impl FnOnce(&mut dyn Caller) -> Compaction) -> Compaction {
         code(self)
     }
 
-    fn done(&mut self, moment: Moment, done: Compaction, _: &Walk) -> Result<(), Skip> {
+    fn done(&mut self, moment: WalkMoment, done: Compaction, _: &StrategyWalk) -> Result<(), Skip> {
         let requests = std::mem::take(&mut self.new);
         let unchanged = done.applied.is_empty() && done.failures.is_empty();
         if !(unchanged && done.saved.is_empty() && requests.is_empty()) {
             // A refusal is answered before the call is.
             let moment = match moment {
-                Moment::Refused(call) => Moment::Before(call),
-                Moment::Append(_) | Moment::Before(_) | Moment::After(_) => moment,
+                WalkMoment::Refused(call) => WalkMoment::Before(call),
+                WalkMoment::Append(_) | WalkMoment::Before(_) | WalkMoment::After(_) => moment,
             };
             let work = self.work.entry(moment).or_default();
             work.applied.extend(done.applied);

@@ -6,7 +6,7 @@ use crate::context::{Applied, Context, Edit};
 use crate::model::Request;
 use crate::step::Step;
 use crate::strategy::{Compaction, Situation, StageFailure, Strategy};
-use crate::walk::Moment;
+use crate::walk::WalkMoment;
 use std::sync::Arc;
 
 /// The work of a strategy at one moment.
@@ -41,12 +41,12 @@ impl StrategyWork {
 
 /// Plays the work of a strategy. Its answers to refusals are part of the work before their call.
 #[derive(Debug)]
-pub(super) struct PlayedStrategy(pub(super) BTreeMap<Moment, StrategyWork>);
+pub(super) struct PlayedStrategy(pub(super) BTreeMap<WalkMoment, StrategyWork>);
 
 impl PlayedStrategy {
     fn play<'a>(
         &mut self,
-        moment: Moment,
+        moment: WalkMoment,
         context: Context,
         cx: &'a Situation,
     ) -> Step<'a, Compaction> {
@@ -61,14 +61,14 @@ impl PlayedStrategy {
 impl Strategy for PlayedStrategy {
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let index = context.entries().first().and_then(|entry| entry.origin.message());
-        match index.and_then(|index| self.0.remove(&Moment::Append(index))) {
+        match index.and_then(|index| self.0.remove(&WalkMoment::Append(index))) {
             Some(work) => work.apply(context, cx),
             None => Compaction::unchanged(context),
         }
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(Moment::Before(cx.call), context, cx)
+        self.play(WalkMoment::Before(cx.call), context, cx)
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Compaction> {
@@ -76,7 +76,7 @@ impl Strategy for PlayedStrategy {
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(Moment::After(cx.call), context, cx)
+        self.play(WalkMoment::After(cx.call), context, cx)
     }
 
     /// The prompts were sent, whatever the window is taken to be.

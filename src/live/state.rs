@@ -1,6 +1,6 @@
 //! A strategy at work in one conversation: its context, and what it is told before each call.
 //!
-//! It takes the steps of a [`Walk`], as a replay does. They depend on the messages and the [`CallInput`]s alone: fed with
+//! It takes the steps of a [`StrategyWalk`], as a replay does. They depend on the messages and the [`CallInput`]s alone: fed with
 //! them again, it makes the same contexts.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::session::{Message, Role, ToolSchema};
 use crate::strategy::{Situation, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Timestamp, Tokens, Usage};
-use crate::walk::Walk;
+use crate::walk::StrategyWalk;
 use crate::window::Window;
 
 /// The settings of a strategy.
@@ -89,7 +89,7 @@ pub enum Skip {
 /// A context with the strategy that keeps it.
 #[derive(Debug)]
 pub(super) struct StrategyState {
-    walk: Walk,
+    walk: StrategyWalk,
     /// Answers the strategy, and keeps what it did.
     pub(super) asking: Asking,
     /// How many calls it has made.
@@ -113,7 +113,7 @@ impl StrategyState {
             ..Situation::first(setting.window, setting.counts.clone())
         };
         Ok(Self {
-            walk: Walk::new(Some(Box::new(strategy)), first, 0),
+            walk: StrategyWalk::new(Some(Box::new(strategy)), first, 0),
             asking: Asking::new(setting.clone(), facts.repeat),
             calls: 0,
             scale: Scale::COUNTED,
@@ -236,7 +236,7 @@ mod tests {
     use crate::settings::Table;
     use crate::strategy::trigger::Trigger;
     use crate::tokens::CharsPer4;
-    use crate::walk::Moment;
+    use crate::walk::WalkMoment;
 
     fn facts(stages: &str) -> FixedFacts {
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
@@ -295,7 +295,7 @@ mod tests {
         state.advance(&facts, &messages, &inputs, &[]).unwrap();
         assert_eq!(origins(state.context()), left, "{stages}");
         assert_eq!(state.is_whole(11), !left.contains('~'), "{stages}");
-        let work: &StrategyWork = &state.asking.work[&Moment::Before(4)];
+        let work: &StrategyWork = &state.asking.work[&WalkMoment::Before(4)];
         let of_work: Vec<&str> = work.applied.iter().map(|applied| &*applied.stage).collect();
         assert_eq!(of_work, stages_of_work, "{stages}");
         // It goes on from there.

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::asked::AnsweredRequest;
-use super::body::LivePrompt;
+use super::body::NewPrompt;
 use super::played::StrategyWork;
 use super::state::{FixedFacts, CallInput, Skip, StrategyState};
 use crate::bill::Scale;
@@ -18,7 +18,7 @@ use crate::session::wire::stream::Api;
 use crate::session::{Message, ResumePoint, Role, Session, SessionParts, Source};
 use crate::tokens::Size;
 use crate::units::Usage;
-use crate::walk::Moment;
+use crate::walk::WalkMoment;
 
 /// A strategy at work in one conversation: the messages and inputs of its calls, and what it made of them.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Past {
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// The prompt to be sent; `None` for the agent's own.
-    pub(super) prompt: Option<LivePrompt>,
+    pub(super) prompt: Option<NewPrompt>,
     /// Why the strategy was left out.
     pub(super) skipped: Option<Skip>,
 }
@@ -68,7 +68,7 @@ pub(super) struct Done {
 /// The work of a strategy in a whole conversation.
 pub(super) struct WorkRecord {
     pub(super) session: Session,
-    pub(super) work: BTreeMap<Moment, StrategyWork>,
+    pub(super) work: BTreeMap<WalkMoment, StrategyWork>,
     pub(super) replies: VecDeque<Reply>,
     /// Calls at which the provider refused the prompt as too long.
     pub(super) refused: Vec<usize>,
@@ -137,7 +137,7 @@ impl Worker {
 
     fn done(&self, entries: Option<Vec<Entry>>) -> Done {
         let prompt =
-            entries.map(|entries| LivePrompt { api: self.api, entries, messages: self.past.list() });
+            entries.map(|entries| NewPrompt { api: self.api, entries, messages: self.past.list() });
         Done { prompt, skipped: self.past.inputs.last().and_then(|input| input.skipped) }
     }
 
@@ -236,14 +236,14 @@ impl Worker {
     }
 
     /// The first call whose prompt shows what was done at a moment.
-    fn call_of(&self, moment: Moment) -> usize {
+    fn call_of(&self, moment: WalkMoment) -> usize {
         match moment {
-            Moment::Append(at) => {
+            WalkMoment::Append(at) => {
                 let inputs = &self.past.inputs;
                 inputs.partition_point(|input| input.messages <= at)
             }
-            Moment::Before(call) | Moment::Refused(call) => call,
-            Moment::After(call) => call + 1,
+            WalkMoment::Before(call) | WalkMoment::Refused(call) => call,
+            WalkMoment::After(call) => call + 1,
         }
     }
 

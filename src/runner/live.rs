@@ -11,7 +11,7 @@ use crate::model::http::pace::{PaceSetting, Pacer};
 use crate::model::http::{CallTime, Connection, Engine, Live, Waits};
 use crate::model::timing::ServerTiming;
 use crate::model::{CallFailure, Model, Purpose};
-use crate::scenario::{Home, LiveSetting, Pace};
+use crate::scenario::{Home, LiveSetting, RequestPace};
 use crate::session::redact::Secret;
 use crate::session::wire::Provider;
 use crate::stop::StopToken;
@@ -20,7 +20,7 @@ use crate::units::{Tokens, Usage, whole};
 /// The models behind an API, and their shared resources.
 #[derive(Debug)]
 pub(super) struct Servers {
-    pace: Pace,
+    pace: RequestPace,
     setting: PaceSetting,
     waits: Waits,
     engine: Option<Arc<Engine>>,
@@ -39,7 +39,7 @@ struct Waited {
 }
 
 impl Servers {
-    pub(super) fn new(pace: Pace) -> Self {
+    pub(super) fn new(pace: RequestPace) -> Self {
         Self {
             pace,
             waits: Waits::default(),

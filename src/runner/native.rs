@@ -3,7 +3,7 @@
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::replay::PreparedSession;
-use crate::scenario::{Line, WindowSetting};
+use crate::scenario::{LineSource, WindowSetting};
 use crate::session::{RecordedCompaction, Session};
 use crate::units::Tokens;
 use crate::window::{AUTO_COMPACT_BUFFER, KnownBy, NativeWindow, Window};
@@ -81,7 +81,7 @@ pub fn product_windows(
     };
     let by_version = by_version(session, native.own()).map(|window| (0, window));
     let compactions =
-        session.compactions().iter().filter(|event| line == Line::Recorded && event.is_automatic());
+        session.compactions().iter().filter(|event| line == LineSource::Recorded && event.is_automatic());
     let shown = compactions.filter_map(|event| {
         let calls = session.calls();
         let next = session.call_after(event.at);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(session: &Session, line: Line, mode: WindowMode, expected: &[(usize, u64)]) {
+    fn check(session: &Session, line: LineSource, mode: WindowMode, expected: &[(usize, u64)]) {
         let setting = WindowSetting {
             mode,
             is_matched: false,
@@ -175,10 +175,10 @@ mod tests {
     fn versions_before_2_1_20_compact_at_155_000() {
         let own = WindowMode::Native(None);
         for version in ["2.1.20", "2.2", "3.0.0", "2.1.100", "next", ""] {
-            check(&session(version, &[]), Line::Recorded, own, &[]);
+            check(&session(version, &[]), LineSource::Recorded, own, &[]);
         }
         for version in ["2.1.19", "2.1.7", "2.1", "1.0.98", "2.1.19-beta.21"] {
-            check(&session(version, &[]), Line::Rule, own, &[(0, 155_000)]);
+            check(&session(version, &[]), LineSource::Rule, own, &[(0, 155_000)]);
         }
     }
 
@@ -195,10 +195,10 @@ mod tests {
         );
         let own = WindowMode::Native(None);
         let shown = [(0, 155_000), (2, 468_102), (3, 2_007)];
-        check(&session, Line::Recorded, own, &shown);
-        check(&session, Line::Rule, own, &shown[..1]);
+        check(&session, LineSource::Recorded, own, &shown);
+        check(&session, LineSource::Rule, own, &shown[..1]);
         for other in [WindowMode::Native(Some(Tokens(9))), WindowMode::Fit(0.6)] {
-            check(&session, Line::Recorded, other, &[]);
+            check(&session, LineSource::Recorded, other, &[]);
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Plan, manifest_of, probes};
 use crate::probe::judge::{self, Judging};
 use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
-use crate::scenario::{Line, Scenario};
+use crate::scenario::{LineSource, Scenario};
 use crate::units::Tokens;
 
 /// The conditions that decide results and may differ between two runs of the same sessions, by
@@ -43,7 +43,7 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         format!("{number} snippets of {tokens} tokens")
     });
     let trigger = json!(scenario.trigger).to_string();
-    let is_by_rule = window.line() == Some(Line::Rule);
+    let is_by_rule = window.line() == Some(LineSource::Rule);
     let asking = &models.asking;
     let found = [
         (evaluators::EVALUATORS, Some(evaluators::all())),

@@ -18,7 +18,7 @@ pub struct WindowSetting {
     /// Whether all strategies share one trigger, the scenario's: with `mode = "matched"`.
     pub is_matched: bool,
     /// Where the line is known from at which the recorded product compacts.
-    pub line: Line,
+    pub line: LineSource,
     /// Tokens the model may write in one response; nothing: what the recorded product reserves, in
     /// its own window, else none.
     pub max_output: Option<Tokens>,
@@ -45,7 +45,7 @@ pub enum WindowMode {
 
 /// Where the line is known from at which a product compacts by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub enum Line {
+pub enum LineSource {
     /// From its last automatic compaction in the recording, before the first one from its rule.
     #[default]
     Recorded,
@@ -55,7 +55,7 @@ pub enum Line {
 
 impl WindowSetting {
     /// Where the recorded product's line is known from, if the window is the product's own.
-    pub fn line(&self) -> Option<Line> {
+    pub fn line(&self) -> Option<LineSource> {
         (self.mode == WindowMode::Native(None)).then_some(self.line)
     }
 
@@ -159,8 +159,8 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger)> 
         mode: size,
         is_matched: mode == "matched",
         line: match keys.text("line") {
-            Some("rule") => Line::Rule,
-            _ => Line::Recorded,
+            Some("rule") => LineSource::Rule,
+            _ => LineSource::Recorded,
         },
         max_output: max_output.map(Tokens),
         overflow_reserve: Tokens(keys.whole("overflow_reserve").unwrap_or_default()),
@@ -184,7 +184,7 @@ mod tests {
         let window = |mode| WindowSetting {
             mode,
             is_matched: false,
-            line: Line::Recorded,
+            line: LineSource::Recorded,
             max_output: None,
             overflow_reserve: Tokens::ZERO,
             head: None,
