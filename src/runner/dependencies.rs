@@ -7,13 +7,13 @@ use crate::record::{CellKey, CellRecord};
 use crate::units::Tokens;
 
 /// Sizes of all messages at the calls at which a strategy changed them.
-pub(super) type Sizes = BTreeMap<usize, Tokens>;
+pub(super) type CallSizes = BTreeMap<usize, Tokens>;
 
 /// The result of a cell for those that follow it.
 #[derive(Debug, Clone)]
 pub(super) enum Lead {
     /// Its sizes.
-    Sizes(Sizes),
+    Sizes(CallSizes),
     /// It is not measurable, and so nothing that follows it is.
     NotMeasurable,
     /// The cell broke: its sizes stay unknown.
@@ -61,7 +61,7 @@ fn lead(record: &CellRecord) -> Lead {
 }
 
 /// The sizes that a strategy had, for one that follows it; `None` where it was not measurable.
-pub(crate) fn sizes_of(record: &CellRecord) -> Option<Sizes> {
+pub(crate) fn sizes_of(record: &CellRecord) -> Option<CallSizes> {
     if !record.end.is_measured() {
         return None;
     }

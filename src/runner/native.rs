@@ -24,15 +24,15 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     let model = session.model().and_then(|model| prices.of(model)).map(|(_, price)| price);
     let offered = model.map_or(&[][..], |price| &price.windows);
     let smallest = offered.first().copied();
-    let is_claude_code = is_claude_code(session);
-    let max_output = if is_claude_code {
+    let claude_code = is_claude_code(session);
+    let max_output = if claude_code {
         model.and_then(|price| price.max_output).unwrap_or(Window::LARGEST_RESERVED_OUTPUT)
     } else {
         Tokens::ZERO
     };
     let (tokens, known_by) = match (session.context_window(), smallest) {
         (Some(recorded), _) => (recorded, KnownBy::Recording),
-        (None, Some(smallest)) if is_claude_code => {
+        (None, Some(smallest)) if claude_code => {
             (smallest.min(Window::DEFAULT_TOKENS), KnownBy::Model)
         }
         (None, Some(smallest)) => (smallest, KnownBy::Model),
@@ -51,7 +51,7 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     .filter(|larger| **larger > tokens && **larger >= largest);
     let next = if largest > tokens {
         Some(larger.next().copied().unwrap_or(largest))
-    } else if is_claude_code && !compacts && passes_line {
+    } else if claude_code && !compacts && passes_line {
         larger.next().copied()
     } else {
         None
@@ -79,10 +79,9 @@ pub fn product_windows(
     let Some(line) = setting.line().filter(|_| is_claude_code(session)) else {
         return Vec::new();
     };
-    let by_version = by_version(session, native.own()).map(|window| (0, window));
-    let compactions =
-        session.compactions().iter().filter(|event| line == LineSource::Recorded && event.is_automatic());
-    let shown = compactions.filter_map(|event| {
+    let first = by_version(session, native.own()).map(|window| (0, window));
+    let automatic = session.compactions().iter().filter(|event| event.is_automatic());
+    let shown = automatic.filter(|_| line == LineSource::Recorded).filter_map(|event| {
         let calls = session.calls();
         let next = session.call_after(event.at);
         let line = event.pre_tokens.or_else(|| {
@@ -91,7 +90,7 @@ pub fn product_windows(
         })?;
         Some((next, line + AUTO_COMPACT_BUFFER))
     });
-    by_version.into_iter().chain(shown).collect()
+    first.into_iter().chain(shown).collect()
 }
 
 /// The effective window of a version that keeps more for a response than later ones do.

@@ -31,13 +31,13 @@ pub(super) fn scheme_of(model: Option<&ModelSetting>, prices: &Prices) -> CacheS
     };
     let known = prices.of(&live.model);
     let scheme = known.and_then(|(list, price)| Some((list.schemes.first()?, price)));
-    let is_spoken = |scheme: &CacheScheme| match scheme.reuse {
-        Reuse::Breakpoints => live.provider == Provider::Anthropic,
-        Reuse::LongestPrefix => live.provider == Provider::OpenAi,
-        Reuse::Nothing => false,
-    };
+    let provider = scheme.and_then(|(scheme, _)| match scheme.reuse {
+        Reuse::Breakpoints => Some(Provider::Anthropic),
+        Reuse::LongestPrefix => Some(Provider::OpenAi),
+        Reuse::Nothing => None,
+    });
     match scheme {
-        Some((scheme, price)) if is_spoken(scheme) => CacheScheme {
+        Some((scheme, price)) if provider == Some(live.provider) => CacheScheme {
             minimum: price.minimum_cacheable.unwrap_or(scheme.minimum),
             ..scheme.clone()
         },
@@ -109,7 +109,6 @@ impl ReaderPrompts {
 /// nothing else.
 fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
     let message = &entry.message;
-    let is_thinking = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
     if message.details.hidden == Tokens::ZERO && !message.content().iter().any(is_thinking) {
         return Some(Pieces::of(entry, counts));
     }
@@ -122,20 +121,23 @@ fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
     Some(Pieces::of(&Entry::new(Origin::Authored, message, counts), counts))
 }
 
+fn is_thinking(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Thinking(_))
+}
+
 /// Tokens of a request as it is sent: thinking is left out.
 fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
     let messages = request.messages.iter().filter_map(|message| {
         let entry = Entry::new(Origin::Authored, message.clone(), counts);
         Some(sent(&entry, counts)?.tokens())
     });
-    let head = Pieces::head(request.tools(), request.system.as_ref(), counts);
-    let head = Line::new(&head);
+    let head = Line::new(&Pieces::head(request.tools(), request.system.as_ref(), counts));
     messages.sum::<Tokens>() + head.until(head.len())
 }
 
 /// Notes the requests of a strategy, and the prompts that readers are asked of.
 #[derive(Debug)]
-pub(super) struct Watch<'p> {
+pub(super) struct PromptWatch<'p> {
     pub(super) prompts: &'p mut ReaderPrompts,
     pub(super) probes: &'p [Probe],
     /// Indices of the probes that may be asked at each call.
@@ -144,7 +146,7 @@ pub(super) struct Watch<'p> {
     pub(super) window: Option<Tokens>,
 }
 
-impl Observer for Watch<'_> {
+impl Observer for PromptWatch<'_> {
     fn asked(&mut self, asked: &StrategyRequest) {
         // No model is asked for an answer that the recording holds.
         if !matches!(asked.request.task, Task::Recorded { .. }) {
