@@ -54,7 +54,7 @@ pub(crate) use meter::answered;
 pub use plumbing::plumbing;
 pub use prepared::PreparedSession;
 pub use reader::{Judges, Repetitions};
-pub use unanswered::Unanswered;
+pub use unanswered::MissingAnswer;
 
 /// The models a cell may ask.
 #[derive(Debug, Clone)]
@@ -117,8 +117,7 @@ pub struct CellName {
 impl CellName {
     /// The first cell of a strategy.
     pub fn first(strategy: impl Into<String>) -> Self {
-        let strategy = strategy.into();
-        Self { strategy, repeat: 0 }
+        Self { strategy: strategy.into(), repeat: 0 }
     }
 }
 
@@ -134,7 +133,7 @@ pub struct Replay {
     /// The texts that stages offloaded: path in the prompt, and content.
     pub offloaded: BTreeMap<String, Arc<str>>,
     /// An answer that was wanted and not got: the record is none.
-    pub unanswered: Option<Unanswered>,
+    pub unanswered: Option<MissingAnswer>,
 }
 
 /// The window of a context that nothing refuses.
@@ -358,7 +357,7 @@ impl<'a> Cell<'a> {
             response: prepared.session.message(before),
             edge: strategy.and_then(|strategy| strategy.edge(walk.context())),
         };
-        self.observers.iter_mut().for_each(|it| it.called(&view));
+        self.observers.iter_mut().for_each(|observer| observer.called(&view));
         if self.meter.models.reader.is_some() {
             let mut questioner = Questioner {
                 view,
@@ -434,8 +433,8 @@ impl WalkHost for Cell<'_> {
 
     fn done(&mut self, moment: WalkMoment, mut done: Compaction, walk: &StrategyWalk) -> Result<(), End> {
         let cx = walk.present();
-        let is_write_time = matches!(moment, WalkMoment::Append(_));
-        if is_write_time {
+        let write_time = matches!(moment, WalkMoment::Append(_));
+        if write_time {
             // A write-time patch knows its own entry only; the record says what it did to all
             // messages.
             for applied in &mut done.applied {
@@ -466,7 +465,7 @@ impl WalkHost for Cell<'_> {
         }
         for applied in &done.applied {
             for observer in &mut self.observers {
-                if is_write_time {
+                if write_time {
                     observer.shortened(applied);
                 } else {
                     observer.patched(applied);

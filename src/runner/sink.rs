@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Journal, JournalError, Outcome, Plan, Run, journal};
 use crate::model::{CallFailure, cut};
 use crate::record::{CellKey, CellRecord, Timing};
-use crate::replay::{Replay, Unanswered};
+use crate::replay::{Replay, MissingAnswer};
 
 /// After this many cells in a row whose model could not be reached, no other is begun: each has
 /// tried as long as the pace allows.
@@ -43,18 +43,18 @@ impl Sink<'_> {
             }
         };
         match &replay.unanswered {
-            None | Some(Unanswered::Deferred) => {}
-            Some(Unanswered::NotRecorded) => {
+            None | Some(MissingAnswer::Deferred) => {}
+            Some(MissingAnswer::NotRecorded) => {
                 self.outcome.missed = true;
                 self.has_stopped = true;
             }
-            Some(Unanswered::Unreached { failure: CallFailure::Stopped { .. }, .. }) => {
+            Some(MissingAnswer::Unreached { failure: CallFailure::Stopped { .. }, .. }) => {
                 return ControlFlow::Continue(None);
             }
-            Some(Unanswered::NotStarted(why)) => {
+            Some(MissingAnswer::NotStarted(why)) => {
                 self.outcome.unreached.push((key, why.to_string()));
             }
-            Some(Unanswered::Unreached { model, failure }) => {
+            Some(MissingAnswer::Unreached { model, failure }) => {
                 let why = format!("a model could not be asked: {model}: {failure}");
                 self.outcome.unreached.push((key, why));
                 self.unreached_in_a_row += 1;
