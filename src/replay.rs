@@ -23,7 +23,7 @@ use crate::strategy::situation::Situation;
 use crate::strategy::{Compaction, Strategy, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
-use crate::walk::{WalkHost, WalkMoment, StrategyWalk};
+use crate::walk::{WalkHost, WalkMoment, Walker};
 use crate::window::Window;
 
 pub(crate) mod ceiling;
@@ -54,7 +54,7 @@ pub(crate) use meter::answered;
 pub use plumbing::plumbing;
 pub use prepared::PreparedSession;
 pub use reader::{Judges, Repetitions};
-pub use unanswered::MissingAnswer;
+pub use unanswered::MissedAnswer;
 
 /// The models a cell may ask.
 #[derive(Debug, Clone)]
@@ -133,7 +133,7 @@ pub struct Replay {
     /// The texts that stages offloaded: path in the prompt, and content.
     pub offloaded: BTreeMap<String, Arc<str>>,
     /// An answer that was wanted and not got: the record is none.
-    pub unanswered: Option<MissingAnswer>,
+    pub unanswered: Option<MissedAnswer>,
 }
 
 /// The window of a context that nothing refuses.
@@ -260,7 +260,7 @@ impl<'a> Cell<'a> {
         let session = &prepared.session;
         let (strategy, window) = arranged.unzip();
         let first = prepared.situation(window.unwrap_or(UNLIMITED));
-        let mut walk = StrategyWalk::new(strategy, first, session.messages().len());
+        let mut walk = Walker::new(strategy, first, session.messages().len());
         let mut next = session.loaded();
         walk.load((0..next).map(|at| prepared.entry(at)), self);
         for (call, &before) in session.calls().iter().enumerate() {
@@ -292,7 +292,7 @@ impl<'a> Cell<'a> {
     /// Asks the probes of an empty context.
     fn walk_empty(&mut self) {
         let session = &self.prepared.session;
-        let mut walk = StrategyWalk::new(None, self.prepared.situation(UNLIMITED), 0);
+        let mut walk = Walker::new(None, self.prepared.situation(UNLIMITED), 0);
         for (call, &before) in session.calls().iter().enumerate() {
             let cx = walk.begin(call, &[], 0..0);
             self.meter.start_call(call, cx.scale);
@@ -301,7 +301,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Sends the prompt until it is answered, once it is short enough.
-    fn send(&mut self, walk: &mut StrategyWalk, response: Tokens) -> Result<(), End> {
+    fn send(&mut self, walk: &mut Walker, response: Tokens) -> Result<(), End> {
         self.fit(walk)?;
         let call = walk.present().call;
         if replays_recording(walk) {
@@ -317,7 +317,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Has the strategy shorten a prompt that the provider refuses, until it fits or it gives up.
-    fn fit(&mut self, walk: &mut StrategyWalk) -> Result<(), End> {
+    fn fit(&mut self, walk: &mut Walker) -> Result<(), End> {
         let Situation { call, window, .. } = *walk.present();
         let mut is_refused = self.meter.refuses_prompt();
         loop {
@@ -342,7 +342,7 @@ impl<'a> Cell<'a> {
     }
 
     /// The prompt is sent as it is: count it, show it to the observers, ask the probes.
-    fn sent(&mut self, before: usize, walk: &StrategyWalk) {
+    fn sent(&mut self, before: usize, walk: &Walker) {
         let prepared = self.prepared;
         let strategy = walk.strategy.as_ref();
         let cx = walk.present();
@@ -431,7 +431,7 @@ impl WalkHost for Cell<'_> {
         done
     }
 
-    fn done(&mut self, moment: WalkMoment, mut done: Compaction, walk: &StrategyWalk) -> Result<(), End> {
+    fn done(&mut self, moment: WalkMoment, mut done: Compaction, walk: &Walker) -> Result<(), End> {
         let cx = walk.present();
         let write_time = matches!(moment, WalkMoment::Append(_));
         if write_time {
@@ -493,7 +493,7 @@ impl WalkHost for Cell<'_> {
     }
 }
 
-fn replays_recording(walk: &StrategyWalk) -> bool {
+fn replays_recording(walk: &Walker) -> bool {
     let strategy = walk.strategy.as_ref();
     strategy.is_some_and(|strategy| strategy.replays_recording())
 }

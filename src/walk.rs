@@ -1,7 +1,7 @@
 //! One conversation through one strategy: the loop of a replay and of a running agent.
 //!
 //! Messages that a conversation was resumed with are loaded first. Then, for each call: the new messages are appended,
-//! the strategy may compact, it shortens a prompt that is refused, and the answer is appended. A [`StrategyWalk`] keeps the
+//! the strategy may compact, it shortens a prompt that is refused, and the answer is appended. A [`Walker`] keeps the
 //! context and the strategy's [`Situation`]. Its [`WalkHost`] answers the strategy's requests, learns what was done, and
 //! decides what a call is.
 
@@ -36,7 +36,7 @@ pub(crate) trait WalkHost {
 
     /// Takes note of what was done. The context in `done` is empty: the walk has it, at [`WalkMoment::Append`] still
     /// without the message.
-    fn done(&mut self, moment: WalkMoment, done: Compaction, walk: &StrategyWalk) -> Result<(), Self::Stop>;
+    fn done(&mut self, at: WalkMoment, done: Compaction, walk: &Walker) -> Result<(), Self::Stop>;
 
     /// An entry is about to be appended. The provider may leave hidden parts of the context out from now on.
     fn appending(&mut self, _context: &mut Context, _entry: &Entry) {}
@@ -57,7 +57,7 @@ pub(crate) enum WalkMoment {
 
 /// The context of a conversation, and the situation of its strategy.
 #[derive(Debug)]
-pub(crate) struct StrategyWalk {
+pub(crate) struct Walker {
     /// Without one the context is the whole history.
     pub(crate) strategy: Option<Box<dyn Strategy>>,
     /// The strategy is not asked for the time being, and only takes note of what comes in.
@@ -68,7 +68,7 @@ pub(crate) struct StrategyWalk {
     reasoning: Reasoning,
 }
 
-impl StrategyWalk {
+impl Walker {
     /// A walk that begins in this situation, with room for so many messages.
     pub(crate) fn new(
         strategy: Option<Box<dyn Strategy>>,

@@ -10,7 +10,7 @@ use crate::replay::answered;
 use crate::step::{Answer, Caller};
 use crate::strategy::Compaction;
 use crate::tokens::{CountedTexts, Size};
-use crate::walk::{WalkHost, WalkMoment, StrategyWalk};
+use crate::walk::{WalkHost, WalkMoment, Walker};
 
 /// A request of the strategy's with its reply.
 pub(super) type AnsweredRequest = (Request, Reply);
@@ -69,7 +69,7 @@ impl WalkHost for Asking {
         code(self)
     }
 
-    fn done(&mut self, moment: WalkMoment, done: Compaction, _: &StrategyWalk) -> Result<(), Skip> {
+    fn done(&mut self, moment: WalkMoment, done: Compaction, _: &Walker) -> Result<(), Skip> {
         let requests = std::mem::take(&mut self.new);
         let unchanged = done.applied.is_empty() && done.failures.is_empty();
         if !(unchanged && done.saved.is_empty() && requests.is_empty()) {

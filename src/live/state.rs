@@ -1,6 +1,6 @@
 //! A strategy at work in one conversation: its context, and what it is told before each call.
 //!
-//! It takes the steps of a [`StrategyWalk`], as a replay does. They depend on the messages and the [`CallInput`]s alone: fed with
+//! It takes the steps of a [`Walker`], as a replay does. They depend on the messages and the [`CallInput`]s alone: fed with
 //! them again, it makes the same contexts.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::session::{Message, Role, ToolSchema};
 use crate::strategy::{Situation, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Timestamp, Tokens, Usage};
-use crate::walk::StrategyWalk;
+use crate::walk::Walker;
 use crate::window::Window;
 
 /// The settings of a strategy.
@@ -89,7 +89,7 @@ pub enum Skip {
 /// A context with the strategy that keeps it.
 #[derive(Debug)]
 pub(super) struct StrategyState {
-    walk: StrategyWalk,
+    walk: Walker,
     /// Answers the strategy, and keeps what it did.
     pub(super) asking: Asking,
     /// How many calls it has made.
@@ -113,7 +113,7 @@ impl StrategyState {
             ..Situation::first(setting.window, setting.counts.clone())
         };
         Ok(Self {
-            walk: StrategyWalk::new(Some(Box::new(strategy)), first, 0),
+            walk: Walker::new(Some(Box::new(strategy)), first, 0),
             asking: Asking::new(setting.clone(), facts.repeat),
             calls: 0,
             scale: Scale::COUNTED,

@@ -10,7 +10,7 @@ use super::played::StrategyWork;
 use super::state::{FixedFacts, CallInput, Skip, StrategyState};
 use crate::bill::Scale;
 use crate::context::validity::{self, Finding, Level};
-use crate::context::{Entry, Origin};
+use crate::context::{Entry, Origin, measure};
 use crate::model::Reply;
 use crate::replay::RequestBill;
 use crate::session::wire::RuleSet;
@@ -126,7 +126,7 @@ impl Worker {
                 Some(Skip::Failed | Skip::Invalid) => {
                     let counts = &self.facts.setting.counts;
                     let list = self.past.list();
-                    let sizes = list.iter().map(|(_, message)| crate::context::measure(message, counts));
+                    let sizes = list.iter().map(|(_, message)| measure(message, counts));
                     let prompt = state.scale.prompt(self.facts.fixed + sizes.sum());
                     self.facts.setting.window.overflows(prompt)
                 }

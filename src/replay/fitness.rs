@@ -117,7 +117,11 @@ impl FitnessState {
                     record.calls.extend(booked.kept);
                     let unparsable = Verdict::unscored(Unscored::Unparsable);
                     unreadable += usize::from(record.verdict == unparsable);
-                    failure = failure.or(reply.answer.err().filter(is_unheard));
+                    // A judge that failed so was not heard at all.
+                    let unheard = reply.answer.err().filter(|failure| {
+                        *failure == CallFailure::NotRecorded || failure.is_of_the_way()
+                    });
+                    failure = failure.or(unheard);
                 }
                 records.push(record);
             }
@@ -128,11 +132,6 @@ impl FitnessState {
         }
         failure.map_or(Ok(records), Err)
     }
-}
-
-/// Whether a judge that failed so was not heard at all.
-fn is_unheard(failure: &CallFailure) -> bool {
-    *failure == CallFailure::NotRecorded || failure.is_of_the_way()
 }
 
 /// The judge's replies, in the order of what is asked.

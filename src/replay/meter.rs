@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::faults::{self, FaultInjector};
 use super::observe::BilledRequest;
-use super::{CpuClock, Models, MissingAnswer};
+use super::{CpuClock, Models, MissedAnswer};
 use crate::bill::Scale;
 use crate::model::fault::FaultTarget;
 use crate::model::{
@@ -41,7 +41,7 @@ pub(super) struct Meter<'a> {
     /// Requests of the strategy that the observers have not seen yet.
     pub(super) asked: Vec<BilledRequest>,
     /// The first answer that was wanted and not got: no more is asked then.
-    pub(super) unanswered: Option<MissingAnswer>,
+    pub(super) unanswered: Option<MissedAnswer>,
     /// Processor time spent in models.
     pub(super) time: Duration,
 }
@@ -142,7 +142,7 @@ impl<'a> Meter<'a> {
             }
             let answered = reply.unwrap_or_else(|| Reply::once(Err(CallFailure::NoAnswer)));
             if self.unanswered.is_none() {
-                self.unanswered = model.and_then(|model| MissingAnswer::of(model, &answered.answer));
+                self.unanswered = model.and_then(|model| MissedAnswer::of(model, &answered.answer));
             }
             answered
         };
@@ -185,7 +185,7 @@ impl<'a> Meter<'a> {
 
     /// Whether nothing more is asked.
     fn is_over(&self) -> bool {
-        self.unanswered.as_ref().is_some_and(MissingAnswer::ends_asking)
+        self.unanswered.as_ref().is_some_and(MissedAnswer::ends_asking)
     }
 }
 

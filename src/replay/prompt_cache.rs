@@ -14,7 +14,7 @@ use foldhash::fast::FixedState;
 
 pub use ideal::IdealCache;
 pub use line::{LineChange, EditedEntries, KnownPrefix, PromptLine};
-pub use piece::{PromptPiece, MessagePieces};
+pub use piece::{PromptPiece, BlockList};
 pub use recorded::RecordedCache;
 
 use crate::model::price::{CacheScheme, Client, Reuse};
@@ -204,8 +204,8 @@ impl PromptCache {
                 found.unwrap_or(0)
             }
             Reuse::LongestPrefix => {
-                let known = line.longest_known(limit, &|used| line.is_live(&self.scheme, used, now));
-                known.map_or(0, |known| known.blocks)
+                let live = line.longest_known(limit, &|used| line.is_live(&self.scheme, used, now));
+                live.map_or(0, |known| known.blocks)
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::meter::{EvaluatorRequest, Meter, RequestBill};
 use super::observe::CallView;
-use super::{Fitness, KnownAnswerResults, PreparedSession, MissingAnswer, ceiling};
+use super::{Fitness, KnownAnswerResults, PreparedSession, MissedAnswer, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::ProbeExt as _;
@@ -51,7 +51,7 @@ impl Judges {
             match self.fitness.of(&**judge, meter.counts) {
                 Ok(results) => known.push(results),
                 Err(failure) => {
-                    let reason = MissingAnswer::of(&**judge, &Err(failure));
+                    let reason = MissedAnswer::of(&**judge, &Err(failure));
                     meter.unanswered = meter.unanswered.take().or(reason);
                 }
             }
@@ -73,7 +73,7 @@ pub(super) struct Questioner<'a, 'm> {
 
 /// One question to a reader, and what its answer is for.
 #[derive(Debug)]
-pub(super) struct ReaderQuestion {
+pub(super) struct Enquiry {
     /// Index of the item.
     item: usize,
     purpose: AnswerPurpose,
@@ -102,7 +102,7 @@ const SUMMARIES: usize = 1;
 const EVIDENCE: usize = 2;
 
 /// Questions with their answers.
-pub(super) type AnsweredQuestions = Vec<(ReaderQuestion, AnswerRecord)>;
+pub(super) type AnsweredQuestions = Vec<(Enquiry, AnswerRecord)>;
 
 impl<'a> Questioner<'a, '_> {
     /// Asks the items of these numbers of the prompt in `view`, and has the answers graded. Judges are
@@ -117,7 +117,7 @@ impl<'a> Questioner<'a, '_> {
         let window = self.prepared.asking.window.filter(|_| self.arm == Arm::Reference);
         for item in items {
             let probe = self.probe(item);
-            let mut question = ReaderQuestion {
+            let mut question = Enquiry {
                 item,
                 purpose: AnswerPurpose::Scored(0),
                 requests: 0,
@@ -154,7 +154,7 @@ impl<'a> Questioner<'a, '_> {
                 if requests.is_empty() {
                     continue;
                 }
-                questions.push(ReaderQuestion { purpose, requests: requests.len(), prompt, ..question });
+                questions.push(Enquiry { purpose, requests: requests.len(), prompt, ..question });
                 puts.extend(requests.into_iter().map(|mut request| {
                     if purpose == AnswerPurpose::Qualifying {
                         request.purpose = Purpose::Qualification;
@@ -220,7 +220,7 @@ impl<'a> Questioner<'a, '_> {
     }
 
     /// Sends the requests of all questions, and has the rules grade the answers.
-    fn put(&mut self, questions: Vec<ReaderQuestion>, puts: &[EvaluatorRequest]) -> AnsweredQuestions {
+    fn put(&mut self, questions: Vec<Enquiry>, puts: &[EvaluatorRequest]) -> AnsweredQuestions {
         let before = self.view.before;
         let mut came = self.meter.ask(puts).into_iter();
         let rules = &self.prepared.watched.rules;

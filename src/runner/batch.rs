@@ -22,7 +22,7 @@ use crate::model::{CallFailure, Model as _};
 use crate::record::journal::{JournalError, append_lines, read_lines};
 use crate::stop::StopToken;
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::{ContentHash, Tokens, Usage, Usd};
+use crate::units::{ContentHash, Tokens, Usage, Usd, many};
 
 /// The file in the run's folder that says which batches were sent.
 pub(crate) const FILE: &str = "batches.jsonl";
@@ -257,9 +257,8 @@ fn one_by_one(
     let cost: Option<Usd> = costs.sum();
     let cost =
         cost.map_or("a price that is not known".to_owned(), |cost| format!("about {cost} at most"));
-    let count = keys.len();
-    let requests = if count == 1 { "request" } else { "requests" };
-    format!("{count} {requests} without an answer: asked one by one, for {cost}")
+    let requests = many(keys.len(), "request", "requests");
+    format!("{requests} without an answer: asked one by one, for {cost}")
 }
 
 impl SentBatch {

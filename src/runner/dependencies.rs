@@ -44,8 +44,11 @@ impl Dependencies {
     /// Notes how a cell ended: with its record, or broken.
     pub(super) fn finish(&self, key: &CellKey, record: Option<&CellRecord>) {
         if let Some(known) = self.0.get(key) {
+            let lead = record.map_or(Lead::Broken, |record| {
+                sizes_of(record).map_or(Lead::NotMeasurable, Lead::Sizes)
+            });
             // A cell ends once.
-            let _ = known.set(record.map_or(Lead::Broken, lead));
+            let _ = known.set(lead);
         }
     }
 
@@ -54,10 +57,6 @@ impl Dependencies {
         let known = self.0.get(key);
         known.map_or(Lead::Broken, |known| known.wait().clone())
     }
-}
-
-fn lead(record: &CellRecord) -> Lead {
-    sizes_of(record).map_or(Lead::NotMeasurable, Lead::Sizes)
 }
 
 /// The sizes that a strategy had, for one that follows it; `None` where it was not measurable.

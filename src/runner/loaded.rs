@@ -25,7 +25,7 @@ pub(super) struct Outline {
     pub(super) kind: String,
     /// The session that it names as its main one.
     pub(super) main: Option<String>,
-    messages: usize,
+    pub(super) messages: usize,
     calls: Arc<[usize]>,
 }
 
@@ -42,11 +42,6 @@ impl Outline {
             messages: session.messages().len(),
             calls: session.calls().into(),
         }
-    }
-
-    /// The places of its messages.
-    pub(super) fn messages(&self) -> std::ops::Range<usize> {
-        0..self.messages
     }
 
     /// The messages that answer its calls.

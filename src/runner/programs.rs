@@ -142,8 +142,7 @@ impl Plan {
         for at in &programs {
             starts(&self.scenario.strategies[*at])?;
         }
-        let sessions = self.sessions.iter();
-        let shortest = sessions.min_by_key(|loaded| loaded.session.messages().len());
+        let shortest = self.sessions.iter().min_by_key(|loaded| loaded.session.messages);
         let prepared = shortest.and_then(|shortest| {
             let prepared = prepare(self, shortest, Vec::new()).ok()?;
             let own = self.manifest.sessions[shortest.place].native_window;

@@ -67,13 +67,13 @@ impl SessionStore {
         let hint = error.hint().map(|hint| format!("; {hint}"));
         let [cause, hint] = [cause, hint].map(Option::unwrap_or_default);
         self.passed_over.push(format!("{error}{cause}{hint}"));
-        self.leave_out(1, UNREADABLE.to_owned());
+        self.leave_out(1, UNREADABLE);
         self.unreadable.get_or_insert(error);
     }
 
-    fn leave_out(&mut self, count: usize, reason: String) {
+    fn leave_out(&mut self, count: usize, reason: &str) {
         if count > 0 {
-            *self.left_out.entry(reason).or_default() += count;
+            *self.left_out.entry(reason.to_owned()).or_default() += count;
         }
     }
 
@@ -97,7 +97,7 @@ impl SessionStore {
         let taken = sample(units.collect(), count, scenario.seed);
         self.retain(
             |loaded| taken.contains(loaded.cluster.as_deref().unwrap_or(loaded.id())),
-            format!("they are not in the sample of {count} (`sample`)"),
+            &format!("they are not in the sample of {count} (`sample`)"),
         );
     }
 
@@ -107,14 +107,14 @@ impl SessionStore {
         let small = std::mem::take(&mut self.small);
         self.retain(
             |loaded| !small.contains(loaded.id()),
-            format!(
+            &format!(
                 "their windows ({window}) would hold less than {floor} tokens of conversation (`window.floor`)"
             ),
         );
     }
 
     /// Leaves out all sessions but these, for this reason.
-    fn retain(&mut self, is_kept: impl Fn(&LoadedSession) -> bool, reason: String) {
+    fn retain(&mut self, is_kept: impl Fn(&LoadedSession) -> bool, reason: &str) {
         let before = self.sessions.len();
         let sessions =
             std::mem::take(&mut self.sessions).into_iter().zip(std::mem::take(&mut self.entries));
@@ -441,10 +441,8 @@ impl SessionReading<'_> {
                 path.display()
             ));
         }
-        let why = "they are side chains (`side_chains`)".to_owned();
-        all.leave_out(self.side_chains, why);
-        let why = "all their calls stand in other sessions of the run".to_owned();
-        all.leave_out(self.repeated, why);
+        all.leave_out(self.side_chains, "they are side chains (`side_chains`)");
+        all.leave_out(self.repeated, "all their calls stand in other sessions of the run");
         if let Some(part) = self.part {
             part.complete(&mut all)?;
             return Ok(all);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Journal, JournalError, Outcome, Plan, Run, journal};
 use crate::model::{CallFailure, cut};
 use crate::record::{CellKey, CellRecord, Timing};
-use crate::replay::{Replay, MissingAnswer};
+use crate::replay::{Replay, MissedAnswer};
 
 /// After this many cells in a row whose model could not be reached, no other is begun: each has
 /// tried as long as the pace allows.
@@ -43,18 +43,18 @@ impl Sink<'_> {
             }
         };
         match &replay.unanswered {
-            None | Some(MissingAnswer::Deferred) => {}
-            Some(MissingAnswer::NotRecorded) => {
+            None | Some(MissedAnswer::Deferred) => {}
+            Some(MissedAnswer::NotRecorded) => {
                 self.outcome.missed = true;
                 self.has_stopped = true;
             }
-            Some(MissingAnswer::Unreached { failure: CallFailure::Stopped { .. }, .. }) => {
+            Some(MissedAnswer::Unreached { failure: CallFailure::Stopped { .. }, .. }) => {
                 return ControlFlow::Continue(None);
             }
-            Some(MissingAnswer::NotStarted(why)) => {
+            Some(MissedAnswer::NotStarted(why)) => {
                 self.outcome.unreached.push((key, why.to_string()));
             }
-            Some(MissingAnswer::Unreached { model, failure }) => {
+            Some(MissedAnswer::Unreached { model, failure }) => {
                 let why = format!("a model could not be asked: {model}: {failure}");
                 self.outcome.unreached.push((key, why));
                 self.unreached_in_a_row += 1;

@@ -416,10 +416,8 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
 
 fn table_of(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSetting> {
     let Some(kind) = keys.text("kind") else {
-        return Err(keys
-            .reader()
-            .must_be_set("kind")
-            .with_hint("`offline`, `openai`, `anthropic`, `scripted` or `cassette`"));
+        let hint = "`offline`, `openai`, `anthropic`, `scripted` or `cassette`";
+        return Err(keys.reader().must_be_set("kind").with_hint(hint));
     };
     keys.reader().refuse_others(&keys.of_kind(kind))?;
     let name = keys.text("model").map(str::to_owned);

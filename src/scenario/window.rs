@@ -119,7 +119,6 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger)> 
     let mode = keys.text("mode").unwrap_or_default();
     let fraction = keys.number("fraction");
     let tokens = keys.whole("tokens").map(Tokens);
-    let wrong = |problem: &str| Err(SettingError::new(keys.place(), problem));
     let size = match (mode, fraction, tokens) {
         // The size of a window in which triggers are matched is named as any other.
         ("fit" | "matched", Some(fraction), None) if fraction > 0.0 => WindowMode::Fit(fraction),
@@ -128,16 +127,18 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger)> 
             return Err(SettingError::new(keys.place_of("fraction"), problem));
         }
         ("fit", _, None) => {
-            let error = wrong("`window.fraction` must be set");
             let hint = "with `mode = \"fit\"`, as in `fraction = 0.6`";
-            return error.map_err(|error: SettingError| error.with_hint(hint));
+            let error = SettingError::new(keys.place(), "`window.fraction` must be set");
+            return Err(error.with_hint(hint));
         }
         ("fit", _, Some(_)) => {
-            return wrong("`window.tokens` has no meaning with `mode = \"fit\"`");
+            let problem = "`window.tokens` has no meaning with `mode = \"fit\"`";
+            return Err(SettingError::new(keys.place(), problem));
         }
         (_, None, tokens) => WindowMode::Native(tokens),
         (_, Some(_), _) => {
-            return wrong("`window.fraction` needs `mode = \"fit\"` and no `tokens`");
+            let problem = "`window.fraction` needs `mode = \"fit\"` and no `tokens`";
+            return Err(SettingError::new(keys.place(), problem));
         }
     };
     // By default as much as the recorded product reserves.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::{Meter, RequestBill, answered};
 use crate::model::{Model, Reply, Request};
-use crate::replay::MissingAnswer;
+use crate::replay::MissedAnswer;
 use crate::step::Answer;
 use crate::tokens::CountedTexts;
 
@@ -57,7 +57,7 @@ impl Meter<'_> {
         let replies = sendings.iter().zip(came).filter_map(|(sending, came)| {
             let answered = came.into_inner()?;
             if let (Some(model), None) = (sending.model, &self.unanswered) {
-                self.unanswered = MissingAnswer::of(model, &answered.answer);
+                self.unanswered = MissedAnswer::of(model, &answered.answer);
             }
             let booked = self.book(&sending.put.request, &answered);
             Some((answered.answer, booked))
@@ -82,7 +82,7 @@ impl Meter<'_> {
                 let sending = &sendings[*at];
                 let model = sending.model.filter(|_| !is_over.load(Ordering::SeqCst));
                 let reply = answered(&sending.put.request, model, sending.repeat, counts);
-                let unanswered = model.and_then(|model| MissingAnswer::of(model, &reply.answer));
+                let unanswered = model.and_then(|model| MissedAnswer::of(model, &reply.answer));
                 if unanswered.is_some_and(|why| why.ends_asking()) {
                     is_over.store(true, Ordering::SeqCst);
                 }

@@ -89,7 +89,7 @@ fn edits(applied: &Applied) -> Vec<EntryEdit> {
     edits
 }
 
-fn tokens(entries: &[Entry]) -> Tokens {
+fn size(entries: &[Entry]) -> Tokens {
     entries.iter().map(|entry| entry.size().tokens).sum()
 }
 
@@ -97,7 +97,7 @@ fn tokens(entries: &[Entry]) -> Tokens {
 fn place(applied: &Applied) -> Option<(&[Entry], &AppliedEdit)> {
     // Of equals the first.
     let edits = applied.edits().enumerate();
-    let best = edits.max_by_key(|(at, (own, edit))| (tokens(own) - tokens(&edit.with), Reverse(*at)));
+    let best = edits.max_by_key(|(at, (own, edit))| (size(own) - size(&edit.with), Reverse(*at)));
     best.map(|(_, place)| place)
 }
 
@@ -127,7 +127,8 @@ fn texts(event: usize, applied: &Applied) -> Option<ChangeTexts> {
             .then(|| pairs.position(|(before, after)| before != after))?
     });
     let piece = |entry: &Entry| ShownBlock { entry: entry.clone(), block };
-    Some(ChangeTexts { event, before: largest.map(|(_, entry)| piece(entry)), after: after.map(piece) })
+    let before = largest.map(|(_, entry)| piece(entry));
+    Some(ChangeTexts { event, before, after: after.map(piece) })
 }
 
 impl Changes {

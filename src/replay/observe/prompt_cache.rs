@@ -10,7 +10,7 @@ use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, ModelCall, ObservedCache, PriceEntry};
 use crate::replay::prompt_cache::{
-    CacheEvent, CacheOutcome, EditedEntries, IdealCache, PromptLine, CacheLoss, PromptPiece, MessagePieces, PromptCache,
+    CacheEvent, CacheOutcome, EditedEntries, IdealCache, PromptLine, CacheLoss, PromptPiece, BlockList, PromptCache,
     RecordedCache, SentAt,
 };
 use crate::units::Usage;
@@ -56,7 +56,7 @@ impl CachePlan {
         schemes: Vec<CacheScheme>,
         bill: Arc<Bill>,
     ) -> Self {
-        let mut head = MessagePieces::head(session.tools(), session.system(), counts);
+        let mut head = BlockList::head(session.tools(), session.system(), counts);
         if bill.scale(0).head > Tokens::ZERO {
             head.insert(0, PromptPiece::new(HEAD, Tokens::ZERO));
         }
@@ -102,8 +102,8 @@ impl CachePlan {
         prices.relative(&own.model, own.per_token.input?, named)
     }
 
-    fn pieces(&self, entry: &Entry) -> MessagePieces {
-        MessagePieces::of(entry, &self.counts)
+    fn pieces(&self, entry: &Entry) -> BlockList {
+        BlockList::of(entry, &self.counts)
     }
 }
 

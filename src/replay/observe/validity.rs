@@ -106,7 +106,7 @@ impl Observer for Validity {
 
     fn finish(mut self: Box<Self>, record: &mut CellRecord) {
         self.note(BTreeSet::new(), self.next);
-        self.closed.sort_by_key(|one: &Violation| (one.call, one.rule.clone(), one.subject.clone()));
+        self.closed.sort_by_key(|one| (one.call, one.rule.clone(), one.subject.clone()));
         record.violations = self.closed;
     }
 }
@@ -225,23 +225,24 @@ impl ToolCalls {
 
     /// The calls that this API minds at a call, since the user spoke with message `spoke`.
     fn findings(&self, rules: RuleSet, view: &CallView<'_>, spoke: usize) -> Vec<Finding> {
-        let of =
-            |rule| move |message: &usize| Finding { rule, subject: Subject::Message(*message) };
-        let dropped = of(Rule::ThinkingDropped);
-        match rules {
+        let (rule, messages): (Rule, Vec<usize>) = match rules {
             RuleSet::Anthropic => {
                 let mut said = view.session.messages()[..view.before].iter();
                 let answer = said.rposition(|message| message.role() == Role::Assistant);
                 let last = answer.filter(|at| self.without_thinking.contains_key(at));
-                last.iter().map(dropped).collect()
+                (Rule::ThinkingDropped, last.into_iter().collect())
             }
-            RuleSet::OpenAiResponses => self.without_thinking.keys().map(dropped).collect(),
+            RuleSet::OpenAiResponses => {
+                (Rule::ThinkingDropped, self.without_thinking.keys().copied().collect())
+            }
             RuleSet::Gemini => {
                 let of_turn = self.changed.range(spoke..);
-                of_turn.map(|(at, _)| of(Rule::CallChanged)(at)).collect()
+                (Rule::CallChanged, of_turn.map(|(at, _)| *at).collect())
             }
-            RuleSet::OpenAi => Vec::new(),
-        }
+            RuleSet::OpenAi => return Vec::new(),
+        };
+        let subjects = messages.into_iter().map(Subject::Message);
+        subjects.map(|subject| Finding { rule, subject }).collect()
     }
 }
 
@@ -295,7 +296,7 @@ fn whole(entry: &Entry) -> Option<usize> {
         Origin::Verbatim(at) => Some(*at),
         Origin::Edited { message, .. } => {
             let mut blocks = entry.message.content().iter().enumerate();
-            let same = blocks.all(|(block, content)| content.is_result() || entry.is_verbatim(block));
+            let same = blocks.all(|(at, content)| content.is_result() || entry.is_verbatim(at));
             same.then_some(*message)
         }
         Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => None,

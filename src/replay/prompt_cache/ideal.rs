@@ -23,12 +23,12 @@ type NodeId = NonZeroU32;
 
 /// A place in a prompt: so many blocks, and so many tokens of the next one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct LinePosition {
+struct LinePoint {
     blocks: u32,
     part: Tokens,
 }
 
-impl LinePosition {
+impl LinePoint {
     fn of((blocks, part): (usize, Tokens)) -> Self {
         Self { blocks: number(blocks), part }
     }
@@ -51,7 +51,7 @@ struct CacheNode {
     /// The prompt that used them first.
     prompt: u32,
     /// Where the last of them ends.
-    end: LinePosition,
+    end: LinePoint,
     /// As counted at their first use, what was in front of the block that they begin in.
     before: CountedSize,
     /// Tokens up to and including the last of them, at their first use.
@@ -115,13 +115,13 @@ impl IdealCache {
     }
 
     /// Where the live prefix ends, and what it is.
-    fn live_prefix(&mut self, line: &PromptLine, limit: usize, now: SentAt) -> (LinePosition, Prefix) {
+    fn live_prefix(&mut self, line: &PromptLine, limit: usize, now: SentAt) -> (LinePoint, Prefix) {
         let known = line.longest_known(limit, &|used| line.is_live(&self.scheme, used, now));
         let live = line.until(known.map_or(0, |known| known.blocks));
         let tokens = line.readable(live, known.is_some());
         let end = match known {
-            Some(known) if tokens == live => LinePosition::of((known.blocks, Tokens::ZERO)),
-            _ => LinePosition::of(line.within(tokens)),
+            Some(known) if tokens == live => LinePoint::of((known.blocks, Tokens::ZERO)),
+            _ => LinePoint::of(line.within(tokens)),
         };
         let last = match known {
             Some(known) => self.ending(line, end, known.prompt),
@@ -131,7 +131,7 @@ impl IdealCache {
     }
 
     /// The node of what others cached before a prompt.
-    fn warm(&mut self, end: LinePosition, until: Tokens) -> Option<NodeId> {
+    fn warm(&mut self, end: LinePoint, until: Tokens) -> Option<NodeId> {
         if until == Tokens::ZERO {
             return None;
         }
@@ -148,8 +148,8 @@ impl IdealCache {
     }
 
     /// The node that ends at a place in this prompt: a longer one is split.
-    fn ending(&mut self, line: &PromptLine, end: LinePosition, prompt: u32) -> Option<NodeId> {
-        if end == LinePosition::default() {
+    fn ending(&mut self, line: &PromptLine, end: LinePoint, prompt: u32) -> Option<NodeId> {
+        if end == LinePoint::default() {
             return None;
         }
         let at = self.path.partition_point(|id| self.node(*id).end < end);
@@ -165,7 +165,7 @@ impl IdealCache {
             return Some(id);
         }
         let front = node.parent.map(|parent| self.node(parent).end);
-        let start = front.map_or(0, LinePosition::blocks);
+        let start = front.map_or(0, LinePoint::blocks);
         let own = line.counted(end.blocks()).wrapping_sub(line.counted(start));
         let counted = node.before.wrapping_add(own);
         let scale = self.sent[node.prompt as usize].scale;
@@ -193,7 +193,7 @@ impl IdealCache {
             for entry in [edit.entries.start, edit.entries.end] {
                 let blocks = line.first_block(entry);
                 if blocks <= line.unbroken {
-                    self.ending(line, LinePosition::of((blocks, Tokens::ZERO)), prompt);
+                    self.ending(line, LinePoint::of((blocks, Tokens::ZERO)), prompt);
                 }
             }
         }
@@ -202,7 +202,7 @@ impl IdealCache {
     /// The prompt is sent. The caller calls [`PromptLine::sent`] afterwards.
     pub fn send(&mut self, line: &PromptLine, now: SentAt) {
         let (known, prefix) = self.live_prefix(line, line.len(), now);
-        let length = LinePosition::of((line.len(), Tokens::ZERO));
+        let length = LinePoint::of((line.len(), Tokens::ZERO));
         let mut last = prefix.last;
         let kept = last.map(|last| {
             let end = self.node(last).end;
@@ -229,7 +229,7 @@ impl IdealCache {
             self.path.push(new);
             last = Some(new);
         }
-        self.is_used(last);
+        self.count_use(last);
         self.sent.push(AgentPrompt { prefix, last, scale: line.scale });
     }
 
@@ -237,11 +237,11 @@ impl IdealCache {
     /// nothing in the cache.
     pub fn side_request(&mut self, line: &PromptLine, shared: usize, number: usize, now: SentAt) {
         let (_, prefix) = self.live_prefix(line, shared, now);
-        self.is_used(prefix.last);
+        self.count_use(prefix.last);
         self.asked.push((number, prefix));
     }
 
-    fn is_used(&mut self, last: Option<NodeId>) {
+    fn count_use(&mut self, last: Option<NodeId>) {
         if let Some(node) = last.and_then(|last| self.nodes.get_mut(place(last))) {
             node.uses += 1;
         }
@@ -284,7 +284,7 @@ impl IdealCache {
             }
         }
         // The longest prefix that each prompt writes.
-        let mut written = vec![(LinePosition::default(), Tokens::ZERO); self.sent.len()];
+        let mut written = vec![(LinePoint::default(), Tokens::ZERO); self.sent.len()];
         for node in self.nodes.iter().filter(|node| self.is_written(node)) {
             let longest = &mut written[node.prompt as usize];
             if node.end > longest.0 {

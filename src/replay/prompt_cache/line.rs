@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::piece::{CountedSize, PromptPiece, MessagePieces, ToolRun};
+use super::piece::{CountedSize, PromptPiece, BlockList, ToolRun};
 use super::sent::{BlockId, ChainHash, SentBlocks};
 use super::{CacheEvent, SentAt, is_live};
 use crate::bill::Scale;
@@ -66,7 +66,7 @@ fn count(blocks: usize) -> u32 {
 
 impl EntryPlace {
     /// The place of a message; where it begins is not known yet.
-    fn of(message: &MessagePieces) -> Self {
+    fn of(message: &BlockList) -> Self {
         Self { first: 0, blocks: count(message.blocks.len()), is_user: message.is_user }
     }
 }
@@ -77,7 +77,7 @@ pub struct EditedEntries {
     /// Indices before the whole patch, ascending and disjoint.
     pub entries: Range<usize>,
     /// The blocks that replace them.
-    pub with: Vec<MessagePieces>,
+    pub with: Vec<BlockList>,
     /// Whether the provider's cache survives it.
     pub cache: CacheEffect,
 }
@@ -243,7 +243,7 @@ impl PromptLine {
     }
 
     /// Adds a message at the end.
-    pub fn append(&mut self, message: &MessagePieces) {
+    pub fn append(&mut self, message: &BlockList) {
         let first = count(self.blocks.first_mark() + self.blocks.len());
         message.blocks.iter().for_each(|piece| self.push(*piece));
         self.entries.push(EntryPlace { first, ..EntryPlace::of(message) });
@@ -401,12 +401,13 @@ impl PromptLine {
                 // All that is in front of the edit counts from the beginning, and so does the rest now.
                 self.shifted = 0;
             }
-            return self.add_up(edited.start..self.len());
+            let before = edited.start.checked_sub(1).map(|at| self.blocks[at].sums);
+            return self.add_up(before.unwrap_or_default(), edited.start..self.len());
         }
         let before = self.blocks[front.end].sums;
         let from = self.sums(front.start);
         self.shifted = front.end;
-        self.add_up_from(from, front.clone());
+        self.add_up(from, front.clone());
         let next = &self.blocks[front.end];
         let last = self.blocks[..front.end].last();
         let (sums, run) = last.map_or_else(Default::default, |last| (last.sums, last.run));
@@ -418,13 +419,8 @@ impl PromptLine {
         };
     }
 
-    fn add_up(&mut self, blocks: Range<usize>) {
-        let before = blocks.start.checked_sub(1).map(|at| self.blocks[at].sums);
-        self.add_up_from(before.unwrap_or_default(), blocks);
-    }
-
     /// Writes the sums of these blocks; `sums` are those of the block in front of them.
-    fn add_up_from(&mut self, mut sums: Sums, blocks: Range<usize>) {
+    fn add_up(&mut self, mut sums: Sums, blocks: Range<usize>) {
         visit(blocks.len());
         let mut run = blocks.start.checked_sub(1).and_then(|at| self.blocks[at].run);
         for at in blocks {
@@ -470,8 +466,8 @@ impl PromptLine {
         // Everything else was sent earlier.
         self.last_sent.filter(|last| is_live(*last))?;
         let end = limit.min(self.len());
-        let mut known =
-            KnownPrefix { blocks: self.unbroken.min(end), prompt: self.sent.prompts.checked_sub(1)? };
+        let prompt = self.sent.prompts.checked_sub(1)?;
+        let mut known = KnownPrefix { blocks: self.unbroken.min(end), prompt };
         while known.blocks < end {
             let ids = self.blocks[known.blocks..end].iter().map(|block| block.id);
             let chain = self.sums(known.blocks + 1).chain;

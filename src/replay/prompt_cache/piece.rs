@@ -88,12 +88,12 @@ impl PromptPiece {
 
 /// The blocks of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MessagePieces {
+pub struct BlockList {
     pub(super) blocks: Vec<PromptPiece>,
     pub(super) is_user: bool,
 }
 
-impl MessagePieces {
+impl BlockList {
     /// The blocks of a message whose sender is the user, or is not.
     pub fn new(blocks: Vec<PromptPiece>, role: Role) -> Self {
         Self { blocks, is_user: role == Role::User }

@@ -26,12 +26,12 @@ fn built_in(name: &str) -> CacheScheme {
     schemes.into_iter().find(|of| of.name == name).unwrap()
 }
 
-fn user(text: &str, tokens: u64) -> MessagePieces {
-    MessagePieces::new(vec![PromptPiece::new(text, Tokens(tokens))], Role::User)
+fn user(text: &str, tokens: u64) -> BlockList {
+    BlockList::new(vec![PromptPiece::new(text, Tokens(tokens))], Role::User)
 }
 
-fn said(text: &str, tokens: u64) -> MessagePieces {
-    MessagePieces::new(vec![PromptPiece::new(text, Tokens(tokens))], Role::Assistant)
+fn said(text: &str, tokens: u64) -> BlockList {
+    BlockList::new(vec![PromptPiece::new(text, Tokens(tokens))], Role::Assistant)
 }
 
 /// A line under one scheme, and what its calls cost.
@@ -61,14 +61,14 @@ impl Bench {
         }
     }
 
-    fn replace(&mut self, entries: std::ops::Range<usize>, with: Vec<MessagePieces>) -> LineChange {
+    fn replace(&mut self, entries: std::ops::Range<usize>, with: Vec<BlockList>) -> LineChange {
         self.edit(entries, with, CacheEffect::Breaks)
     }
 
     fn edit(
         &mut self,
         entries: std::ops::Range<usize>,
-        with: Vec<MessagePieces>,
+        with: Vec<BlockList>,
         cache: CacheEffect,
     ) -> LineChange {
         let change = self.line.patch(&[EditedEntries { entries, with, cache }]);
@@ -98,7 +98,7 @@ const BASE: u64 = 2_500;
 const TURN: u64 = 130 + 680;
 const MASKED: u64 = 130 + 12;
 
-fn turn(at: usize) -> MessagePieces {
+fn turn(at: usize) -> BlockList {
     user(&format!("turn {at}"), TURN)
 }
 
@@ -402,7 +402,7 @@ fn a_run_of_tool_uses_is_one_position_and_so_is_a_run_of_results() {
     let round = |at: usize, role: Role, of: &dyn Fn(String) -> ContentBlock| {
         let blocks = (0..10).map(|n| of(format!("{at}-{n}"))).collect();
         let message = Arc::new(Message::new(role, blocks));
-        MessagePieces::of(&Entry::new(Origin::Authored, message, &counts), &counts)
+        BlockList::of(&Entry::new(Origin::Authored, message, &counts), &counts)
     };
     let uses = |at: usize| {
         round(at, Role::Assistant, &|id| {
@@ -447,7 +447,7 @@ fn thoughts_of_different_sizes_are_different_thoughts() {
     let pieces = |hidden: u64| {
         let mut message = Message::text(Role::Assistant, "");
         message.details.hidden = Tokens(hidden);
-        MessagePieces::of(&Entry::new(Origin::Authored, Arc::new(message), &counts), &counts)
+        BlockList::of(&Entry::new(Origin::Authored, Arc::new(message), &counts), &counts)
     };
     let mut bench = Bench::new(plain(None), &[100]);
     bench.line.append(&pieces(184));

@@ -10,7 +10,7 @@ use crate::probe::Probe;
 use crate::record::{ForecastCell, PromptDue};
 use crate::replay::ceiling;
 use crate::replay::observe::{CallView, Observer, BilledRequest};
-use crate::replay::prompt_cache::{EditedEntries, PromptLine, MessagePieces, PromptCache};
+use crate::replay::prompt_cache::{EditedEntries, PromptLine, BlockList, PromptCache};
 use crate::scenario::ModelSetting;
 use crate::session::wire::Provider;
 use crate::session::{ContentBlock, Message, Session};
@@ -51,7 +51,7 @@ pub(super) fn scheme_of(model: Option<&ModelSetting>, prices: &Prices) -> CacheS
 pub(super) struct ReaderPrompts {
     line: PromptLine,
     /// The messages of the line.
-    messages: Vec<MessagePieces>,
+    messages: Vec<BlockList>,
     cache: PromptCache,
     counts: Arc<CountedTexts>,
     /// The requests of the cell that is replayed, and the prompts that its readers are asked of.
@@ -61,7 +61,7 @@ pub(super) struct ReaderPrompts {
 impl ReaderPrompts {
     pub(super) fn new(session: &Session, counts: &Arc<CountedTexts>, scheme: CacheScheme) -> Self {
         Self {
-            line: PromptLine::new(&MessagePieces::head(session.tools(), session.system(), counts)),
+            line: PromptLine::new(&BlockList::head(session.tools(), session.system(), counts)),
             messages: Vec::new(),
             cache: PromptCache::new(Arc::new(scheme), QUESTIONS),
             counts: counts.clone(),
@@ -76,8 +76,8 @@ impl ReaderPrompts {
 
     /// Puts questions to a prompt of these messages, as the reader is sent them. Its size is counted: a reader is not sent the
     /// tokens that only the agent's bill shows.
-    fn put(&mut self, messages: impl Iterator<Item = MessagePieces>) -> PromptDue {
-        let messages: Vec<MessagePieces> = messages.collect();
+    fn put(&mut self, messages: impl Iterator<Item = BlockList>) -> PromptDue {
+        let messages: Vec<BlockList> = messages.collect();
         let old = self.messages.iter();
         let same = old.zip(&messages).take_while(|(old, new)| old == new).count();
         if same < self.messages.len() {
@@ -107,10 +107,10 @@ impl ReaderPrompts {
 
 /// A message as a reader is sent it, without the thinking of another model; `None` where it has
 /// nothing else.
-fn sent(entry: &Entry, counts: &CountedTexts) -> Option<MessagePieces> {
+fn sent(entry: &Entry, counts: &CountedTexts) -> Option<BlockList> {
     let message = &entry.message;
     if message.details.hidden == Tokens::ZERO && !message.content().iter().any(is_thinking) {
-        return Some(MessagePieces::of(entry, counts));
+        return Some(BlockList::of(entry, counts));
     }
     let content: Vec<ContentBlock> =
         message.content().iter().filter(|block| !is_thinking(block)).cloned().collect();
@@ -118,7 +118,7 @@ fn sent(entry: &Entry, counts: &CountedTexts) -> Option<MessagePieces> {
         return None;
     }
     let message = Arc::new(Message::new(message.role(), content));
-    Some(MessagePieces::of(&Entry::new(Origin::Authored, message, counts), counts))
+    Some(BlockList::of(&Entry::new(Origin::Authored, message, counts), counts))
 }
 
 fn is_thinking(block: &ContentBlock) -> bool {
@@ -131,7 +131,7 @@ fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
         let entry = Entry::new(Origin::Authored, message.clone(), counts);
         Some(sent(&entry, counts)?.tokens())
     });
-    let head = PromptLine::new(&MessagePieces::head(request.tools(), request.system.as_ref(), counts));
+    let head = PromptLine::new(&BlockList::head(request.tools(), request.system.as_ref(), counts));
     messages.sum::<Tokens>() + head.until(head.len())
 }
 
