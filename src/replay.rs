@@ -303,10 +303,10 @@ impl<'a> Cell<'a> {
     /// Sends the prompt until it is answered, once it is short enough.
     fn send(&mut self, walk: &mut Walker, response: Tokens) -> Result<(), End> {
         self.fit(walk)?;
-        let call = walk.present().call;
+        let call = walk.present.call;
         if replays_recording(walk) {
             let size = self.prepared.fixed + walk.context().size();
-            walk.size_by(self.prepared.bill.as_sent(call, size));
+            walk.present.scale = self.prepared.bill.as_sent(call, size);
         }
         let prompt = walk.prompt();
         if self.meter.send_agent(prompt, response) {
@@ -318,7 +318,7 @@ impl<'a> Cell<'a> {
 
     /// Has the strategy shorten a prompt that the provider refuses, until it fits or it gives up.
     fn fit(&mut self, walk: &mut Walker) -> Result<(), End> {
-        let Situation { call, window, .. } = *walk.present();
+        let Situation { call, window, .. } = walk.present;
         let mut is_refused = self.meter.refuses_prompt();
         loop {
             let prompt = walk.prompt();
@@ -331,7 +331,7 @@ impl<'a> Cell<'a> {
             if !std::mem::take(&mut is_refused) && (fits || replays_recording(walk)) {
                 return Ok(());
             }
-            if walk.present().overflow.is_none() {
+            if walk.present.overflow.is_none() {
                 self.record.overflows.push(call);
                 self.record.refusals.extend(refusal);
             }
@@ -345,7 +345,7 @@ impl<'a> Cell<'a> {
     fn sent(&mut self, before: usize, walk: &Walker) {
         let prepared = self.prepared;
         let strategy = walk.strategy.as_ref();
-        let cx = walk.present();
+        let cx = &walk.present;
         self.record.prompt_tokens.push(walk.prompt());
         let view = CallView {
             call: cx.call,
@@ -432,7 +432,7 @@ impl WalkHost for Cell<'_> {
     }
 
     fn done(&mut self, moment: WalkMoment, mut done: Compaction, walk: &Walker) -> Result<(), End> {
-        let cx = walk.present();
+        let cx = &walk.present;
         let write_time = matches!(moment, WalkMoment::Append(_));
         if write_time {
             // A write-time patch knows its own entry only; the record says what it did to all

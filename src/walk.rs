@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::bill::Scale;
 use crate::context::{Applied, Context, Entry, Origin};
 use crate::session::{Message, Role, Tag};
 use crate::step::{Caller, Step, drive};
@@ -63,8 +62,8 @@ pub(crate) struct Walker {
     /// The strategy is not asked for the time being, and only takes note of what comes in.
     pub(crate) is_strategy_out: bool,
     context: Context,
-    /// At the last call.
-    present: Situation,
+    /// The strategy's situation at the last call.
+    pub(crate) present: Situation,
     reasoning: Reasoning,
 }
 
@@ -89,19 +88,9 @@ impl Walker {
         &self.context
     }
 
-    /// The strategy's situation at the last call.
-    pub(crate) fn present(&self) -> &Situation {
-        &self.present
-    }
-
     /// Tokens of the prompt that would be sent now, as billed.
     pub(crate) fn prompt(&self) -> Tokens {
         self.present.prompt(&self.context)
-    }
-
-    /// The prompt of this call is sized so.
-    pub(crate) fn size_by(&mut self, scale: Scale) {
-        self.present.scale = scale;
     }
 
     /// The messages that a conversation was resumed with: no write-time stage sees them.

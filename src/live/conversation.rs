@@ -135,7 +135,7 @@ impl LiveConversation {
         self.actor.queue(move |worker| drop(reply.send(worker.past(calls))));
         let worker = Worker::new(id, self.api, self.model.clone(), self.facts.clone());
         let actor = Actor::new(worker);
-        actor.queue(move |worker| worker.begin(past.recv().unwrap_or_default()));
+        actor.queue(move |worker| worker.past = past.recv().unwrap_or_default());
         let calls = self.calls[..calls].to_vec();
         let (messages, listed) = calls.last().map_or((0, 0), |call| (call.messages, call.listed));
         Self {

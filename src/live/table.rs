@@ -188,11 +188,6 @@ impl ConversationTable {
 }
 
 impl Client {
-    fn holds(&self, number: usize, message: ContentHash) -> bool {
-        let holding = self.holding.get(&message);
-        holding.is_some_and(|holding| holding.contains(&number))
-    }
-
     /// Whether a request holds an answer that was given here.
     fn answered(&self, request: &Request<'_>) -> bool {
         let turns = request.turns.iter();
@@ -252,7 +247,11 @@ impl Client {
         let candidates = near.into_iter().filter(|number| {
             let same = conversations[*number].same(&request.turns);
             let mut rest = request.turns[same..].iter();
-            by_user || rest.any(|turn| self.holds(*number, turn.look.key()))
+            by_user
+                || rest.any(|turn| {
+                    let holding = self.holding.get(&turn.look.key());
+                    holding.is_some_and(|holding| holding.contains(number))
+                })
         });
         let found = candidates.filter_map(|number| {
             let places =

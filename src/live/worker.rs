@@ -27,7 +27,8 @@ pub(super) struct Worker {
     api: Api,
     model: Option<Arc<str>>,
     facts: FixedFacts,
-    past: Past,
+    /// Set once, where the conversation branched off from another.
+    pub(super) past: Past,
     /// `None` before its first call, and after work that came to nothing: it is then done again, with the same replies.
     state: Option<StrategyState>,
     /// Usage of what the strategy asked its model.
@@ -89,11 +90,6 @@ impl Worker {
             inputs: inputs.to_vec(),
             asked: asked.cloned().collect(),
         }
-    }
-
-    /// Gives it a past.
-    pub(super) fn begin(&mut self, past: Past) {
-        self.past = past;
     }
 
     /// Adds a call.

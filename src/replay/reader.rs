@@ -178,10 +178,8 @@ impl<'a> Questioner<'a, '_> {
         let anchor = self.arm != Arm::Strategy;
         let asking = &self.prepared.asking;
         let scored = (0..self.times.answers.max(1)).map(AnswerPurpose::Scored);
-        let qualifies = asking.qualifies && anchor;
-        let summaries = asking.summaries && !anchor;
-        let qualifying = qualifies.then_some(AnswerPurpose::Qualifying);
-        let of_summary = summaries.then_some(AnswerPurpose::FromSummary);
+        let qualifying = (asking.qualifies && anchor).then_some(AnswerPurpose::Qualifying);
+        let of_summary = (asking.summaries && !anchor).then_some(AnswerPurpose::FromSummary);
         scored.chain(qualifying).chain(of_summary).collect()
     }
 

@@ -273,8 +273,7 @@ pub(super) fn language(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
 
 /// The messages that a summariser would have to keep are gone, though it answered nothing whole and the prompt fits.
 pub(super) fn safe_failure(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
-    let answers = [(SummaryWriter::Fails, "failed"), (SummaryWriter::Empty, "was empty")];
-    dropped(plays, &answers)
+    dropped(plays, &[(SummaryWriter::Fails, "failed"), (SummaryWriter::Empty, "was empty")])
 }
 
 /// The same of an answer that broke off, that declines or that calls a tool.

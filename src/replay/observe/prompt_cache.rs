@@ -200,9 +200,9 @@ impl PromptCaches {
         for (cache, _) in &mut self.caches {
             cache.removed(change.removed);
         }
-        let lowest = self.broken_by.as_ref().map(|(lowest, _)| *lowest);
-        let broken_at = change.broken_at.into_iter();
-        for at in broken_at.filter(|at| lowest.is_none_or(|lowest| *at < lowest)) {
+        if let Some(at) = change.broken_at
+            && self.broken_by.as_ref().is_none_or(|(lowest, _)| at < *lowest)
+        {
             self.broken_by = Some((at, cause.clone()));
         }
     }
