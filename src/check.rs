@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use self::laws::{ANSWERS, About, CheckLaw, Judged, Known, LAWS};
+use self::laws::{ANSWERS, About, CheckLaw, Judged, StrategyFacts, LAWS};
 use self::play::{Played, Plays};
-use self::world::{Matter, Scene};
+use self::world::Matter;
 use crate::session::Session;
 use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
@@ -139,12 +139,12 @@ pub fn laws() -> impl Iterator<Item = &'static str> {
 ///
 /// Where the strategy cannot even answer, the other laws are not tried; fails where its program does not start.
 pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, ProgramError> {
-    let hello = spec.build().map(|strategy| strategy.declared());
-    let hello = hello.unwrap_or_else(|_| Ok(Hello::default()))?;
+    let hello =
+        spec.build().map_or_else(|_| Ok(Hello::default()), |strategy| strategy.declared())?;
     let scenes = world::scenes(settings.seed).into_iter();
     let plays: Vec<Plays<'_>> =
         scenes.map(|scene| Plays::of(spec, scene, &settings.stop)).collect();
-    let answers = plays.first().map(|plays| (plays, judged(&LAWS[0], plays, &Known::default())));
+    let answers = plays.first().map(|plays| (plays, judged(&LAWS[0], plays, &StrategyFacts::default())));
     let unanswered = answers.and_then(|(plays, judged)| match (unknown(&hello), judged) {
         (Some(got), _) | (None, Judged::Broken(got)) => Some((plays, got)),
         (None, Judged::Held | Judged::NoChance | Judged::OutOfTime) => None,
@@ -152,7 +152,7 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     if let Some((first, got)) = unanswered {
         let laws = LAWS.iter().map(|law| match law.name {
             ANSWERS => {
-                let finding = law.finding(first, got.clone(), &Known::default());
+                let finding = law.finding(first, got.clone(), &StrategyFacts::default());
                 law.checked(State::Broken(Box::new(finding)))
             }
             _ => law.checked(State::NotTried),
@@ -160,7 +160,7 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
         return Ok(Outcome { kind: hello.kind, laws: laws.collect(), changed: (0, plays.len()) });
     }
     plays.par_iter().for_each(|plays| _ = plays.usual());
-    let known = known(&plays);
+    let known = strategy_facts(&plays);
     let kind = match hello.kind {
         ProgramKind::Other => seen(&plays, known.asks),
         kind => kind,
@@ -203,7 +203,7 @@ enum Verdict<'p> {
     Other(State),
 }
 
-fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &Known) -> Judged {
+fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
     let lacks_scenes = law.is_about(About::AllScenes) && !known.is_whole;
     if lacks_scenes || !plays.is_whole() {
         return Judged::OutOfTime;
@@ -219,7 +219,7 @@ impl CheckLaw {
     fn verdict<'p>(
         &self,
         all: &'p [Plays<'p>],
-        known: &Known,
+        known: &StrategyFacts,
         without_summaries: Option<&State>,
         allowed: &BTreeMap<String, String>,
     ) -> Verdict<'p> {
@@ -234,10 +234,9 @@ impl CheckLaw {
             if plays.scene.subject == Matter::Pictures && !self.is_about(About::Bytes) {
                 continue;
             }
-            // A play that ended early shows nothing of what is not there.
-            let is_whole = self.name == ANSWERS || plays.usual().failure().is_none();
             match judged(self, plays, known) {
-                Judged::Held if !is_whole => {}
+                // A play that ended early shows nothing of what is not there.
+                Judged::Held if self.name != ANSWERS && plays.usual().failure().is_some() => {}
                 Judged::NoChance => {}
                 Judged::Held => held += 1,
                 Judged::OutOfTime => is_late = true,
@@ -251,19 +250,18 @@ impl CheckLaw {
         })
     }
 
-    fn finding(&self, plays: &Plays<'_>, got: String, known: &Known) -> Finding {
-        let broken = |scene: &Scene| {
-            let plays = Plays::of(plays.spec, scene.clone(), plays.stop);
-            match judged(self, &plays, known) {
-                Judged::Broken(got) => Some(got),
-                Judged::Held | Judged::NoChance | Judged::OutOfTime => None,
-            }
-        };
+    fn finding(&self, plays: &Plays<'_>, got: String, known: &StrategyFacts) -> Finding {
         let scene = plays.scene.clone();
         let (scene, got) = if self.is_about(About::Rates) || plays.stop.is_requested() {
             (scene, got)
         } else {
-            smaller::smallest(scene, got, broken)
+            smaller::smallest(scene, got, |scene| {
+                let plays = Plays::of(plays.spec, scene.clone(), plays.stop);
+                match judged(self, &plays, known) {
+                    Judged::Broken(got) => Some(got),
+                    Judged::Held | Judged::NoChance | Judged::OutOfTime => None,
+                }
+            })
         };
         Finding { got, scene: scene.name, window: scene.window, session: scene.session }
     }
@@ -292,12 +290,12 @@ fn seen(plays: &[Plays<'_>], asks: bool) -> ProgramKind {
 }
 
 /// Collects the facts that take several scenes.
-fn known(plays: &[Plays<'_>]) -> Known {
+fn strategy_facts(plays: &[Plays<'_>]) -> StrategyFacts {
     let mut lines: BTreeMap<String, usize> = BTreeMap::new();
-    let mut known = Known {
+    let mut known = StrategyFacts {
         is_whole: plays.iter().all(Plays::is_whole),
         asks: plays.iter().any(|plays| !plays.usual().asked.is_empty()),
-        ..Known::default()
+        ..StrategyFacts::default()
     };
     for plays in plays {
         let played = plays.usual();
@@ -306,9 +304,8 @@ fn known(plays: &[Plays<'_>]) -> Known {
         }
         known.fired += usize::from(played.has_fired());
         let events = played.record.compactions.iter();
-        let is_by_size = plays.scene.subject != Matter::Refused;
         let first = events.map(|event| event.before).min();
-        if let Some(first) = first.filter(|_| is_by_size) {
+        if let Some(first) = first.filter(|_| plays.scene.subject != Matter::Refused) {
             let least = known.triggers.entry(plays.scene.window).or_insert(first);
             *least = first.min(*least);
         }

@@ -40,7 +40,7 @@ mod worker;
 
 use actor::wait;
 use log::Bodies;
-use table::Table;
+use table::ConversationTable;
 use worker::Done;
 
 pub use finished::{Finished, Measured};
@@ -76,7 +76,7 @@ pub struct Ticket {
 
 /// The request that is sent in place of the agent's.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentBody {
     /// The body; `None` where the agent's own is sent.
     pub body: Option<String>,
     /// Identifies the call when its answer is reported; `None` where no strategy saw the request.
@@ -90,7 +90,7 @@ pub struct Live {
     timeout: Duration,
     reader: BodyReader,
     tasks: TaskNames,
-    table: Mutex<Table>,
+    table: Mutex<ConversationTable>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -231,29 +231,29 @@ impl Live {
     }
 
     /// The body to send in the place of this one. Waits for the strategy.
-    pub fn send(&self, cell: &LiveCell, api: Api, body: &str, at: Timestamp) -> Sent {
+    pub fn send(&self, cell: &LiveCell, api: Api, body: &str, at: Timestamp) -> SentBody {
         self.take(cell, api, body, at, SentBy::Client)
     }
 
-    fn take(&self, cell: &LiveCell, api: Api, body: &str, at: Timestamp, source: SentBy) -> Sent {
+    fn take(&self, cell: &LiveCell, api: Api, body: &str, at: Timestamp, from: SentBy) -> SentBody {
         // The places in it are those in the body that is sent.
         let kept = without_keys(body);
         let mut request = match (self.reader.request)(api, &kept) {
             Ok(request) => request,
             Err(why) => {
                 self.pass(&why.to_string());
-                return Sent { body: None, ticket: None };
+                return SentBody { body: None, ticket: None };
             }
         };
         let mut cell = cell.clone();
         // The log has the names that were found.
-        if cell.task.is_none() && source == SentBy::Client {
+        if cell.task.is_none() && from == SentBy::Client {
             cell.task = self.tasks.of(&kept, &request);
         }
         let (reply, result) = mpsc::sync_channel(0);
         let (ticket, number) = {
             let mut table = lock(&self.table);
-            if cell.task.is_none() && source == SentBy::Client {
+            if cell.task.is_none() && from == SentBy::Client {
                 cell.task = table.task_of(&cell, api, &request);
             }
             let setting = &self.settings[cell.strategy];
@@ -264,12 +264,12 @@ impl Live {
                 if let Some((messages, input)) = new {
                     worker.add(messages, input);
                 }
-                if let SentBy::Log(Some(why @ (Skip::Failed | Skip::Invalid))) = source {
+                if let SentBy::Log(Some(why @ (Skip::Failed | Skip::Invalid))) = from {
                     worker.skip(why);
                 }
-                let is_late = reply.send(worker.work()).is_err();
+                let late = reply.send(worker.work()).is_err();
                 // One that is late has done its work all the same: it counts from the next call on.
-                if is_late || source == SentBy::Log(Some(Skip::Late)) {
+                if late || from == SentBy::Log(Some(Skip::Late)) {
                     worker.skip(Skip::Late);
                 }
             });
@@ -279,8 +279,8 @@ impl Live {
                 table.log_asked(Event::Request { ticket, at, api, cell, shared: None, body });
             (ticket, number)
         };
-        Sent {
-            body: self.outcome((ticket, number), &result, source, (&request, body)),
+        SentBody {
+            body: self.outcome((ticket, number), &result, from, (&request, body)),
             ticket: Some(ticket),
         }
     }
@@ -296,8 +296,7 @@ impl Live {
         let timeout = (source == SentBy::Client).then_some(self.timeout);
         let done =
             wait(result, timeout).unwrap_or_else(|why| Done { prompt: None, skipped: Some(why) });
-        let is_late = source == SentBy::Log(Some(Skip::Late));
-        let prompt = done.prompt.filter(|_| !is_late);
+        let prompt = done.prompt.filter(|_| source != SentBy::Log(Some(Skip::Late)));
         let body = prompt.map(|prompt| prompt.body(request, body));
         lock(&self.table).log(|| Event::Sent {
             ticket,
@@ -339,9 +338,8 @@ impl Live {
     pub fn answered(&self, ticket: Ticket, response: Option<&str>, at: Timestamp) {
         let mut table = lock(&self.table);
         table.log(|| Event::Answer { ticket, at, response: response.map(str::to_owned) });
-        let conversation = table.conversations.get(ticket.conversation);
-        let answer = conversation.zip(response);
-        let answer = answer.and_then(|(its, text)| (self.reader.answer)(its.api, text));
+        let replied = table.conversations.get(ticket.conversation).zip(response);
+        let answer = replied.and_then(|(its, text)| (self.reader.answer)(its.api, text));
         if let Some(answer) = answer {
             table.answered((ticket.conversation, ticket.call), answer, at);
         }

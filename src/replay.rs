@@ -23,7 +23,7 @@ use crate::strategy::situation::Situation;
 use crate::strategy::{Compaction, Strategy, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
-use crate::walk::{Host, Moment, Walk};
+use crate::walk::{WalkHost, WalkMoment, Walker};
 use crate::window::Window;
 
 pub(crate) mod ceiling;
@@ -54,7 +54,7 @@ pub(crate) use meter::answered;
 pub use plumbing::plumbing;
 pub use prepared::PreparedSession;
 pub use reader::{Judges, Repetitions};
-pub use unanswered::Unanswered;
+pub use unanswered::MissedAnswer;
 
 /// The models a cell may ask.
 #[derive(Debug, Clone)]
@@ -117,8 +117,7 @@ pub struct CellName {
 impl CellName {
     /// The first cell of a strategy.
     pub fn first(strategy: impl Into<String>) -> Self {
-        let strategy = strategy.into();
-        Self { strategy, repeat: 0 }
+        Self { strategy: strategy.into(), repeat: 0 }
     }
 }
 
@@ -134,7 +133,7 @@ pub struct Replay {
     /// The texts that stages offloaded: path in the prompt, and content.
     pub offloaded: BTreeMap<String, Arc<str>>,
     /// An answer that was wanted and not got: the record is none.
-    pub unanswered: Option<Unanswered>,
+    pub unanswered: Option<MissedAnswer>,
 }
 
 /// The window of a context that nothing refuses.
@@ -261,7 +260,7 @@ impl<'a> Cell<'a> {
         let session = &prepared.session;
         let (strategy, window) = arranged.unzip();
         let first = prepared.situation(window.unwrap_or(UNLIMITED));
-        let mut walk = Walk::new(strategy, first, session.messages().len());
+        let mut walk = Walker::new(strategy, first, session.messages().len());
         let mut next = session.loaded();
         walk.load((0..next).map(|at| prepared.entry(at)), self);
         for (call, &before) in session.calls().iter().enumerate() {
@@ -293,7 +292,7 @@ impl<'a> Cell<'a> {
     /// Asks the probes of an empty context.
     fn walk_empty(&mut self) {
         let session = &self.prepared.session;
-        let mut walk = Walk::new(None, self.prepared.situation(UNLIMITED), 0);
+        let mut walk = Walker::new(None, self.prepared.situation(UNLIMITED), 0);
         for (call, &before) in session.calls().iter().enumerate() {
             let cx = walk.begin(call, &[], 0..0);
             self.meter.start_call(call, cx.scale);
@@ -302,12 +301,12 @@ impl<'a> Cell<'a> {
     }
 
     /// Sends the prompt until it is answered, once it is short enough.
-    fn send(&mut self, walk: &mut Walk, response: Tokens) -> Result<(), End> {
+    fn send(&mut self, walk: &mut Walker, response: Tokens) -> Result<(), End> {
         self.fit(walk)?;
-        let call = walk.present().call;
+        let call = walk.present.call;
         if replays_recording(walk) {
             let size = self.prepared.fixed + walk.context().size();
-            walk.size_by(self.prepared.bill.as_sent(call, size));
+            walk.present.scale = self.prepared.bill.as_sent(call, size);
         }
         let prompt = walk.prompt();
         if self.meter.send_agent(prompt, response) {
@@ -318,8 +317,8 @@ impl<'a> Cell<'a> {
     }
 
     /// Has the strategy shorten a prompt that the provider refuses, until it fits or it gives up.
-    fn fit(&mut self, walk: &mut Walk) -> Result<(), End> {
-        let Situation { call, window, .. } = *walk.present();
+    fn fit(&mut self, walk: &mut Walker) -> Result<(), End> {
+        let Situation { call, window, .. } = walk.present;
         let mut is_refused = self.meter.refuses_prompt();
         loop {
             let prompt = walk.prompt();
@@ -332,7 +331,7 @@ impl<'a> Cell<'a> {
             if !std::mem::take(&mut is_refused) && (fits || replays_recording(walk)) {
                 return Ok(());
             }
-            if walk.present().overflow.is_none() {
+            if walk.present.overflow.is_none() {
                 self.record.overflows.push(call);
                 self.record.refusals.extend(refusal);
             }
@@ -343,10 +342,10 @@ impl<'a> Cell<'a> {
     }
 
     /// The prompt is sent as it is: count it, show it to the observers, ask the probes.
-    fn sent(&mut self, before: usize, walk: &Walk) {
+    fn sent(&mut self, before: usize, walk: &Walker) {
         let prepared = self.prepared;
         let strategy = walk.strategy.as_ref();
-        let cx = walk.present();
+        let cx = &walk.present;
         self.record.prompt_tokens.push(walk.prompt());
         let view = CallView {
             call: cx.call,
@@ -358,7 +357,7 @@ impl<'a> Cell<'a> {
             response: prepared.session.message(before),
             edge: strategy.and_then(|strategy| strategy.edge(walk.context())),
         };
-        self.observers.iter_mut().for_each(|it| it.called(&view));
+        self.observers.iter_mut().for_each(|observer| observer.called(&view));
         if self.meter.models.reader.is_some() {
             let mut questioner = Questioner {
                 view,
@@ -414,7 +413,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-impl Host for Cell<'_> {
+impl WalkHost for Cell<'_> {
     type Stop = End;
 
     /// The time of models is not counted.
@@ -432,10 +431,10 @@ impl Host for Cell<'_> {
         done
     }
 
-    fn done(&mut self, moment: Moment, mut done: Compaction, walk: &Walk) -> Result<(), End> {
-        let cx = walk.present();
-        let is_write_time = matches!(moment, Moment::Append(_));
-        if is_write_time {
+    fn done(&mut self, moment: WalkMoment, mut done: Compaction, walk: &Walker) -> Result<(), End> {
+        let cx = &walk.present;
+        let write_time = matches!(moment, WalkMoment::Append(_));
+        if write_time {
             // A write-time patch knows its own entry only; the record says what it did to all
             // messages.
             for applied in &mut done.applied {
@@ -466,7 +465,7 @@ impl Host for Cell<'_> {
         }
         for applied in &done.applied {
             for observer in &mut self.observers {
-                if is_write_time {
+                if write_time {
                     observer.shortened(applied);
                 } else {
                     observer.patched(applied);
@@ -494,7 +493,7 @@ impl Host for Cell<'_> {
     }
 }
 
-fn replays_recording(walk: &Walk) -> bool {
+fn replays_recording(walk: &Walker) -> bool {
     let strategy = walk.strategy.as_ref();
     strategy.is_some_and(|strategy| strategy.replays_recording())
 }

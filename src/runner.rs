@@ -329,21 +329,20 @@ pub fn run(
     let done = journal.done();
     let missing: Vec<(usize, Vec<ArmIndex>)> = (0..plan.sessions.len())
         .map(|session| {
-            let missing = |arm: &ArmIndex| !done.contains(&plan.key(session, *arm));
-            (session, plan.arms(session).into_iter().filter(missing).collect())
+            let arms = plan.arms(session).into_iter();
+            (session, arms.filter(|arm| !done.contains(&plan.key(session, *arm))).collect())
         })
         .collect();
     let outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
-    let work_of = |(session, arms): &(usize, Vec<ArmIndex>)| {
+    let begun = missing.iter().flat_map(|(session, arms)| {
         let (session, place) = (*session, plan.sessions[*session].place);
-        let arms = arms.clone().into_iter();
-        arms.map(move |arm| (plan.key(session, arm), work(&plan.manifest, place)))
-    };
-    progress.begin(&missing.iter().flat_map(work_of).collect::<Vec<_>>());
+        arms.iter().map(move |arm| (plan.key(session, *arm), work(&plan.manifest, place)))
+    });
+    progress.begin(&begun.collect::<Vec<_>>());
     let running = Cells { plan, followed: followed_cells(plan, &missing, journal)?, progress };
     let queue = Queue::new(missing);
     let limits = Limits::new(plan.models());
-    let sink = Mutex::new(Sink {
+    let shared_sink = Mutex::new(Sink {
         journal,
         outcome: Outcome {
             already_done: cells.len() - outstanding,
@@ -369,10 +368,10 @@ pub fn run(
                 Err(_) => Err("it panicked; the message stands above".to_owned()),
             };
             let key = plan.key(shared.session, arm);
-            let record = replay.as_ref().ok().and_then(Option::as_ref);
-            let record = record.filter(|replay| replay.unanswered.is_none());
-            running.followed.finish(&key, record.map(|replay| &replay.record));
-            let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+            let replayed = replay.as_ref().ok().and_then(Option::as_ref);
+            let answered = replayed.filter(|replay| replay.unanswered.is_none());
+            running.followed.finish(&key, answered.map(|replay| &replay.record));
+            let mut sink = shared_sink.lock().unwrap_or_else(PoisonError::into_inner);
             match sink.take(key, replay, plan) {
                 ControlFlow::Break(()) => break,
                 ControlFlow::Continue(None) => continue,
@@ -393,10 +392,12 @@ pub fn run(
             run_cells();
         });
     };
-    let is_over = || workers.stop.is_requested() || limits.is_late();
-    plan.models()
-        .map_or_else(work_all, |models: &RunModels| models.servers.until(&is_over, work_all));
-    let mut sink = sink.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(models) = plan.models() {
+        models.servers.until(&|| workers.stop.is_requested() || limits.is_late(), work_all);
+    } else {
+        work_all();
+    }
+    let mut sink = shared_sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     sink.withdraw_cut(plan)?;
     sink.withdraw_changed(plan)?;
     sink.failure.map_or(sink.journal.sync(), Err)?;

@@ -36,9 +36,9 @@ mod window;
 pub use cache::CacheSetting;
 pub use gate::{GateSetting, read_gate};
 pub(crate) use models::is_at_home;
-pub use models::{Home, LiveSetting, ModelSetting, ModelsSetting, Pace, is_variable_name};
+pub use models::{Home, LiveSetting, ModelSetting, ModelsSetting, RequestPace, is_variable_name};
 pub use sessions::synthetic;
-pub use window::{Line, WindowMode, WindowSetting};
+pub use window::{LineSource, WindowMode, WindowSetting};
 
 /// The scenario that runs when none is named.
 pub const QUICK_START: &str = include_str!("../scenarios/quick-start.toml");
@@ -235,11 +235,11 @@ impl Scenario {
     pub fn with_controls(mut self) -> Self {
         if self.controls {
             let added = self.strategies.iter().filter_map(StrategySpec::added_control);
-            let is_new = |spec: &StrategySpec| {
+            let new = added.filter(|spec| {
                 self.strategies.iter().all(|other| other.name() != spec.name())
-            };
-            let added: Vec<StrategySpec> = added.filter(is_new).collect();
-            self.strategies.extend(added);
+            });
+            let controls: Vec<StrategySpec> = new.collect();
+            self.strategies.extend(controls);
         }
         self
     }
@@ -285,8 +285,8 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec> {
         let error = SettingError::new(&setting.place, "`strategies.set` must be a table");
         return Err(error.with_hint("as in `set = { clear_results.keep_last = 5 }`"));
     };
-    let mut knobs = knobs.entries().iter();
-    knobs.try_fold(spec, |spec, (path, setting)| with_flattened(spec, path, setting))
+    let mut entries = knobs.entries().iter();
+    entries.try_fold(spec, |spec, (path, setting)| with_flattened(spec, path, setting))
 }
 
 /// `set = { a.b = 1 }` and `set = { "a.b" = 1 }` mean the same.

@@ -1,15 +1,14 @@
 //! One conversation through one strategy: the loop of a replay and of a running agent.
 //!
 //! Messages that a conversation was resumed with are loaded first. Then, for each call: the new messages are appended,
-//! the strategy may compact, it shortens a prompt that is refused, and the answer is appended. A [`Walk`] keeps the
-//! context and the strategy's [`Situation`]. Its [`Host`] answers the strategy's requests, learns what was done, and
+//! the strategy may compact, it shortens a prompt that is refused, and the answer is appended. A [`Walker`] keeps the
+//! context and the strategy's [`Situation`]. Its [`WalkHost`] answers the strategy's requests, learns what was done, and
 //! decides what a call is.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::bill::Scale;
 use crate::context::{Applied, Context, Entry, Origin};
 use crate::session::{Message, Role, Tag};
 use crate::step::{Caller, Step, drive};
@@ -23,7 +22,7 @@ use crate::units::{Tokens, Usage};
 const AGENT: &str = "agent";
 
 /// The owner of a walk.
-pub(crate) trait Host {
+pub(crate) trait WalkHost {
     /// Why a walk ends early.
     type Stop;
 
@@ -34,9 +33,9 @@ pub(crate) trait Host {
         code: impl FnOnce(&mut dyn Caller) -> Compaction,
     ) -> Compaction;
 
-    /// Takes note of what was done. The context in `done` is empty: the walk has it, at [`Moment::Append`] still
+    /// Takes note of what was done. The context in `done` is empty: the walk has it, at [`WalkMoment::Append`] still
     /// without the message.
-    fn done(&mut self, moment: Moment, done: Compaction, walk: &Walk) -> Result<(), Self::Stop>;
+    fn done(&mut self, at: WalkMoment, done: Compaction, walk: &Walker) -> Result<(), Self::Stop>;
 
     /// An entry is about to be appended. The provider may leave hidden parts of the context out from now on.
     fn appending(&mut self, _context: &mut Context, _entry: &Entry) {}
@@ -44,7 +43,7 @@ pub(crate) trait Host {
 
 /// A moment at which a strategy is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Moment {
+pub(crate) enum WalkMoment {
     /// The message of this index is appended.
     Append(usize),
     /// Before this call.
@@ -57,18 +56,18 @@ pub(crate) enum Moment {
 
 /// The context of a conversation, and the situation of its strategy.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct Walker {
     /// Without one the context is the whole history.
     pub(crate) strategy: Option<Box<dyn Strategy>>,
     /// The strategy is not asked for the time being, and only takes note of what comes in.
     pub(crate) is_strategy_out: bool,
     context: Context,
-    /// At the last call.
-    present: Situation,
+    /// The strategy's situation at the last call.
+    pub(crate) present: Situation,
     reasoning: Reasoning,
 }
 
-impl Walk {
+impl Walker {
     /// A walk that begins in this situation, with room for so many messages.
     pub(crate) fn new(
         strategy: Option<Box<dyn Strategy>>,
@@ -89,23 +88,13 @@ impl Walk {
         &self.context
     }
 
-    /// The strategy's situation at the last call.
-    pub(crate) fn present(&self) -> &Situation {
-        &self.present
-    }
-
     /// Tokens of the prompt that would be sent now, as billed.
     pub(crate) fn prompt(&self) -> Tokens {
         self.present.prompt(&self.context)
     }
 
-    /// The prompt of this call is sized so.
-    pub(crate) fn size_by(&mut self, scale: Scale) {
-        self.present.scale = scale;
-    }
-
     /// The messages that a conversation was resumed with: no write-time stage sees them.
-    pub(crate) fn load(&mut self, entries: impl Iterator<Item = Entry>, host: &mut impl Host) {
+    pub(crate) fn load(&mut self, entries: impl Iterator<Item = Entry>, host: &mut impl WalkHost) {
         for entry in entries {
             self.present.turn += usize::from(entry.message.has_tag(Tag::TypedUser));
             self.add(entry, host);
@@ -122,18 +111,18 @@ impl Walk {
         messages: &[Arc<Message>],
         new: Range<usize>,
     ) -> &mut Situation {
-        let last = new.start.checked_sub(1);
-        let since_answer = &messages[last.unwrap_or(0)..new.end];
-        let last = last.map(|last| &messages[last]);
-        let new = messages[new].iter();
-        let tagged = new.clone().map(|message| message.has_tag(Tag::TypedUser));
+        let place = new.start.checked_sub(1);
+        let since_answer = &messages[place.unwrap_or(0)..new.end];
+        let last = place.map(|place| &messages[place]);
+        let arrived = messages[new].iter();
+        let tagged = arrived.clone().map(|message| message.has_tag(Tag::TypedUser));
         let typed: usize = tagged.map(usize::from).sum();
         let cx = &mut self.present;
         cx.call = call;
         cx.turn += typed;
         cx.has_typed = typed > 0;
         // The request was sent when the newest of them was there.
-        cx.now = new.filter_map(|message| message.details.timestamp).max();
+        cx.now = arrived.filter_map(|message| message.details.timestamp).max();
         cx.past_reasoning = self.reasoning.past;
         if let Some(last) = last.filter(|last| call == 0 || last.role() == Role::Assistant) {
             cx.last_answer = last.details.timestamp;
@@ -149,7 +138,7 @@ impl Walk {
 
     /// Appends the new messages of the call that has begun, and lets the strategy compact. Where the agent has rewritten
     /// its history, `rewritten` has the messages that it consists of now, as [`rewrite`](Self::rewrite) takes them.
-    pub(crate) fn call<H: Host>(
+    pub(crate) fn call<H: WalkHost>(
         &mut self,
         new: impl Iterator<Item = Entry>,
         rewritten: Option<&[usize]>,
@@ -162,22 +151,22 @@ impl Walk {
             self.rewrite(messages, host)?;
         }
         self.present.past_reasoning = self.reasoning.past;
-        self.ask(Moment::Before(self.present.call), host)
+        self.ask(WalkMoment::Before(self.present.call), host)
     }
 
     /// The provider refused the prompt as too long. Returns whether the strategy has shortened it: a recovery that frees
     /// nothing would go on for ever.
-    pub(crate) fn refused<H: Host>(&mut self, host: &mut H) -> Result<bool, H::Stop> {
+    pub(crate) fn refused<H: WalkHost>(&mut self, host: &mut H) -> Result<bool, H::Stop> {
         let prompt = self.prompt();
         let before = self.present.overflow;
         let attempt = before.map_or(0, |before| before.attempt + 1);
         self.present.overflow = Some(Overflow { prompt, attempt });
-        self.ask(Moment::Refused(self.present.call), host)?;
+        self.ask(WalkMoment::Refused(self.present.call), host)?;
         Ok(self.prompt() < prompt)
     }
 
     /// The call was answered, at this cost.
-    pub(crate) fn answered<H: Host>(
+    pub(crate) fn answered<H: WalkHost>(
         &mut self,
         answer: Entry,
         usage: Usage,
@@ -189,12 +178,12 @@ impl Walk {
         self.append(answer, host)?;
         self.present.appended = Size::default();
         self.present.last_messages = self.context.size();
-        self.ask(Moment::After(self.present.call), host)
+        self.ask(WalkMoment::After(self.present.call), host)
     }
 
     /// The agent has compacted its own history: it consists of these messages now, in this order, each an index among all
     /// that it ever sent. Entries that represent one of them stay as the strategy left them; the others go.
-    fn rewrite<H: Host>(&mut self, messages: &[usize], host: &mut H) -> Result<(), H::Stop> {
+    fn rewrite<H: WalkHost>(&mut self, messages: &[usize], host: &mut H) -> Result<(), H::Stop> {
         let before = self.context.entries();
         let after = remaining(before, messages);
         let reason = format!("messages before: {}, after: {}", before.len(), after.len());
@@ -220,17 +209,17 @@ impl Walk {
             }
         }
         self.reasoning = Reasoning::of(self.context.entries());
-        host.done(Moment::Before(self.present.call), done, self)
+        host.done(WalkMoment::Before(self.present.call), done, self)
     }
 
-    fn append<H: Host>(&mut self, mut entry: Entry, host: &mut H) -> Result<(), H::Stop> {
+    fn append<H: WalkHost>(&mut self, mut entry: Entry, host: &mut H) -> Result<(), H::Stop> {
         match &mut self.strategy {
             None => {}
             Some(strategy) if self.is_strategy_out => {
                 strategy.on_load(std::slice::from_ref(&entry));
             }
             Some(strategy) => {
-                let moment = Moment::Append(entry.origin.message().unwrap_or_default());
+                let moment = WalkMoment::Append(entry.origin.message().unwrap_or_default());
                 let mut single = Context::default();
                 single.append(entry.clone());
                 let mut done = work(&mut **strategy, moment, single, &self.present, host);
@@ -243,14 +232,14 @@ impl Walk {
         Ok(())
     }
 
-    fn add(&mut self, entry: Entry, host: &mut impl Host) {
+    fn add(&mut self, entry: Entry, host: &mut impl WalkHost) {
         host.appending(&mut self.context, &entry);
         self.present.appended += entry.size();
         self.reasoning.add(&entry);
         self.context.append(entry);
     }
 
-    fn ask<H: Host>(&mut self, moment: Moment, host: &mut H) -> Result<(), H::Stop> {
+    fn ask<H: WalkHost>(&mut self, moment: WalkMoment, host: &mut H) -> Result<(), H::Stop> {
         let Some(strategy) = self.strategy.as_mut().filter(|_| !self.is_strategy_out) else {
             return Ok(());
         };
@@ -267,17 +256,17 @@ impl Walk {
 /// The work of a strategy on a context at a moment.
 fn work(
     strategy: &mut dyn Strategy,
-    moment: Moment,
+    moment: WalkMoment,
     context: Context,
     cx: &Situation,
-    host: &mut impl Host,
+    host: &mut impl WalkHost,
 ) -> Compaction {
     host.run(context.size(), |caller| {
         let step = match moment {
-            Moment::Append(_) => Step::Done(strategy.on_append(context, cx)),
-            Moment::Before(_) => strategy.before_call(context, cx),
-            Moment::Refused(_) => strategy.on_overflow(context, cx),
-            Moment::After(_) => strategy.after_call(context, cx),
+            WalkMoment::Append(_) => Step::Done(strategy.on_append(context, cx)),
+            WalkMoment::Before(_) => strategy.before_call(context, cx),
+            WalkMoment::Refused(_) => strategy.on_overflow(context, cx),
+            WalkMoment::After(_) => strategy.after_call(context, cx),
         };
         drive(step, caller)
     })

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Level;
-use super::play::{Played, Plays, Writer};
+use super::play::{Played, Plays, SummaryWriter};
 use crate::model::fault::Fault;
 use crate::record::{CellRecord, End};
 use crate::units::Tokens;
@@ -44,7 +44,7 @@ impl Judged {
 
 /// Facts about a strategy that take several scenes.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(super) struct StrategyFacts {
     /// Whether there was time for the usual play of each scene.
     pub(super) is_whole: bool,
     /// Whether it asks a model anywhere.
@@ -57,6 +57,13 @@ pub(super) struct Known {
     pub(super) triggers: BTreeMap<Tokens, Tokens>,
     /// For each window in which the context grows to its end: the prompt at which it first fired.
     pub(super) fired_at: Vec<(Tokens, Option<Tokens>)>,
+}
+
+impl StrategyFacts {
+    /// The prompt at which it first fired in this window.
+    fn first_fired(&self, window: Tokens) -> Option<Tokens> {
+        self.fired_at.iter().find(|(of, _)| *of == window)?.1
+    }
 }
 
 /// The subject of a law that is not judged in every scene or not of every strategy.
@@ -80,7 +87,7 @@ pub(super) struct CheckLaw {
     /// The behaviour that it asks for.
     pub(super) expected: &'static str,
     about: &'static [About],
-    pub(super) judge: fn(&Plays<'_>, &Known) -> Judged,
+    pub(super) judge: fn(&Plays<'_>, &StrategyFacts) -> Judged,
 }
 
 impl CheckLaw {
@@ -140,16 +147,16 @@ laws! {
     "makes_progress" Should [Summaries, Rates] "it asks a model in one of three calls at most, none twice again, and each answer frees room" => times::progress;
 }
 
-fn answers(plays: &Plays<'_>, _: &Known) -> Judged {
+fn answers(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     Judged::by(true, plays.usual().failure())
 }
 
-fn goes_on(plays: &Plays<'_>, _: &Known) -> Judged {
+fn goes_on(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     if !plays.scene.is_first() {
         return Judged::NoChance;
     }
     let once = Fault::ALL.into_iter().map(|fault| (fault.name(), plays.under(fault)));
-    let never = std::iter::once_with(|| ("summaries that all fail", plays.with(Writer::Fails)));
+    let never = std::iter::once_with(|| ("summaries that all fail", plays.with(SummaryWriter::Fails)));
     for (what, played) in once.chain(never) {
         match played.map(|played| played.failure()) {
             None => return Judged::OutOfTime,
@@ -160,7 +167,7 @@ fn goes_on(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::Held
 }
 
-fn deterministic(plays: &Plays<'_>, _: &Known) -> Judged {
+fn deterministic(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let first = plays.usual();
     let shuffled = plays.spec.in_another_order();
     let shuffled = Plays::of(&shuffled, plays.scene.clone(), plays.stop);
@@ -169,7 +176,7 @@ fn deterministic(plays: &Plays<'_>, _: &Known) -> Judged {
         scene if scene.is_usual() => plays,
         _ => return Judged::NoChance,
     };
-    let Some(second) = second.with(Writer::Faithful) else {
+    let Some(second) = second.with(SummaryWriter::Faithful) else {
         return Judged::OutOfTime;
     };
     Judged::by(first.has_fired(), difference(first, &second))
@@ -190,11 +197,11 @@ fn difference(one: &Played, other: &Played) -> Option<String> {
         pairs.enumerate().find(|(_, (one, other))| one != other).map(|(call, (one, other))| {
             format!("call {call} has a prompt of {one} tokens, and of {other}")
         });
-    let texts = || {
+    let found = sizes.or_else(|| {
         let mut pairs = one.written.iter().zip(&other.written);
         let ((call, _), _) = pairs.find(|(one, other)| one != other)?;
         Some(format!("the text that call {call} is sent"))
-    };
-    let what = sizes.or_else(texts).map(|what| format!(": {what}"));
-    Some(format!("two replays differ{}", what.unwrap_or_default()))
+    });
+    let what = found.map_or_else(String::new, |found| format!(": {found}"));
+    Some(format!("two replays differ{what}"))
 }

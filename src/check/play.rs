@@ -14,7 +14,7 @@ use crate::probe::faithful::{Faithful, said_in};
 use crate::record::{CellRecord, CompactionEvent, End};
 use crate::replay::observe::changes::Changes;
 use crate::replay::observe::validity::Validity;
-use crate::replay::observe::{CallView, Observer, StrategyRequest};
+use crate::replay::observe::{CallView, Observer, BilledRequest};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use crate::session::Message;
 use crate::step::{Answer, Caller, Step, drive};
@@ -27,7 +27,7 @@ use crate::window::Window;
 
 /// How the model behaves that is asked for summaries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(super) enum SummaryWriter {
     /// It quotes every fact that it is shown.
     Faithful,
     /// No answer comes in time.
@@ -44,7 +44,7 @@ pub(super) enum Writer {
 
 /// A prompt as it was sent.
 #[derive(Debug, Clone)]
-pub(super) struct Prompt {
+pub(super) struct SentPrompt {
     /// Number of the call.
     pub(super) call: usize,
     /// Messages of the session so far.
@@ -67,7 +67,7 @@ pub(super) struct Asked {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Played {
     pub(super) record: CellRecord,
-    pub(super) prompts: Vec<Prompt>,
+    pub(super) prompts: Vec<SentPrompt>,
     pub(super) asked: Vec<Asked>,
     /// Messages that patches wrote, with the call.
     pub(super) written: Vec<(usize, Arc<Message>)>,
@@ -120,7 +120,7 @@ impl<'a> Plays<'a> {
 
     /// With the summariser that quotes every fact, as far as there was time.
     pub(super) fn usual(&self) -> &Played {
-        self.usual.get_or_init(|| self.play(Writer::Faithful, self.scene.faults(), false))
+        self.usual.get_or_init(|| self.play(SummaryWriter::Faithful, self.scene.faults(), false))
     }
 
     /// Whether there was time for the usual play.
@@ -129,13 +129,13 @@ impl<'a> Plays<'a> {
     }
 
     /// With another summariser; `None` without the time for it.
-    pub(super) fn with(&self, writer: Writer) -> Option<Played> {
+    pub(super) fn with(&self, writer: SummaryWriter) -> Option<Played> {
         self.whole(writer, Faults::default(), false)
     }
 
     /// With each context given back to the strategy that has just returned it.
     pub(super) fn twice(&self) -> Option<Played> {
-        self.whole(Writer::Faithful, Faults::default(), true)
+        self.whole(SummaryWriter::Faithful, Faults::default(), true)
     }
 
     /// Under a fault, at every second chance.
@@ -143,32 +143,30 @@ impl<'a> Plays<'a> {
         let mut faults = Faults::default();
         let schedule = FaultSchedule::Probability(0.5);
         faults.schedules.insert(fault, schedule);
-        self.whole(Writer::Faithful, faults, false)
+        self.whole(SummaryWriter::Faithful, faults, false)
     }
 
-    fn whole(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Option<Played> {
+    fn whole(&self, writer: SummaryWriter, faults: Faults, is_asked_twice: bool) -> Option<Played> {
         Some(self.play(writer, faults, is_asked_twice)).filter(|played| !played.is_cut)
     }
 
-    fn play(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
+    fn play(&self, writer: SummaryWriter, faults: Faults, is_asked_twice: bool) -> Played {
         if self.stop.is_requested() {
             return Played { is_cut: true, ..Played::default() };
         }
-        let played = self.played(writer, faults, is_asked_twice);
+        let mut played = self.played(writer, faults, is_asked_twice);
         // One that ended by itself counts, however late: a program that hangs is not short of time.
-        let is_cut =
+        played.is_cut =
             matches!(&played.record.end, End::NotMeasurable { why, .. } if why == OUT_OF_TIME);
-        Played { is_cut, ..played }
+        played
     }
 
-    fn played(&self, writer: Writer, faults: Faults, is_asked_twice: bool) -> Played {
+    fn played(&self, writer: SummaryWriter, faults: Faults, is_asked_twice: bool) -> Played {
         let seen = Arc::new(Mutex::new(Played::default()));
         let counts = Arc::new(CountedTexts::new(counter_of(&self.scene)));
         let answers = Answers::of(&self.scene, writer, &counts);
-        let summariser = {
-            let answers = answers.clone();
-            Scripted::new().reply(move |request| answers.to(request))
-        };
+        let scripted = answers.clone();
+        let summariser = Scripted::new().reply(move |request| scripted.to(request));
         let models = Models { summariser: Arc::new(summariser), ..Models::offline(&counts) };
         let name = CellName::first(self.spec.name());
         let prepared = PreparedSession::new(self.scene.session.clone(), counts, Vec::new());
@@ -214,11 +212,11 @@ struct Answers {
     offline: Arc<Offline>,
     counter: Arc<dyn TokenCounter>,
     window: Tokens,
-    writer: Writer,
+    writer: SummaryWriter,
 }
 
 impl Answers {
-    fn of(scene: &Scene, writer: Writer, counts: &Arc<CountedTexts>) -> Self {
+    fn of(scene: &Scene, writer: SummaryWriter, counts: &Arc<CountedTexts>) -> Self {
         let faithful = Faithful::new(scene.quotes(), scene.window.0);
         Self {
             faithful: Arc::new(faithful.numbered_after(scene.first_answer)),
@@ -230,7 +228,7 @@ impl Answers {
     }
 
     fn to(&self, request: &Request) -> Answer {
-        if self.writer == Writer::Fails {
+        if self.writer == SummaryWriter::Fails {
             return Err(CallFailure::Timeout);
         }
         if self.counter.count(&said_in(request)) > self.window {
@@ -240,15 +238,15 @@ impl Answers {
             return self.offline.respond(request);
         }
         let (text, stop) = match self.writer {
-            Writer::Empty => (String::new(), Stop::End),
-            Writer::Cut => {
+            SummaryWriter::Empty => (String::new(), Stop::End),
+            SummaryWriter::Cut => {
                 let (mut text, _) = self.faithful.answer(request);
                 text.truncate(text.floor_char_boundary(text.len() / 2));
                 (text, Stop::Length)
             }
-            Writer::Refuses => (REFUSAL.to_owned(), Stop::Refusal),
-            Writer::CallsTool => (String::new(), Stop::ToolUse),
-            Writer::Faithful | Writer::Fails => self.faithful.answer(request),
+            SummaryWriter::Refuses => (REFUSAL.to_owned(), Stop::Refusal),
+            SummaryWriter::CallsTool => (String::new(), Stop::ToolUse),
+            SummaryWriter::Faithful | SummaryWriter::Fails => self.faithful.answer(request),
         };
         Ok(Response { stop, ..response(text) })
     }
@@ -272,7 +270,7 @@ impl Observer for Watch {
         self.history += entry.size().tokens;
     }
 
-    fn asked(&mut self, asked: &StrategyRequest) {
+    fn asked(&mut self, asked: &BilledRequest) {
         self.with(|played| {
             played.asked.push(Asked {
                 call: asked.call,
@@ -289,7 +287,7 @@ impl Observer for Watch {
     }
 
     fn called(&mut self, view: &CallView<'_>) {
-        let prompt = Prompt {
+        let prompt = SentPrompt {
             call: view.call,
             before: view.before,
             tokens: view.prompt(),
@@ -358,8 +356,7 @@ impl Strategy for Timed {
             let size = first.context.size().tokens;
             let again = self.inner.before_call(first.context.clone(), cx);
             if !drive(again, answers).applied.is_empty() {
-                let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                seen.again.push((cx.call, size));
+                seen.lock().unwrap_or_else(PoisonError::into_inner).again.push((cx.call, size));
             }
         }
         Step::Done(first)

@@ -39,8 +39,8 @@ pub(super) fn smallest(
         while from < search.messages().len() {
             let messages = search.messages().iter().enumerate();
             let kept = messages.filter(|(at, _)| !(from..from + size).contains(at));
-            let kept = kept.map(|(_, message)| (**message).clone()).collect();
-            if !search.attempt(paired(kept)) {
+            let messages = kept.map(|(_, message)| (**message).clone()).collect();
+            if !search.attempt(paired(messages)) {
                 from += size;
             }
         }
@@ -118,14 +118,17 @@ fn paired(mut messages: Vec<Message>) -> Vec<Message> {
     }
 }
 
+fn cut(text: &str, length: usize) -> Arc<str> {
+    text[..text.floor_char_boundary(length)].into()
+}
+
 /// The message with its texts cut.
 fn shortened(message: &Message, length: usize) -> Message {
-    let cut = |text: &str| -> Arc<str> { text[..text.floor_char_boundary(length)].into() };
     let blocks = message.content().iter().map(|block| match block {
-        ContentBlock::Text(text) => ContentBlock::Text(cut(text)),
+        ContentBlock::Text(text) => ContentBlock::Text(cut(text, length)),
         ContentBlock::ToolResult(result) => {
             let texts = result.content.iter().map(|part| match part {
-                ContentBlock::Text(text) => ContentBlock::Text(cut(text)),
+                ContentBlock::Text(text) => ContentBlock::Text(cut(text, length)),
                 other => other.clone(),
             });
             ContentBlock::tool_result(result.tool_use_id.clone(), texts.collect(), result.is_error)

@@ -27,7 +27,7 @@ pub(super) enum FactKind {
 
 /// A fact of a scene.
 #[derive(Debug, Clone)]
-pub(super) struct Fact {
+pub(super) struct SceneFact {
     pub(super) kind: FactKind,
     /// The sentence that states it, as it stands in a message.
     pub(super) evidence: &'static str,
@@ -42,7 +42,7 @@ pub(super) struct Scene {
     pub(super) name: String,
     pub(super) session: Arc<Session>,
     pub(super) window: Tokens,
-    pub(super) facts: &'static [Fact],
+    pub(super) facts: &'static [SceneFact],
     pub(super) subject: Matter,
     /// Summaries of this scene have numbers above this one, which no other scene has.
     pub(super) first_answer: usize,
@@ -110,12 +110,12 @@ pub(super) enum Matter {
     Refused,
 }
 
-const fn fact(kind: FactKind, evidence: &'static str, value: &'static str) -> Fact {
-    Fact { kind, evidence, value }
+const fn fact(kind: FactKind, evidence: &'static str, value: &'static str) -> SceneFact {
+    SceneFact { kind, evidence, value }
 }
 
 /// The facts of the scenes in English.
-const FACTS: [Fact; 8] = [
+const FACTS: [SceneFact; 8] = [
     fact(FactKind::Value, "The staging host is kestrel-4821.internal.", "kestrel-4821.internal"),
     fact(FactKind::Value, "It listens on port 48213.", "48213"),
     fact(
@@ -144,7 +144,7 @@ const FACTS: [Fact; 8] = [
 ];
 
 /// The same in Chinese.
-const CHINESE: [Fact; 3] = [
+const CHINESE: [SceneFact; 3] = [
     fact(FactKind::Value, "测试主机是 kestrel-4821.internal。", "kestrel-4821.internal"),
     fact(FactKind::Rule, "没有我的同意绝不能推送到主分支。", "绝不能推送到主分支"),
     fact(FactKind::Rule, "必须保留审计表，不得修改。", "必须保留审计表"),

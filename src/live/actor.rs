@@ -12,7 +12,7 @@ use super::lock;
 use super::state::Skip;
 use super::worker::{Done, Worker};
 
-type Work = Box<dyn FnOnce(&mut Worker) + Send>;
+type Job = Box<dyn FnOnce(&mut Worker) + Send>;
 
 /// Owns the worker of a conversation.
 #[derive(Clone)]
@@ -21,7 +21,7 @@ pub(super) struct Actor(Arc<Mutex<Mailbox>>);
 struct Mailbox {
     /// `None` while a thread has it.
     resting: Option<Box<Worker>>,
-    waiting: VecDeque<Work>,
+    waiting: VecDeque<Job>,
 }
 
 impl fmt::Debug for Actor {

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::played::Work;
+use super::played::StrategyWork;
 use super::state::{Setting, Skip};
 use crate::model::{CallFailure, Model, ModelKind, Reply, Request};
 use crate::replay::answered;
 use crate::step::{Answer, Caller};
 use crate::strategy::Compaction;
 use crate::tokens::{CountedTexts, Size};
-use crate::walk::{Host, Moment, Walk};
+use crate::walk::{WalkHost, WalkMoment, Walker};
 
 /// A request of the strategy's with its reply.
-pub(super) type Asked = (Request, Reply);
+pub(super) type AnsweredRequest = (Request, Reply);
 
 /// Answers a strategy, and keeps what it did.
 #[derive(Debug)]
@@ -25,11 +25,11 @@ pub(super) struct Asking {
     /// Replies of an earlier time, to be given first.
     pub(super) given: VecDeque<Reply>,
     /// All requests so far, by call.
-    pub(super) asked: Vec<(usize, Asked)>,
+    pub(super) asked: Vec<(usize, AnsweredRequest)>,
     /// Those since the last work was noted.
     new: Vec<Request>,
     /// The work so far, for the record.
-    pub(super) work: BTreeMap<Moment, Work>,
+    pub(super) work: BTreeMap<WalkMoment, StrategyWork>,
 }
 
 impl Asking {
@@ -62,21 +62,21 @@ impl Caller for Asking {
     }
 }
 
-impl Host for Asking {
+impl WalkHost for Asking {
     type Stop = Skip;
 
     fn run(&mut self, _: Size, code: impl FnOnce(&mut dyn Caller) -> Compaction) -> Compaction {
         code(self)
     }
 
-    fn done(&mut self, moment: Moment, done: Compaction, _: &Walk) -> Result<(), Skip> {
+    fn done(&mut self, moment: WalkMoment, done: Compaction, _: &Walker) -> Result<(), Skip> {
         let requests = std::mem::take(&mut self.new);
-        let is_nothing = done.applied.is_empty() && done.failures.is_empty();
-        if !(is_nothing && done.saved.is_empty() && requests.is_empty()) {
+        let unchanged = done.applied.is_empty() && done.failures.is_empty();
+        if !(unchanged && done.saved.is_empty() && requests.is_empty()) {
             // A refusal is answered before the call is.
             let moment = match moment {
-                Moment::Refused(call) => Moment::Before(call),
-                Moment::Append(_) | Moment::Before(_) | Moment::After(_) => moment,
+                WalkMoment::Refused(call) => WalkMoment::Before(call),
+                WalkMoment::Append(_) | WalkMoment::Before(_) | WalkMoment::After(_) => moment,
             };
             let work = self.work.entry(moment).or_default();
             work.applied.extend(done.applied);
@@ -100,12 +100,6 @@ impl Given {
     pub(super) fn new(model: &dyn Model, replies: VecDeque<Reply>) -> Self {
         Self { name: model.name().to_owned(), kind: model.kind(), replies: Mutex::new(replies) }
     }
-
-    fn next(&self) -> Reply {
-        let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = replies.pop_front();
-        next.unwrap_or_else(|| Reply::once(Err(CallFailure::NoAnswer)))
-    }
 }
 
 impl Model for Given {
@@ -118,6 +112,8 @@ impl Model for Given {
     }
 
     fn answer(&self, _: &Request, _: u32, _: &CountedTexts) -> Reply {
-        self.next()
+        let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = replies.pop_front();
+        next.unwrap_or_else(|| Reply::once(Err(CallFailure::NoAnswer)))
     }
 }

@@ -12,14 +12,14 @@ use crate::session::wire::{anthropic_json, openai::openai_json, responses::respo
 
 /// A context that is sent in the place of the agent's messages.
 #[derive(Debug)]
-pub(super) struct Prompt {
+pub(super) struct NewPrompt {
     pub(super) api: Api,
     pub(super) entries: Vec<Entry>,
     /// The messages of the agent's request, each with its place among all that it sent.
     pub(super) messages: Vec<(usize, Arc<Message>)>,
 }
 
-impl Prompt {
+impl NewPrompt {
     /// The body of a request with these entries for its messages.
     pub(super) fn body(&self, request: &Request<'_>, body: &str) -> String {
         let leading = request.items[..request.leading].iter();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::LiveCell;
 use super::actor::Actor;
-use super::state::{Facts, Input, Setting};
+use super::state::{FixedFacts, CallInput, Setting};
 use super::worker::Worker;
 use crate::session::wire::Look;
 use crate::session::wire::request::{Request, Turn};
@@ -15,20 +15,20 @@ use crate::units::{ContentHash, Timestamp, Tokens, Usage};
 
 /// The messages that an agent has sent, by their looks, call by call.
 #[derive(Debug, Clone)]
-pub(super) struct Conversation {
+pub(super) struct LiveConversation {
     pub(super) cell: LiveCell,
     pub(super) api: Api,
     /// The client's own name for it.
     pub(super) client: Option<Arc<str>>,
     model: Option<Arc<str>>,
-    facts: Facts,
+    facts: FixedFacts,
     /// By what each message is recognised that was ever sent.
     looks: Vec<Look>,
     /// The messages of the last request: places among those.
     list: Vec<usize>,
     /// The call at which the agent compacted its history last.
     rewritten: usize,
-    pub(super) calls: Vec<Call>,
+    pub(super) calls: Vec<ConversationCall>,
     /// The last answer, as the provider gave it, until the agent sends it back.
     pub(super) answer: Option<Arc<Message>>,
     /// How many of the calls are another conversation's, that it branched off from.
@@ -43,7 +43,7 @@ pub(super) struct Conversation {
 
 /// One call, with the answers to it: a request may be sent again.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Call {
+pub(super) struct ConversationCall {
     /// The model that it asked for.
     pub(super) model: Option<Arc<str>>,
     /// How many messages had been sent then.
@@ -59,7 +59,7 @@ pub(super) struct Call {
     pub(super) billed: Usage,
 }
 
-impl Call {
+impl ConversationCall {
     /// Counts an answer with its usage, which is returned, and that of the requests within it.
     pub(super) fn bill(&mut self, answer: &mut MessageDetails) -> Option<Usage> {
         let inner = std::mem::take(&mut answer.inner_requests);
@@ -88,7 +88,7 @@ pub(super) enum Follows {
     GoesOn,
 }
 
-impl Conversation {
+impl LiveConversation {
     pub(super) fn begin(
         id: String,
         cell: &LiveCell,
@@ -102,7 +102,7 @@ impl Conversation {
         let fixed = sizes.chain(request.system.iter().map(|text| counts.size(text))).sum();
         let mut lot = [0; 8];
         lot.copy_from_slice(&ContentHash::of(&id).bytes()[..8]);
-        let facts = Facts {
+        let facts = FixedFacts {
             setting: setting.clone(),
             lot: u64::from_le_bytes(lot),
             repeat: cell.repeat,
@@ -135,7 +135,7 @@ impl Conversation {
         self.actor.queue(move |worker| drop(reply.send(worker.past(calls))));
         let worker = Worker::new(id, self.api, self.model.clone(), self.facts.clone());
         let actor = Actor::new(worker);
-        actor.queue(move |worker| worker.begin(past.recv().unwrap_or_default()));
+        actor.queue(move |worker| worker.past = past.recv().unwrap_or_default());
         let calls = self.calls[..calls].to_vec();
         let (messages, listed) = calls.last().map_or((0, 0), |call| (call.messages, call.listed));
         Self {
@@ -162,13 +162,14 @@ impl Conversation {
     /// answer that comes back.
     pub(super) fn follows(&self, request: &Request<'_>) -> Option<(usize, Follows)> {
         let turns = &request.turns;
-        let is_of_agent = self.model == request.model && self.facts.system == request.system;
         let same = self.same(turns);
         if same == self.list.len() {
-            let is_certain = self.calls.len() > 1 || self.list.len() > 1 || is_of_agent;
+            let certain = self.is_long()
+                || self.list.len() > 1
+                || self.model == request.model && self.facts.system == request.system;
             let follows = match (turns.get(same), &self.answer) {
-                (None, _) if is_certain => Follows::Repeats,
-                (Some(_), _) if is_certain => Follows::GoesOn,
+                (None, _) if certain => Follows::Repeats,
+                (Some(_), _) if certain => Follows::GoesOn,
                 (Some(next), Some(own)) if next.look.is_like(&Look::of(own)) => Follows::Answers,
                 _ => return None,
             };
@@ -179,6 +180,11 @@ impl Conversation {
         let known = since[..calls].last()?.listed;
         let calls = self.rewritten + calls;
         (known < turns.len()).then_some((known, Follows::Branches(calls)))
+    }
+
+    /// Whether it has more than one call.
+    pub(super) fn is_long(&self) -> bool {
+        self.calls.len() > 1
     }
 
     /// How many of these messages, from the first, are those of the last request.
@@ -196,8 +202,8 @@ impl Conversation {
         is_summed_up: bool,
         is_quoted: bool,
     ) -> Option<Vec<Option<usize>>> {
-        let is_of_agent = self.facts.system == request.system || self.client.is_some();
-        if !is_of_agent || *self.facts.tools != *request.tools {
+        let same_agent = self.facts.system == request.system || self.client.is_some();
+        if !same_agent || *self.facts.tools != *request.tools {
             return None;
         }
         let mut places: BTreeMap<ContentHash, Vec<usize>> = BTreeMap::new();
@@ -211,15 +217,15 @@ impl Conversation {
         }
         let mut next = 0;
         let found = request.turns.iter().map(|turn| {
-            let places = places.get(&turn.look.key())?;
-            let place = *places.get(places.partition_point(|at| *at < next))?;
+            let own = places.get(&turn.look.key())?;
+            let place = *own.get(own.partition_point(|at| *at < next))?;
             next = place + 1;
             Some(listed[place])
         });
         let mut found: Vec<Option<usize>> = found.collect();
         // An answer that is not known is the one behind the last message.
-        let last = Some(self.looks.len().wrapping_sub(1));
-        let last = found.iter().position(|place| answer.is_none() && *place == last);
+        let newest = Some(self.looks.len().wrapping_sub(1));
+        let last = found.iter().position(|place| answer.is_none() && *place == newest);
         if let Some(last) = last
             && let (Some(place), Some(turn)) =
                 (found.get_mut(last + 1), request.turns.get(last + 1))
@@ -228,13 +234,12 @@ impl Conversation {
             *place = Some(self.looks.len());
         }
         let same = self.same(&request.turns);
-        let mut rest = found[same..].iter().zip(&request.turns[same..]);
-        let is_answer = |turn: &Turn| turn.message.role() == Role::Assistant;
-        if !is_quoted && rest.any(|(place, turn)| place.is_none() && is_answer(turn)) {
+        let rest = found[same..].iter().zip(&request.turns[same..]);
+        let mut added = rest.filter(|(place, _)| place.is_none());
+        if !is_quoted && added.any(|(_, turn)| turn.message.role() == Role::Assistant) {
             return None;
         }
-        let is_compacted = is_summed_up || found[same..].iter().any(Option::is_some);
-        is_compacted.then_some(found)
+        (is_summed_up || found[same..].iter().any(Option::is_some)).then_some(found)
     }
 
     /// Adds a call: the new messages of its request, and its input. If the agent has compacted its history, each message
@@ -244,7 +249,7 @@ impl Conversation {
         request: &Request<'_>,
         at: Timestamp,
         compacted: Option<Vec<Option<usize>>>,
-    ) -> (Vec<Arc<Message>>, Input) {
+    ) -> (Vec<Arc<Message>>, CallInput) {
         let turns = &request.turns;
         let before = self.calls.last().and_then(|call| call.answered);
         let known = self.looks.len();
@@ -263,29 +268,29 @@ impl Conversation {
                 new.push(message);
             }
         }
-        let is_compacted = compacted.is_some();
-        let places = compacted.unwrap_or_else(|| self.list.iter().copied().map(Some).collect());
-        let places = places.into_iter().chain(std::iter::repeat(None));
-        let mut is_summed_up = !is_compacted;
+        let rewrites = compacted.is_some();
+        let old = compacted.unwrap_or_else(|| self.list.iter().copied().map(Some).collect());
+        let places = old.into_iter().chain(std::iter::repeat(None));
+        let mut summed_up = !rewrites;
         let list = turns.iter().zip(places).map(|(turn, place)| {
             if let Some(place) = place {
                 return place;
             }
             let mut message = (*turn.message).clone();
-            let is_models = message.role() == Role::Assistant;
-            let is_answer = is_models && new.is_empty() && !is_compacted;
-            if is_models && !is_answer && known > 0 {
+            let from_model = message.role() == Role::Assistant;
+            let answers_call = from_model && new.is_empty() && !rewrites;
+            if from_model && !answers_call && known > 0 {
                 // It is history, and no answer to a call of this conversation.
                 message.tags.set(Tag::Synthetic, true);
             }
-            if !is_models && !is_summed_up && message.tool_results().next().is_none() {
+            if !from_model && !summed_up && message.tool_results().next().is_none() {
                 // The first message that a compaction adds is its summary.
                 message.tags.set(Tag::TypedUser, false);
                 message.tags.set(Tag::CompactSummary, true);
-                is_summed_up = true;
+                summed_up = true;
             }
             message.details.timestamp = Some(at);
-            if let Some((time, usage)) = before.filter(|_| is_answer) {
+            if let Some((time, usage)) = before.filter(|_| answers_call) {
                 message.details.timestamp = Some(time);
                 message.details.usage = usage;
             }
@@ -294,20 +299,20 @@ impl Conversation {
             self.looks.len() - 1
         });
         self.list = list.collect();
-        if is_compacted {
+        if rewrites {
             self.rewritten = self.calls.len();
         }
         let messages = self.looks.len();
-        self.calls.push(Call {
+        self.calls.push(ConversationCall {
             model: request.model.clone(),
             messages,
             listed: self.list.len(),
-            ..Call::default()
+            ..ConversationCall::default()
         });
-        let input = Input {
+        let input = CallInput {
             at,
             messages,
-            rewritten: is_compacted.then(|| self.list.clone()),
+            rewritten: rewrites.then(|| self.list.clone()),
             refusals: 0,
             before,
             skipped: None,
@@ -317,7 +322,7 @@ impl Conversation {
 
     /// Takes note of an answer to a call.
     pub(super) fn answered(&mut self, call: usize, mut answer: Message, at: Timestamp) {
-        let is_last = call + 1 == self.calls.len();
+        let newest = call + 1 == self.calls.len();
         let Some(call) = self.calls.get_mut(call) else {
             return;
         };
@@ -327,7 +332,7 @@ impl Conversation {
         if call.answered.is_none() {
             call.answered = Some((at, usage));
             answer.details.timestamp = Some(at);
-            if is_last {
+            if newest {
                 self.answer = Some(Arc::new(answer));
             }
         }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::asked::Given;
-use super::conversation::Conversation;
-use super::played::Played;
+use super::conversation::LiveConversation;
+use super::played::PlayedStrategy;
 use super::{Live, LiveCell, lock};
 use crate::model::Model;
 use crate::session::Session;
@@ -66,7 +66,7 @@ impl Live {
     /// Waits for the strategies to end their work.
     pub fn finished(&self) -> Vec<Finished> {
         let conversations = lock(&self.table).conversations.clone();
-        let mut cells: Vec<Vec<Conversation>> = Vec::new();
+        let mut cells: Vec<Vec<LiveConversation>> = Vec::new();
         // Without a task a conversation is a cell of its own, with those that summarise it.
         let mut places: BTreeMap<(LiveCell, Option<usize>), usize> = BTreeMap::new();
         for (number, conversation) in conversations.into_iter().enumerate() {
@@ -82,7 +82,7 @@ impl Live {
         cells.iter().filter_map(|parts| self.cell(parts)).collect()
     }
 
-    fn cell(&self, parts: &[Conversation]) -> Option<Finished> {
+    fn cell(&self, parts: &[LiveConversation]) -> Option<Finished> {
         let cell = parts.first()?.cell.clone();
         let setting = &self.settings[cell.strategy];
         let mut measured = Measured { others: parts.len() - 1, ..Measured::default() };
@@ -117,7 +117,7 @@ impl Live {
             session: record.session,
             counts: setting.counts.clone(),
             window: setting.window,
-            strategy: Box::new(Played(record.work)),
+            strategy: Box::new(PlayedStrategy(record.work)),
             summariser: Arc::new(Given::new(&*setting.summariser, record.replies)),
             measured,
         })

@@ -207,16 +207,16 @@ pub fn read_log(bytes: &[u8]) -> Result<(Vec<Event>, usize), (usize, serde_json:
     let (mut events, mut whole, mut at) = (Vec::new(), 0, 0);
     let mut unread = None;
     for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
-        let is_whole = line.ends_with(b"\n");
+        let ended = line.ends_with(b"\n");
         at += line.len();
         match (serde_json::from_slice(line), unread.take()) {
             (Ok(_), Some(unread)) => return Err(unread),
-            (Ok(event), None) if is_whole => {
+            (Ok(event), None) if ended => {
                 events.push(event);
                 whole = at;
             }
             // No log begins so.
-            (Err(error), _) if is_whole && (error.is_data() || events.is_empty()) => {
+            (Err(error), _) if ended && (error.is_data() || events.is_empty()) => {
                 return Err((number, error));
             }
             (Ok(_), None) => {}

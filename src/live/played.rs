@@ -6,12 +6,12 @@ use crate::context::{Applied, Context, Edit};
 use crate::model::Request;
 use crate::step::Step;
 use crate::strategy::{Compaction, Situation, StageFailure, Strategy};
-use crate::walk::Moment;
+use crate::walk::WalkMoment;
 use std::sync::Arc;
 
 /// The work of a strategy at one moment.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Work {
+pub(super) struct StrategyWork {
     pub(super) applied: Vec<Applied>,
     pub(super) failures: Vec<StageFailure>,
     pub(super) saved: Vec<(String, Arc<str>)>,
@@ -19,7 +19,7 @@ pub(super) struct Work {
     pub(super) requests: Vec<Request>,
 }
 
-impl Work {
+impl StrategyWork {
     /// Applies the recorded edits again.
     fn apply(self, mut context: Context, cx: &Situation) -> Compaction {
         for applied in &self.applied {
@@ -41,12 +41,12 @@ impl Work {
 
 /// Plays the work of a strategy. Its answers to refusals are part of the work before their call.
 #[derive(Debug)]
-pub(super) struct Played(pub(super) BTreeMap<Moment, Work>);
+pub(super) struct PlayedStrategy(pub(super) BTreeMap<WalkMoment, StrategyWork>);
 
-impl Played {
+impl PlayedStrategy {
     fn play<'a>(
         &mut self,
-        moment: Moment,
+        moment: WalkMoment,
         context: Context,
         cx: &'a Situation,
     ) -> Step<'a, Compaction> {
@@ -58,17 +58,17 @@ impl Played {
     }
 }
 
-impl Strategy for Played {
+impl Strategy for PlayedStrategy {
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
         let index = context.entries().first().and_then(|entry| entry.origin.message());
-        match index.and_then(|index| self.0.remove(&Moment::Append(index))) {
+        match index.and_then(|index| self.0.remove(&WalkMoment::Append(index))) {
             Some(work) => work.apply(context, cx),
             None => Compaction::unchanged(context),
         }
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(Moment::Before(cx.call), context, cx)
+        self.play(WalkMoment::Before(cx.call), context, cx)
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Compaction> {
@@ -76,7 +76,7 @@ impl Strategy for Played {
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(Moment::After(cx.call), context, cx)
+        self.play(WalkMoment::After(cx.call), context, cx)
     }
 
     /// The prompts were sent, whatever the window is taken to be.

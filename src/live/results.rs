@@ -29,14 +29,14 @@ pub(super) fn changed(
         _ => None,
     });
     let mut texts: Vec<(&str, &str)> = texts.collect::<Option<_>>()?;
-    let changed = items.iter().map(|item| {
+    let written = items.iter().map(|item| {
         let mut value: Value = serde_json::from_str(item.get()).ok()?;
         let before = texts.len();
         texts.retain(|(id, text)| !put(&mut value, id, text));
         Some(if texts.len() == before { item.get().to_owned() } else { value.to_string() })
     });
-    let changed = changed.collect::<Option<Vec<String>>>()?;
-    texts.is_empty().then_some(changed)
+    let items = written.collect::<Option<Vec<String>>>()?;
+    texts.is_empty().then_some(items)
 }
 
 /// Puts a text into the result with this id, in the words of any of the APIs; whether it is there.

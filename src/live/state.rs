@@ -1,13 +1,13 @@
 //! A strategy at work in one conversation: its context, and what it is told before each call.
 //!
-//! It takes the steps of a [`Walk`], as a replay does. They depend on the messages and the [`Input`]s alone: fed with
+//! It takes the steps of a [`Walker`], as a replay does. They depend on the messages and the [`CallInput`]s alone: fed with
 //! them again, it makes the same contexts.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::asked::{Asked, Asking};
+use super::asked::{AnsweredRequest, Asking};
 use crate::bill::{Factor, Scale, Sizes};
 use crate::context::{Context, Entry, Origin};
 use crate::model::Model;
@@ -15,7 +15,7 @@ use crate::session::{Message, Role, ToolSchema};
 use crate::strategy::{Situation, StrategySpec};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Timestamp, Tokens, Usage};
-use crate::walk::Walk;
+use crate::walk::Walker;
 use crate::window::Window;
 
 /// The settings of a strategy.
@@ -35,7 +35,7 @@ pub struct Setting {
 
 /// The facts that are the same at every call of a conversation.
 #[derive(Debug, Clone)]
-pub(super) struct Facts {
+pub(super) struct FixedFacts {
     pub(super) setting: Arc<Setting>,
     pub(super) lot: u64,
     pub(super) repeat: u32,
@@ -46,7 +46,7 @@ pub(super) struct Facts {
 
 /// The inputs of one call apart from its messages: with them, all that a strategy's work depends on.
 #[derive(Debug, Clone)]
-pub(super) struct Input {
+pub(super) struct CallInput {
     /// When the request came.
     pub at: Timestamp,
     /// How many messages of the agent's history it held.
@@ -62,7 +62,7 @@ pub(super) struct Input {
     pub skipped: Option<Skip>,
 }
 
-impl Input {
+impl CallInput {
     /// Whether the strategy is not asked at this call. One that was late did its work, for the next call.
     pub(super) fn is_left_out(&self) -> bool {
         matches!(self.skipped, Some(Skip::Failed | Skip::Invalid))
@@ -88,8 +88,8 @@ pub enum Skip {
 
 /// A context with the strategy that keeps it.
 #[derive(Debug)]
-pub(super) struct State {
-    walk: Walk,
+pub(super) struct StrategyState {
+    walk: Walker,
     /// Answers the strategy, and keeps what it did.
     pub(super) asking: Asking,
     /// How many calls it has made.
@@ -100,9 +100,9 @@ pub(super) struct State {
     rewritten: (Vec<usize>, usize),
 }
 
-impl State {
+impl StrategyState {
     /// A strategy that has seen nothing yet.
-    pub(super) fn begin(facts: &Facts) -> Result<Self, Skip> {
+    pub(super) fn begin(facts: &FixedFacts) -> Result<Self, Skip> {
         let setting = &facts.setting;
         let strategy = setting.spec.build().map_err(|_| Skip::Failed)?;
         let first = Situation {
@@ -113,7 +113,7 @@ impl State {
             ..Situation::first(setting.window, setting.counts.clone())
         };
         Ok(Self {
-            walk: Walk::new(Some(Box::new(strategy)), first, 0),
+            walk: Walker::new(Some(Box::new(strategy)), first, 0),
             asking: Asking::new(setting.clone(), facts.repeat),
             calls: 0,
             scale: Scale::COUNTED,
@@ -125,10 +125,10 @@ impl State {
     /// as there are any.
     pub(super) fn advance(
         &mut self,
-        facts: &Facts,
+        facts: &FixedFacts,
         messages: &[Arc<Message>],
-        inputs: &[Input],
-        asked: &[(usize, Asked)],
+        inputs: &[CallInput],
+        asked: &[(usize, AnsweredRequest)],
     ) -> Result<(), Skip> {
         while let Some(input) = inputs.get(self.calls) {
             let call = self.calls;
@@ -159,9 +159,9 @@ impl State {
     /// Takes in what the next call of `inputs` brings, and lets the strategy compact.
     pub(super) fn call(
         &mut self,
-        facts: &Facts,
+        facts: &FixedFacts,
         messages: &[Arc<Message>],
-        inputs: &[Input],
+        inputs: &[CallInput],
     ) -> Result<(), Skip> {
         let call = self.calls;
         let input = &inputs[call];
@@ -196,8 +196,8 @@ impl State {
             self.rewritten = (rewritten.clone(), new.end);
         }
         let rewritten = input.rewritten.as_deref();
-        let new = new.map(|at| entry(facts, messages, at));
-        self.walk.call(new, rewritten, &mut self.asking)?;
+        let entries = new.map(|at| entry(facts, messages, at));
+        self.walk.call(entries, rewritten, &mut self.asking)?;
         self.calls += 1;
         Ok(())
     }
@@ -208,7 +208,7 @@ impl State {
     }
 
     /// The usage of the last call, as billed where that is known. Prompts are sized by it from now on.
-    fn bill(&mut self, facts: &Facts, answer: &Entry, billed: Option<Usage>) -> Usage {
+    fn bill(&mut self, facts: &FixedFacts, answer: &Entry, billed: Option<Usage>) -> Usage {
         let prompt = facts.fixed + self.context().size();
         let counted = Usage::uncached(self.scale.prompt(prompt), self.scale.text(answer.size()));
         if let (Some(billed), Sizes::Billed) = (billed, facts.setting.sizes)
@@ -221,7 +221,7 @@ impl State {
     }
 }
 
-fn entry(facts: &Facts, messages: &[Arc<Message>], at: usize) -> Entry {
+fn entry(facts: &FixedFacts, messages: &[Arc<Message>], at: usize) -> Entry {
     let counts = &facts.setting.counts;
     Entry::new(Origin::Verbatim(at), messages[at].clone(), counts)
 }
@@ -230,18 +230,18 @@ fn entry(facts: &Facts, messages: &[Arc<Message>], at: usize) -> Entry {
 mod tests {
     use super::*;
     use crate::context::Context;
-    use crate::live::played::Work;
+    use crate::live::played::StrategyWork;
     use crate::model::offline::Offline;
     use crate::session::{ContentBlock, JsonText, ToolClass, ToolResult, ToolUse};
     use crate::settings::Table;
     use crate::strategy::trigger::Trigger;
     use crate::tokens::CharsPer4;
-    use crate::walk::Moment;
+    use crate::walk::WalkMoment;
 
-    fn facts(stages: &str) -> Facts {
+    fn facts(stages: &str) -> FixedFacts {
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
         let table = Table::parse("own.toml", stages).unwrap();
-        Facts {
+        FixedFacts {
             setting: Arc::new(Setting {
                 spec: StrategySpec::of("own", table, &Trigger::always()).unwrap(),
                 window: Window::new(Tokens(100_000)),
@@ -257,8 +257,8 @@ mod tests {
         }
     }
 
-    fn input(messages: usize, rewritten: Option<Vec<usize>>) -> Input {
-        Input { at: Timestamp(0), messages, rewritten, refusals: 0, before: None, skipped: None }
+    fn input(messages: usize, rewritten: Option<Vec<usize>>) -> CallInput {
+        CallInput { at: Timestamp(0), messages, rewritten, refusals: 0, before: None, skipped: None }
     }
 
     /// A request for a tool with its result.
@@ -289,13 +289,13 @@ mod tests {
             messages.extend(round(id));
         }
         messages.extend([text("A summary."), text("Go on.")]);
-        let mut inputs: Vec<Input> = (0..4).map(|call| input(2 * call + 1, None)).collect();
+        let mut inputs: Vec<CallInput> = (0..4).map(|call| input(2 * call + 1, None)).collect();
         inputs.push(input(11, Some(rewritten.to_vec())));
-        let mut state = State::begin(&facts).unwrap();
+        let mut state = StrategyState::begin(&facts).unwrap();
         state.advance(&facts, &messages, &inputs, &[]).unwrap();
         assert_eq!(origins(state.context()), left, "{stages}");
         assert_eq!(state.is_whole(11), !left.contains('~'), "{stages}");
-        let work: &Work = &state.asking.work[&Moment::Before(4)];
+        let work: &StrategyWork = &state.asking.work[&WalkMoment::Before(4)];
         let of_work: Vec<&str> = work.applied.iter().map(|applied| &*applied.stage).collect();
         assert_eq!(of_work, stages_of_work, "{stages}");
         // It goes on from there.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use super::conversation::{Call, Conversation, Follows};
-use super::state::{Input, Setting};
+use super::conversation::{ConversationCall, LiveConversation, Follows};
+use super::state::{CallInput, Setting};
 use super::{Event, LiveCell, Log};
 use crate::session::wire::Look;
 use crate::session::wire::request::Request;
@@ -20,8 +20,8 @@ const RECENT_ANSWERS: usize = 16;
 const SUMMARY_CHARS: usize = 40;
 
 #[derive(Debug, Default)]
-pub(super) struct Table {
-    pub(super) conversations: Vec<Conversation>,
+pub(super) struct ConversationTable {
+    pub(super) conversations: Vec<LiveConversation>,
     /// By cell, API and the client's name for its conversations.
     clients: BTreeMap<(LiveCell, Api, Option<Arc<str>>), Client>,
     pub(super) log: Option<Log>,
@@ -30,7 +30,7 @@ pub(super) struct Table {
     /// Why the log could not be written.
     pub(super) broken: Option<io::Error>,
     /// The answers to requests that no strategy saw.
-    pub(super) apart: BTreeMap<LiveCell, Call>,
+    pub(super) apart: BTreeMap<LiveCell, ConversationCall>,
     /// Requests that no strategy saw, by the reason.
     pub(super) untouched: BTreeMap<String, u64>,
 }
@@ -45,9 +45,9 @@ struct Client {
 }
 
 /// The messages and the input of a new call.
-type New = (Vec<Arc<Message>>, Input);
+type New = (Vec<Arc<Message>>, CallInput);
 
-impl Table {
+impl ConversationTable {
     pub(super) fn log(&mut self, event: impl FnOnce() -> Event) {
         let written = self.log.as_mut().map_or(Ok(()), |log| log.write(event()));
         if let Err(error) = written {
@@ -79,17 +79,18 @@ impl Table {
         let mut found = None;
         if request.client.is_some() && !clients.contains_key(&key) {
             // A conversation may get another name, as when it is resumed.
-            let others = clients.iter().filter(|((its, of_api, _), other)| {
+            let same_cell = clients.iter().filter(|((its, of_api, _), other)| {
                 (its, *of_api) == (cell, api) && other.answered(request)
             });
-            let others = others.filter_map(|(_, other)| other.followed_by(conversations, request));
-            found = others.max().filter(|(_, follows, _)| *follows == Follows::GoesOn);
+            let followed =
+                same_cell.filter_map(|(_, other)| other.followed_by(conversations, request));
+            found = followed.max().filter(|(_, follows, _)| *follows == Follows::GoesOn);
             if let Some((.., number)) = found {
                 conversations[number].client.clone_from(&request.client);
             }
         }
         let client = clients.entry(key).or_default();
-        let found = found.or_else(|| client.followed_by(conversations, request));
+        found = found.or_else(|| client.followed_by(conversations, request));
         let next = conversations.len();
         let (number, compacted) = match found {
             Some((_, Follows::Repeats, number)) => return (number, None),
@@ -110,7 +111,7 @@ impl Table {
                 conversations[of].branch(id, calls)
             } else {
                 let quotes = client.quoted_in(&texts(request));
-                let mut begun = Conversation::begin(id, cell, api, setting, request);
+                let mut begun = LiveConversation::begin(id, cell, api, setting, request);
                 begun.quotes = quotes;
                 begun
             });
@@ -153,8 +154,8 @@ impl Table {
             });
             tasks = others.map(|(task, _)| *task).collect();
         }
-        let mut tasks = tasks.into_iter().flatten();
-        tasks.next().filter(|_| tasks.next().is_none()).cloned()
+        let mut named = tasks.into_iter().flatten();
+        named.next().filter(|_| named.next().is_none()).cloned()
     }
 
     /// Takes note of the answer to a call.
@@ -167,17 +168,16 @@ impl Table {
         let Some(conversation) = self.conversations.get_mut(number) else {
             return;
         };
-        let text = text(&answer);
+        let said = text(&answer);
         // Thoughts about a summary are not sent back.
-        let summary = text.split_once("<summary>").map_or(&*text, |(_, it)| it);
-        let summary = summary.split("</summary>").next().unwrap_or_default();
+        let rest = said.split_once("<summary>").map_or(&*said, |(_, rest)| rest);
+        let summary = rest.split("</summary>").next().unwrap_or_default().trim();
         let key = (conversation.cell.clone(), conversation.api, conversation.client.clone());
         if let Some(client) = self.clients.get_mut(&key) {
             let holding = client.holding.entry(Look::of(&answer).key());
             holding.or_default().insert(number);
-            if summary.trim().chars().count() >= SUMMARY_CHARS {
-                let summary = summary.trim().to_owned();
-                client.answers.push_back((summary, number));
+            if summary.chars().count() >= SUMMARY_CHARS {
+                client.answers.push_back((summary.to_owned(), number));
             }
             if client.answers.len() > RECENT_ANSWERS {
                 client.answers.pop_front();
@@ -188,11 +188,6 @@ impl Table {
 }
 
 impl Client {
-    fn holds(&self, number: usize, message: ContentHash) -> bool {
-        let holding = self.holding.get(&message);
-        holding.is_some_and(|holding| holding.contains(&number))
-    }
-
     /// Whether a request holds an answer that was given here.
     fn answered(&self, request: &Request<'_>) -> bool {
         let turns = request.turns.iter();
@@ -203,7 +198,7 @@ impl Client {
     /// The conversation that a request follows best, with how many messages it has of it.
     fn followed_by(
         &self,
-        conversations: &[Conversation],
+        conversations: &[LiveConversation],
         request: &Request<'_>,
     ) -> Option<(usize, Follows, usize)> {
         let near = self.holding.get(&request.turns.first()?.look.key())?;
@@ -227,7 +222,7 @@ impl Client {
     /// in there. Those that wrote the summary belong to it from now on.
     fn compacted(
         &self,
-        conversations: &mut [Conversation],
+        conversations: &mut [LiveConversation],
         request: &Request<'_>,
     ) -> Option<(usize, Vec<Option<usize>>)> {
         let turns = request.turns.iter();
@@ -239,31 +234,35 @@ impl Client {
             Some((*role, *of))
         });
         let summed_up: Vec<(Role, usize)> = summed_up.collect();
-        let is_summed_up = summed_up.iter().any(|(role, _)| *role == Role::User);
-        let near: BTreeSet<usize> = if is_summed_up {
+        let by_user = summed_up.iter().any(|(role, _)| *role == Role::User);
+        let near: BTreeSet<usize> = if by_user {
             // A summary may be all that is left.
             self.holding.values().flatten().copied().collect()
         } else {
             let turns = request.turns.iter();
             turns.filter_map(|turn| self.holding.get(&turn.look.key())).flatten().copied().collect()
         };
-        let long = |number: &&usize| conversations[**number].calls.len() > 1;
-        let is_only = request.client.is_some() && near.iter().filter(long).count() == 1;
-        let near = near.into_iter().filter(|number| {
+        let long = near.iter().filter(|number| conversations[**number].is_long());
+        let only = request.client.is_some() && long.count() == 1;
+        let candidates = near.into_iter().filter(|number| {
             let same = conversations[*number].same(&request.turns);
             let mut rest = request.turns[same..].iter();
-            is_summed_up || rest.any(|turn| self.holds(*number, turn.look.key()))
+            by_user
+                || rest.any(|turn| {
+                    let holding = self.holding.get(&turn.look.key());
+                    holding.is_some_and(|holding| holding.contains(number))
+                })
         });
-        let found = near.filter_map(|number| {
+        let found = candidates.filter_map(|number| {
             let places =
-                conversations[number].compacted(request, is_summed_up, !summed_up.is_empty())?;
+                conversations[number].compacted(request, by_user, !summed_up.is_empty())?;
             let kept = places.iter().flatten().count();
             // One call alone wrote a summary, and was summed up in none.
-            let is_long = conversations[number].calls.len() > 1;
+            let long = conversations[number].is_long();
             let mut writers = summed_up.iter().map(|(_, of)| *of);
-            let is_own = writers.any(|of| of == number || conversations[of].quotes == Some(number));
+            let own = writers.any(|of| of == number || conversations[of].quotes == Some(number));
             // Any agent of the same kind could have left a summary alone.
-            (kept > 0 || is_long && (is_own || is_only)).then_some((kept, is_own, number, places))
+            (kept > 0 || long && (own || only)).then_some((kept, own, number, places))
         });
         let (_, _, of, places) = found.max()?;
         for (_, number) in summed_up {

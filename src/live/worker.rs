@@ -1,16 +1,16 @@
 //! The strategy of one conversation, with the context that it keeps.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::asked::Asked;
-use super::body::Prompt;
-use super::played::Work;
-use super::state::{Facts, Input, Skip, State};
+use super::asked::AnsweredRequest;
+use super::body::NewPrompt;
+use super::played::StrategyWork;
+use super::state::{FixedFacts, CallInput, Skip, StrategyState};
 use crate::bill::Scale;
-use crate::context::validity::{self, Level};
-use crate::context::{Entry, Origin};
+use crate::context::validity::{self, Finding, Level};
+use crate::context::{Entry, Origin, measure};
 use crate::model::Reply;
 use crate::replay::RequestBill;
 use crate::session::wire::RuleSet;
@@ -18,7 +18,7 @@ use crate::session::wire::stream::Api;
 use crate::session::{Message, ResumePoint, Role, Session, SessionParts, Source};
 use crate::tokens::Size;
 use crate::units::Usage;
-use crate::walk::Moment;
+use crate::walk::WalkMoment;
 
 /// A strategy at work in one conversation: the messages and inputs of its calls, and what it made of them.
 #[derive(Debug)]
@@ -26,10 +26,11 @@ pub(super) struct Worker {
     id: String,
     api: Api,
     model: Option<Arc<str>>,
-    facts: Facts,
-    past: Past,
+    facts: FixedFacts,
+    /// Set once, where the conversation branched off from another.
+    pub(super) past: Past,
     /// `None` before its first call, and after work that came to nothing: it is then done again, with the same replies.
-    state: Option<State>,
+    state: Option<StrategyState>,
     /// Usage of what the strategy asked its model.
     spent: Usage,
 }
@@ -39,16 +40,17 @@ pub(super) struct Worker {
 pub(super) struct Past {
     /// The agent's history as far as it was sent.
     messages: Vec<Arc<Message>>,
-    inputs: Vec<Input>,
+    inputs: Vec<CallInput>,
     /// The strategy's requests with their replies, by call.
-    asked: Vec<(usize, Asked)>,
+    asked: Vec<(usize, AnsweredRequest)>,
 }
 
 impl Past {
     /// The messages of the last request, each with its place among all that were sent.
     fn list(&self) -> Vec<(usize, Arc<Message>)> {
-        let mut rewritten = self.inputs.iter().rev();
-        let rewritten = rewritten.find_map(|it| Some((it.rewritten.as_ref()?, it.messages)));
+        let mut inputs = self.inputs.iter().rev();
+        let rewritten =
+            inputs.find_map(|input| Some((input.rewritten.as_ref()?, input.messages)));
         let (listed, from) = rewritten.map_or((&[][..], 0), |(list, end)| (list, end));
         let places = listed.iter().copied().chain(from..self.messages.len());
         places.filter_map(|at| Some((at, self.messages.get(at)?.clone()))).collect()
@@ -59,22 +61,22 @@ impl Past {
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// The prompt to be sent; `None` for the agent's own.
-    pub(super) prompt: Option<Prompt>,
+    pub(super) prompt: Option<NewPrompt>,
     /// Why the strategy was left out.
     pub(super) skipped: Option<Skip>,
 }
 
 /// The work of a strategy in a whole conversation.
-pub(super) struct Record {
+pub(super) struct WorkRecord {
     pub(super) session: Session,
-    pub(super) work: BTreeMap<Moment, Work>,
+    pub(super) work: BTreeMap<WalkMoment, StrategyWork>,
     pub(super) replies: VecDeque<Reply>,
     /// Calls at which the provider refused the prompt as too long.
     pub(super) refused: Vec<usize>,
 }
 
 impl Worker {
-    pub(super) fn new(id: String, api: Api, model: Option<Arc<str>>, facts: Facts) -> Self {
+    pub(super) fn new(id: String, api: Api, model: Option<Arc<str>>, facts: FixedFacts) -> Self {
         Self { id, api, model, facts, past: Past::default(), state: None, spent: Usage::default() }
     }
 
@@ -90,13 +92,8 @@ impl Worker {
         }
     }
 
-    /// Gives it a past.
-    pub(super) fn begin(&mut self, past: Past) {
-        self.past = past;
-    }
-
     /// Adds a call.
-    pub(super) fn add(&mut self, messages: Vec<Arc<Message>>, input: Input) {
+    pub(super) fn add(&mut self, messages: Vec<Arc<Message>>, input: CallInput) {
         self.past.messages.extend(messages);
         self.past.inputs.push(input);
     }
@@ -124,10 +121,10 @@ impl Worker {
                 Some(Skip::Late) => false,
                 Some(Skip::Failed | Skip::Invalid) => {
                     let counts = &self.facts.setting.counts;
-                    let own = self.past.list();
-                    let sizes = own.iter().map(|(_, it)| crate::context::measure(it, counts));
-                    let own = state.scale.prompt(self.facts.fixed + sizes.sum());
-                    self.facts.setting.window.overflows(own)
+                    let list = self.past.list();
+                    let sizes = list.iter().map(|(_, message)| measure(message, counts));
+                    let prompt = state.scale.prompt(self.facts.fixed + sizes.sum());
+                    self.facts.setting.window.overflows(prompt)
                 }
             }) && !state.is_whole(self.past.messages.len())
         });
@@ -136,15 +133,15 @@ impl Worker {
 
     fn done(&self, entries: Option<Vec<Entry>>) -> Done {
         let prompt =
-            entries.map(|entries| Prompt { api: self.api, entries, messages: self.past.list() });
+            entries.map(|entries| NewPrompt { api: self.api, entries, messages: self.past.list() });
         Done { prompt, skipped: self.past.inputs.last().and_then(|input| input.skipped) }
     }
 
     /// The provider refused the prompt of a call: a shorter one, if the prompt was the strategy's and it has one.
     pub(super) fn refused(&mut self, call: usize) -> Done {
-        let last = self.past.inputs.last().filter(|it| it.skipped.is_none());
-        let is_last = last.is_some() && call + 1 == self.past.inputs.len();
-        let state = self.state.take_if(|state| is_last && state.calls == call + 1);
+        let last = self.past.inputs.last().filter(|input| input.skipped.is_none());
+        let sent = last.is_some() && call + 1 == self.past.inputs.len();
+        let state = self.state.take_if(|state| sent && state.calls == call + 1);
         let Some(mut state) = state else {
             return Done::default();
         };
@@ -168,22 +165,22 @@ impl Worker {
     fn advance(&mut self) -> Result<(), Skip> {
         let mut state = match self.state.take() {
             Some(state) => state,
-            None => State::begin(&self.facts)?,
+            None => StrategyState::begin(&self.facts)?,
         };
         let Past { messages, inputs, asked } = &self.past;
         if state.calls == inputs.len() {
             self.state = Some(state);
             return Ok(());
         }
-        let done = unless_panicked(|| state.advance(&self.facts, messages, inputs, asked));
-        let is_left_out = inputs.last().is_some_and(Input::is_left_out);
-        let done = done.and_then(|()| if is_left_out { Ok(()) } else { self.check(&state) });
+        let left_out = inputs.last().is_some_and(CallInput::is_left_out);
+        let done = unless_panicked(|| state.advance(&self.facts, messages, inputs, asked))
+            .and_then(|()| if left_out { Ok(()) } else { self.check(&state) });
         self.keep(state, done.is_ok());
         done
     }
 
     /// Keeps a state that has worked, or drops it where the work came to nothing.
-    fn keep(&mut self, state: State, is_done: bool) {
+    fn keep(&mut self, state: StrategyState, is_done: bool) {
         let new = state.asking.asked.iter().skip(self.past.asked.len());
         for (_, (request, reply)) in new.clone() {
             let counts = &self.facts.setting.counts;
@@ -196,25 +193,19 @@ impl Worker {
     }
 
     /// Refuses a context that the provider would refuse, unless it would refuse the agent's own messages as well.
-    fn check(&self, state: &State) -> Result<(), Skip> {
+    fn check(&self, state: &StrategyState) -> Result<(), Skip> {
         if state.is_whole(self.past.messages.len()) {
             return Ok(());
         }
-        let rules = rules(self.api);
-        let refused = |entries: &[Entry]| {
-            let found = validity::check(rules, entries).into_iter();
-            let refused = found.filter(move |it| it.rule.level(rules) == Some(Level::Rejected));
-            refused.collect::<Vec<_>>()
-        };
-        let broken = refused(state.context().entries());
+        let broken = rejected(self.api, state.context().entries());
         if broken.is_empty() {
             return Ok(());
         }
-        let own = self.past.list().into_iter();
+        let list = self.past.list().into_iter();
         let own =
-            own.map(|(at, message)| Entry::sized(Origin::Verbatim(at), message, Size::default()));
-        let own = refused(&own.collect::<Vec<_>>());
-        if broken.iter().any(|it| !own.contains(it)) { Err(Skip::Invalid) } else { Ok(()) }
+            list.map(|(at, message)| Entry::sized(Origin::Verbatim(at), message, Size::default()));
+        let known = rejected(self.api, &own.collect::<Vec<_>>());
+        if broken.is_subset(&known) { Ok(()) } else { Err(Skip::Invalid) }
     }
 
     /// Usage of what the strategy asked its model, and why it was left out at calls, from this call on.
@@ -224,7 +215,7 @@ impl Worker {
     }
 
     /// The session so far, which ends with this answer, and the work of the strategy in it.
-    pub(super) fn record(&mut self, answer: Option<Arc<Message>>) -> Option<Record> {
+    pub(super) fn record(&mut self, answer: Option<Arc<Message>>) -> Option<WorkRecord> {
         // Where it cannot be brought there, nothing of it is in the record.
         let _ = self.advance();
         let work = self.state.as_ref().map(|state| state.asking.work.clone()).unwrap_or_default();
@@ -232,7 +223,7 @@ impl Worker {
         let changed = applied.map(|(moment, _)| self.call_of(*moment)).min();
         let refused = self.past.inputs.iter().enumerate().filter(|(_, input)| input.refusals > 0);
         let replies = self.past.asked.iter();
-        Some(Record {
+        Some(WorkRecord {
             session: self.session(changed.unwrap_or(usize::MAX), answer)?,
             work,
             replies: replies.map(|(_, (_, reply))| reply.clone()).collect(),
@@ -241,14 +232,14 @@ impl Worker {
     }
 
     /// The first call whose prompt shows what was done at a moment.
-    fn call_of(&self, moment: Moment) -> usize {
+    fn call_of(&self, moment: WalkMoment) -> usize {
         match moment {
-            Moment::Append(at) => {
+            WalkMoment::Append(at) => {
                 let inputs = &self.past.inputs;
                 inputs.partition_point(|input| input.messages <= at)
             }
-            Moment::Before(call) | Moment::Refused(call) => call,
-            Moment::After(call) => call + 1,
+            WalkMoment::Before(call) | WalkMoment::Refused(call) => call,
+            WalkMoment::After(call) => call + 1,
         }
     }
 
@@ -262,8 +253,8 @@ impl Worker {
         for message in messages.iter_mut().skip(changed) {
             Arc::make_mut(message).details.usage = None;
         }
-        let loaded =
-            own[..inputs.first()?.messages].iter().rposition(|it| it.role() == Role::Assistant);
+        let first = &own[..inputs.first()?.messages];
+        let loaded = first.iter().rposition(|message| message.role() == Role::Assistant);
         Session::new(SessionParts {
             id: self.id.clone(),
             system: self.facts.system.clone(),
@@ -284,12 +275,15 @@ fn unless_panicked<T>(work: impl FnOnce() -> Result<T, Skip>) -> Result<T, Skip>
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Skip::Failed))
 }
 
-/// Whose rules a context is held to.
-fn rules(api: Api) -> RuleSet {
-    match api {
+/// The findings for which the provider refuses a context.
+fn rejected(api: Api, entries: &[Entry]) -> BTreeSet<Finding> {
+    let rules = match api {
         Api::Messages => RuleSet::Anthropic,
         Api::ChatCompletions => RuleSet::OpenAi,
         Api::Responses => RuleSet::OpenAiResponses,
         Api::GenerateContent => RuleSet::Gemini,
-    }
+    };
+    let mut found = validity::check(rules, entries);
+    found.retain(|finding| finding.rule.level(rules) == Some(Level::Rejected));
+    found
 }

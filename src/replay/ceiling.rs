@@ -62,11 +62,13 @@ fn of_evidence(
     room: Tokens,
     counts: &CountedTexts,
 ) -> Option<Vec<Arc<Message>>> {
-    let quote = |at: &usize| Some((*at, quotation(&entries.get(*at)?.message)));
-    let quoted: Vec<(usize, Arc<str>)> = evidence.iter().filter_map(quote).collect();
-    let cost = |text: &Arc<str>| counts.size(text).tokens;
+    let quoted: Vec<(usize, Arc<str>)> = evidence
+        .iter()
+        .filter_map(|at| Some((*at, quotation(&entries.get(*at)?.message))))
+        .collect();
     let head: Arc<str> = Arc::from(EXCEPT);
-    let mut front = quoted.iter().map(|(_, text)| cost(text)).sum::<Tokens>() + cost(&head);
+    let texts = quoted.iter().map(|(_, text)| text).chain([&head]);
+    let mut front: Tokens = texts.map(|text| counts.size(text).tokens).sum();
     if front > room {
         return None;
     }
@@ -74,7 +76,7 @@ fn of_evidence(
     for at in (0..entries.len()).rev() {
         behind += entries[at].size().tokens;
         let own = quoted.iter().find(|(index, _)| *index == at);
-        front = Tokens(front.0 - own.map_or(0, |(_, text)| cost(text).0));
+        front = Tokens(front.0 - own.map_or(0, |(_, text)| counts.size(text).tokens.0));
         if front + behind > room {
             break;
         }

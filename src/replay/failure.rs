@@ -5,7 +5,7 @@ use std::iter::successors;
 use std::sync::Arc;
 
 use super::faults::FaultInjector;
-use super::{Cell, CellName, Models, NoClock, PreparedSession, Replay, Unanswered};
+use super::{Cell, CellName, Models, NoClock, PreparedSession, Replay, MissedAnswer};
 use crate::record::End;
 use crate::strategy::external::ProgramError;
 use crate::strategy::{StageError, StrategyError};
@@ -24,7 +24,7 @@ impl Cell<'_> {
                 ..
             } => {
                 let unanswered = &mut self.meter.unanswered;
-                unanswered.get_or_insert_with(|| Unanswered::NotStarted(why.clone()));
+                unanswered.get_or_insert_with(|| MissedAnswer::NotStarted(why.clone()));
             }
             StrategyError::Stage { .. } | StrategyError::ImpossiblePatch { .. } => {}
         }

@@ -76,11 +76,13 @@ pub(super) fn alter(fault: Fault, whole: &mut Response, history: Size, counts: &
 /// A call that was refused costs nothing. One on which the server failed has been read. Of an
 /// answer that breaks off, half has been written.
 pub(super) fn failed_attempt(fault: Fault, prompt: Tokens, response: Tokens) -> (Usage, String) {
-    let read = |written| Usage::uncached(prompt, written);
     match fault {
         Fault::RateLimited => (Usage::default(), CallFailure::RateLimited.to_string()),
-        Fault::StreamCut => (read(Tokens(response.0 / 2)), "the answer broke off".to_owned()),
-        _ => (read(Tokens::ZERO), CallFailure::SERVER.to_string()),
+        Fault::StreamCut => {
+            let usage = Usage::uncached(prompt, Tokens(response.0 / 2));
+            (usage, "the answer broke off".to_owned())
+        }
+        _ => (Usage::uncached(prompt, Tokens::ZERO), CallFailure::SERVER.to_string()),
     }
 }
 

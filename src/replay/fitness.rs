@@ -17,10 +17,10 @@ use crate::units::Usage;
 
 /// The judges' results on the known answers of a run, shared by all cells.
 #[derive(Debug, Clone, Default)]
-pub struct Fitness(Arc<Mutex<State>>);
+pub struct Fitness(Arc<Mutex<FitnessState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct FitnessState {
     results: BTreeMap<String, Arc<KnownAnswerResults>>,
     /// Calls for known answers that were paid for and are not kept.
     lost: Vec<LostCall>,
@@ -76,7 +76,7 @@ impl Fitness {
     }
 }
 
-impl State {
+impl FitnessState {
     /// Puts the known answers of a task to a judge, as many at once as it takes.
     fn put(
         &mut self,
@@ -117,7 +117,11 @@ impl State {
                     record.calls.extend(booked.kept);
                     let unparsable = Verdict::unscored(Unscored::Unparsable);
                     unreadable += usize::from(record.verdict == unparsable);
-                    failure = failure.or(reply.answer.err().filter(is_unheard));
+                    // A judge that failed so was not heard at all.
+                    let unheard = reply.answer.err().filter(|failure| {
+                        *failure == CallFailure::NotRecorded || failure.is_of_the_way()
+                    });
+                    failure = failure.or(unheard);
                 }
                 records.push(record);
             }
@@ -130,11 +134,6 @@ impl State {
     }
 }
 
-/// Whether a judge that failed so was not heard at all.
-fn is_unheard(failure: &CallFailure) -> bool {
-    *failure == CallFailure::NotRecorded || failure.is_of_the_way()
-}
-
 /// The judge's replies, in the order of what is asked.
 fn ask_together(
     judge: &dyn Model,
@@ -144,8 +143,9 @@ fn ask_together(
     let replies: Vec<OnceLock<Reply>> = known.iter().map(|_| OnceLock::new()).collect();
     std::thread::scope(|scope| {
         for (known, reply) in known.iter().zip(&replies) {
-            let ask = move || drop(reply.set(judge.answer(&known.request(), 0, counts)));
-            scope.spawn(move || judge.in_slot(&mut { ask }));
+            scope.spawn(move || {
+                judge.in_slot(&mut || drop(reply.set(judge.answer(&known.request(), 0, counts))));
+            });
         }
     });
     replies.into_iter().map(OnceLock::into_inner).collect()

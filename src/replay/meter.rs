@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::faults::{self, FaultInjector};
-use super::observe::StrategyRequest;
-use super::{CpuClock, Models, Unanswered};
+use super::observe::BilledRequest;
+use super::{CpuClock, Models, MissedAnswer};
 use crate::bill::Scale;
 use crate::model::fault::FaultTarget;
 use crate::model::{
@@ -39,9 +39,9 @@ pub(super) struct Meter<'a> {
     /// Answers that were paid and are kept nowhere.
     pub(super) lost: Vec<LostCall>,
     /// Requests of the strategy that the observers have not seen yet.
-    pub(super) asked: Vec<StrategyRequest>,
+    pub(super) asked: Vec<BilledRequest>,
     /// The first answer that was wanted and not got: no more is asked then.
-    pub(super) unanswered: Option<Unanswered>,
+    pub(super) unanswered: Option<MissedAnswer>,
     /// Processor time spent in models.
     pub(super) time: Duration,
 }
@@ -123,14 +123,14 @@ impl<'a> Meter<'a> {
 
     /// Sends a strategy's own request.
     fn send(&mut self, request: Request) -> Answer {
-        let (model, repeat) = self.route(request.purpose, 0, 0);
+        let (routed, repeat) = self.route(request.purpose, 0, 0);
         let fault = match request.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
                 self.injector.inject_in_request()
             }
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => None,
         };
-        let model = model.filter(|_| !self.is_over());
+        let model = routed.filter(|_| !self.is_over());
         let mut answered = if let Some(answer) = fault.and_then(faults::without_model) {
             Reply::once(answer)
         } else {
@@ -142,7 +142,7 @@ impl<'a> Meter<'a> {
             }
             let answered = reply.unwrap_or_else(|| Reply::once(Err(CallFailure::NoAnswer)));
             if self.unanswered.is_none() {
-                self.unanswered = model.and_then(|model| Unanswered::of(model, &answered.answer));
+                self.unanswered = model.and_then(|model| MissedAnswer::of(model, &answered.answer));
             }
             answered
         };
@@ -167,7 +167,7 @@ impl<'a> Meter<'a> {
             failure: answer.as_ref().err().map(ToString::to_string),
             key: kept.map(|kept| kept.key),
         });
-        self.asked.push(StrategyRequest {
+        self.asked.push(BilledRequest {
             number: self.log.len() - 1,
             usage,
             request,
@@ -185,7 +185,7 @@ impl<'a> Meter<'a> {
 
     /// Whether nothing more is asked.
     fn is_over(&self) -> bool {
-        self.unanswered.as_ref().is_some_and(Unanswered::ends_asking)
+        self.unanswered.as_ref().is_some_and(MissedAnswer::ends_asking)
     }
 }
 
@@ -211,12 +211,12 @@ impl RequestBill {
             Some(paid) => paid,
             None => usage_of(request, &answered.answer, scale, counts),
         };
-        let failed = answered.failed.iter().map(|failure| {
+        let attempts = answered.failed.iter().map(|failure| {
             let usage = bill::failed(request, failure, counts);
             (failure.clone(), usage)
         });
-        let is_billed = |(_, usage): &(CallFailure, Usage)| usage.total() > Tokens::ZERO;
-        let failed: Vec<(CallFailure, Usage)> = failed.filter(is_billed).collect();
+        let billed = attempts.filter(|(_, usage)| usage.total() > Tokens::ZERO);
+        let failed: Vec<(CallFailure, Usage)> = billed.collect();
         let unkept = answered.paid.filter(|_| answered.key.is_none());
         let failures = failed.iter().map(|(why, usage)| (Some(why.to_string()), *usage));
         let unanswered = failures.chain(unkept.map(|_| (None, usage)));
@@ -276,7 +276,7 @@ pub(crate) fn answered(
 impl Caller for Meter<'_> {
     fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
         let started = self.clock.now();
-        let answers = requests.into_iter().map(|it| self.send(it)).collect();
+        let answers = requests.into_iter().map(|request| self.send(request)).collect();
         self.time += self.clock.now().saturating_sub(started);
         answers
     }

@@ -74,7 +74,7 @@ pub trait Observer: Debug + Send {
 
     /// The strategy asked a model. The calls for the resulting patches follow, and so do those for
     /// the patches that it applied before it asked.
-    fn asked(&mut self, _asked: &StrategyRequest) {}
+    fn asked(&mut self, _asked: &BilledRequest) {}
 
     /// A patch was applied. Write-time edits are part of the appended entry and not seen here.
     fn patched(&mut self, applied: &Applied) {
@@ -95,7 +95,7 @@ pub trait Observer: Debug + Send {
 
 /// A request of the strategy, as it was sent and billed.
 #[derive(Debug, Clone)]
-pub struct StrategyRequest {
+pub struct BilledRequest {
     /// Its number among the cell's `model_calls`.
     pub number: usize,
     /// Its cost.
@@ -187,12 +187,12 @@ impl ObserverPlans {
 
     /// Every item's question, and its answer at the call at which it is asked.
     pub fn texts(&self, session: &Session) -> Vec<ProbeText> {
-        let text = |item: &Item| {
+        let texts = self.items().iter().map(|item| {
             let probe = &self.probes()[item.probe];
             let brief = Brief::of(probe, self.probes(), session.calls()[item.call]);
             ProbeText::of(&probe.id, item.percent, &probe.question, brief)
-        };
-        self.items().iter().map(text).collect()
+        });
+        texts.collect()
     }
 }
 

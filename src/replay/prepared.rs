@@ -131,8 +131,8 @@ impl PreparedSession {
     /// The same, with what strategies remove searched for what is lost, where that is asked for.
     #[must_use]
     pub fn searching_removed(mut self, setting: Option<Recovery>) -> Self {
-        let setting = setting.filter(|_| !self.watched.items().is_empty());
-        self.watched.recovery = setting.map(|setting| {
+        let wanted = setting.filter(|_| !self.watched.items().is_empty());
+        self.watched.recovery = wanted.map(|setting| {
             let (counts, plan) = (self.counts.clone(), self.watched.plan.clone());
             Arc::new(RecoveryPlan::new(&self.session, counts, plan, setting))
         });
@@ -160,9 +160,9 @@ impl PreparedSession {
         let product = self.product_windows.iter().rfind(|(from, _)| *from <= cx.call);
         cx.product_window = product.map(|(_, window)| *window);
         // A compaction before message `at` falls due at the first call that follows it.
-        let due = self.compactions.partition_point(|it| it.at <= new.end);
-        let due = due.checked_sub(1).map(|last| &self.compactions[last]);
-        let due = due.filter(|compaction| compaction.at >= new.start);
+        let reached = self.compactions.partition_point(|compaction| compaction.at <= new.end);
+        let last = reached.checked_sub(1).map(|last| &self.compactions[last]);
+        let due = last.filter(|compaction| compaction.at >= new.start);
         cx.was_asked = due.is_some_and(|compaction| compaction.is_manual());
         cx.recorded = due.cloned();
     }

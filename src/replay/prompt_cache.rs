@@ -1,6 +1,6 @@
 //! The provider's prompt cache, simulated: what of each prompt is read, written, and neither.
 //!
-//! A prompt is a [`Line`] of blocks: tools, system prompt, messages. A provider keeps prefixes of it
+//! A prompt is a [`PromptLine`] of blocks: tools, system prompt, messages. A provider keeps prefixes of it
 //! for a while and finds them again by their hash, block by block; a change anywhere makes everything
 //! behind it new. Which prefixes are kept and found is a [`CacheScheme`]; all schemes watch one line.
 //!
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 pub use ideal::IdealCache;
-pub use line::{Change, EditedEntries, Known, Line};
-pub use piece::{Piece, Pieces};
+pub use line::{LineChange, EditedEntries, KnownPrefix, PromptLine};
+pub use piece::{PromptPiece, BlockList};
 pub use recorded::RecordedCache;
 
 use crate::model::price::{CacheScheme, Client, Reuse};
@@ -44,7 +44,7 @@ pub enum CacheEvent {
 
 /// Why cached tokens are not read, where no edit is to blame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Loss {
+pub enum CacheLoss {
     /// Too much time went by.
     Expired,
     /// The recording missed them too.
@@ -71,7 +71,7 @@ pub struct CacheOutcome {
     /// Tokens that were cached at the last call and are not read now.
     pub broken: Tokens,
     /// Why they are gone, if not by an edit or for the look-back.
-    pub loss: Option<Loss>,
+    pub loss: Option<CacheLoss>,
     /// Tokens of this prompt that are not read though they stood in the last one just so.
     pub resent: Tokens,
 }
@@ -100,18 +100,17 @@ impl PromptCache {
         self.cached = self.cached - tokens;
     }
 
-    /// The prompt is sent. The caller calls [`Line::meet`] before and [`Line::sent`] afterwards, once for all
+    /// The prompt is sent. The caller calls [`PromptLine::meet`] before and [`PromptLine::sent`] afterwards, once for all
     /// schemes. `edge` is the number of blocks behind which the breakpoint of the tools goes instead.
-    pub fn send(&mut self, line: &Line, edge: Option<usize>, now: SentAt) -> CacheOutcome {
+    pub fn send(&mut self, line: &PromptLine, edge: Option<usize>, now: SentAt) -> CacheOutcome {
         if self.scheme.reuse == Reuse::Nothing {
             return CacheOutcome::default();
         }
         let breakpoints = self.breakpoints(line, edge);
         let found = self.find(line, line, line.len(), &breakpoints, now);
-        let is_alive = line.last_sent.is_some_and(|last| line.is_live(&self.scheme, last, now));
+        let alive = line.last_sent.is_some_and(|last| line.is_live(&self.scheme, last, now));
         let live = self.scheme.rounded(line.until(found));
-        let read = line.readable(line.until(found), is_alive);
-        let read = self.scheme.rounded(read);
+        let read = self.scheme.rounded(line.readable(line.until(found), alive));
         let last = match self.scheme.reuse {
             Reuse::Nothing => 0,
             Reuse::Breakpoints => breakpoints.first().copied().unwrap_or(0),
@@ -125,10 +124,10 @@ impl PromptCache {
         let served = CacheOutcome {
             split: Split { read, written },
             broken: self.cached - read,
-            loss: if is_alive {
-                (read < live).then_some(Loss::Missed)
+            loss: if alive {
+                (read < live).then_some(CacheLoss::Missed)
             } else {
-                line.last_sent.map(|_| Loss::Expired)
+                line.last_sent.map(|_| CacheLoss::Expired)
             },
             resent: line.seen_from(found) + (live - read),
         };
@@ -141,10 +140,12 @@ impl PromptCache {
             }
             // A prefix that is read stays cached, and one that ends at a breakpoint is cached from
             // now on.
-            let is_kept = |at: &usize| *at == found || line.until(*at) >= self.scheme.minimum;
-            let kept = breakpoints.iter().copied().filter(is_kept);
-            let is_read = found > 0 && read == live && !breakpoints.contains(&found);
-            for at in kept.chain(is_read.then_some(found)) {
+            let kept = breakpoints
+                .iter()
+                .copied()
+                .filter(|at| *at == found || line.until(*at) >= self.scheme.minimum);
+            let reread = found > 0 && read == live && !breakpoints.contains(&found);
+            for at in kept.chain(reread.then_some(found)) {
                 self.entries.insert(line.chain(at), now);
             }
         }
@@ -163,12 +164,12 @@ impl PromptCache {
 
     /// Tokens that a request beside the agent's prompt reads. Its line begins like the agent's for
     /// `shared` blocks. It leaves nothing in the cache.
-    pub fn side_request(&self, line: &Line, request: &Line, shared: usize, now: SentAt) -> Tokens {
+    pub fn side_request(&self, line: &PromptLine, request: &PromptLine, shared: usize, now: SentAt) -> Tokens {
         if self.scheme.reuse == Reuse::Nothing {
             return Tokens::ZERO;
         }
-        let ends = request.ends(self.client.messages, self.client.senders);
-        let ends = ends.chain(request.heads()).take(self.scheme.breakpoints);
+        let newest = request.ends(self.client.messages, self.client.senders);
+        let ends = newest.chain(request.heads()).take(self.scheme.breakpoints);
         let breakpoints: Vec<usize> = ends.collect();
         let found = self.find(line, request, shared, &breakpoints, now);
         self.scheme.rounded(line.until(found))
@@ -178,8 +179,8 @@ impl PromptCache {
     /// those of `request`, which has these blocks in common with the line.
     fn find(
         &self,
-        line: &Line,
-        request: &Line,
+        line: &PromptLine,
+        request: &PromptLine,
         limit: usize,
         breakpoints: &[usize],
         now: SentAt,
@@ -188,28 +189,29 @@ impl PromptCache {
             Reuse::Nothing => 0,
             Reuse::Breakpoints => {
                 let look_back = self.scheme.look_back.unwrap_or(usize::MAX);
-                let is_kept = |at: &usize| {
-                    let used = self.entries.get(&line.chain(*at));
-                    used.is_some_and(|used| line.is_live(&self.scheme, *used, now))
-                };
-                let near = |at: &usize| {
-                    let last = request.position(*at);
-                    // The breakpoint itself is the first position.
-                    let is_near = move |at: &usize| last - request.position(*at) < look_back;
-                    (1..=(*at).min(limit)).rev().take_while(is_near)
-                };
                 // Breakpoints descend, so the first that finds anything finds the most.
-                breakpoints.iter().map(near).find_map(|mut range| range.find(is_kept)).unwrap_or(0)
+                let found = breakpoints.iter().find_map(|end| {
+                    let last = request.position(*end);
+                    // The breakpoint itself is the first position.
+                    let mut near = (1..=(*end).min(limit))
+                        .rev()
+                        .take_while(|at| last - request.position(*at) < look_back);
+                    near.find(|at| {
+                        let used = self.entries.get(&line.chain(*at));
+                        used.is_some_and(|used| line.is_live(&self.scheme, *used, now))
+                    })
+                });
+                found.unwrap_or(0)
             }
             Reuse::LongestPrefix => {
-                let is_live = |used: SentAt| line.is_live(&self.scheme, used, now);
-                line.longest_known(limit, &is_live).map_or(0, |known| known.blocks)
+                let live = line.longest_known(limit, &|used| line.is_live(&self.scheme, used, now));
+                live.map_or(0, |known| known.blocks)
             }
         }
     }
 
     /// Ends of prefixes, in blocks, the longest first.
-    fn breakpoints(&self, line: &Line, edge: Option<usize>) -> Vec<usize> {
+    fn breakpoints(&self, line: &PromptLine, edge: Option<usize>) -> Vec<usize> {
         if self.scheme.reuse != Reuse::Breakpoints {
             return Vec::new();
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::meter::{EvaluatorRequest, Meter, RequestBill};
 use super::observe::CallView;
-use super::{Fitness, KnownAnswerResults, PreparedSession, Unanswered, ceiling};
+use super::{Fitness, KnownAnswerResults, PreparedSession, MissedAnswer, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::ProbeExt as _;
@@ -51,7 +51,7 @@ impl Judges {
             match self.fitness.of(&**judge, meter.counts) {
                 Ok(results) => known.push(results),
                 Err(failure) => {
-                    let reason = Unanswered::of(&**judge, &Err(failure));
+                    let reason = MissedAnswer::of(&**judge, &Err(failure));
                     meter.unanswered = meter.unanswered.take().or(reason);
                 }
             }
@@ -73,7 +73,7 @@ pub(super) struct Questioner<'a, 'm> {
 
 /// One question to a reader, and what its answer is for.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct Enquiry {
     /// Index of the item.
     item: usize,
     purpose: AnswerPurpose,
@@ -102,7 +102,7 @@ const SUMMARIES: usize = 1;
 const EVIDENCE: usize = 2;
 
 /// Questions with their answers.
-pub(super) type AnsweredQuestions = Vec<(Question, AnswerRecord)>;
+pub(super) type AnsweredQuestions = Vec<(Enquiry, AnswerRecord)>;
 
 impl<'a> Questioner<'a, '_> {
     /// Asks the items of these numbers of the prompt in `view`, and has the answers graded. Judges are
@@ -114,11 +114,10 @@ impl<'a> Questioner<'a, '_> {
         // How prompts of evidence begin, and their numbers: where nothing is quoted they are one.
         let mut fronts: Vec<(Arc<Message>, usize)> = Vec::new();
         // Of full history no more is sent than fits.
-        let is_limited = self.arm == Arm::Reference;
-        let window = self.prepared.asking.window.filter(|_| is_limited);
+        let window = self.prepared.asking.window.filter(|_| self.arm == Arm::Reference);
         for item in items {
             let probe = self.probe(item);
-            let mut question = Question {
+            let mut question = Enquiry {
                 item,
                 purpose: AnswerPurpose::Scored(0),
                 requests: 0,
@@ -155,7 +154,7 @@ impl<'a> Questioner<'a, '_> {
                 if requests.is_empty() {
                     continue;
                 }
-                questions.push(Question { purpose, requests: requests.len(), prompt, ..question });
+                questions.push(Enquiry { purpose, requests: requests.len(), prompt, ..question });
                 puts.extend(requests.into_iter().map(|mut request| {
                     if purpose == AnswerPurpose::Qualifying {
                         request.purpose = Purpose::Qualification;
@@ -176,13 +175,11 @@ impl<'a> Questioner<'a, '_> {
 
     /// The purposes for which each item is asked.
     fn purposes(&self) -> Vec<AnswerPurpose> {
-        let is_anchor = self.arm != Arm::Strategy;
+        let anchor = self.arm != Arm::Strategy;
         let asking = &self.prepared.asking;
         let scored = (0..self.times.answers.max(1)).map(AnswerPurpose::Scored);
-        let qualifies = asking.qualifies && is_anchor;
-        let summaries = asking.summaries && !is_anchor;
-        let qualifying = qualifies.then_some(AnswerPurpose::Qualifying);
-        let of_summary = summaries.then_some(AnswerPurpose::FromSummary);
+        let qualifying = (asking.qualifies && anchor).then_some(AnswerPurpose::Qualifying);
+        let of_summary = (asking.summaries && !anchor).then_some(AnswerPurpose::FromSummary);
         scored.chain(qualifying).chain(of_summary).collect()
     }
 
@@ -221,20 +218,20 @@ impl<'a> Questioner<'a, '_> {
     }
 
     /// Sends the requests of all questions, and has the rules grade the answers.
-    fn put(&mut self, questions: Vec<Question>, puts: &[EvaluatorRequest]) -> AnsweredQuestions {
+    fn put(&mut self, questions: Vec<Enquiry>, puts: &[EvaluatorRequest]) -> AnsweredQuestions {
         let before = self.view.before;
         let mut came = self.meter.ask(puts).into_iter();
         let rules = &self.prepared.watched.rules;
         let graded = questions.into_iter().map(|question| {
-            let came = came.by_ref().take(question.requests);
-            let (answers, booked): (Vec<Answer>, Vec<RequestBill>) = came.unzip();
+            let (answers, booked): (Vec<Answer>, Vec<RequestBill>) =
+                came.by_ref().take(question.requests).unzip();
             let mut record = ungraded(text_of(answers));
             if let Some(text) = &record.text {
                 let probe = self.probe(question.item);
                 record.typed = rules.verdict(probe, before, text);
             }
             record.usage = booked.iter().map(RequestBill::total).sum();
-            record.calls = booked.into_iter().filter_map(|it| it.kept).collect();
+            record.calls = booked.into_iter().filter_map(|bill| bill.kept).collect();
             (question, record)
         });
         graded.collect()
@@ -380,13 +377,13 @@ fn verdicts(
             EvaluatorRequest { request, prompt: step, judge, turn }
         });
         let answered = meter.ask(&puts.collect::<Vec<_>>());
-        let settle = |(step, (answer, cost)): (usize, (Answer, RequestBill))| {
+        let answers = numbers.into_iter().zip(answered).map(|(step, (answer, cost))| {
             let of_text = &mut given[of[step].0];
             of_text.usage += cost.total();
             of_text.calls.extend(cost.kept);
             answer
-        };
-        numbers.into_iter().zip(answered).map(settle).collect()
+        });
+        answers.collect()
     });
     let panel = tasks.len().max(1);
     let of_texts = graded.chunks(panel * turns as usize);
@@ -402,8 +399,8 @@ fn verdicts(
 
 /// Whether these judges grade an answer.
 fn is_judged(answer: &AnswerRecord, judges: &Judges) -> bool {
-    let is_open = answer.typed == Verdict::unscored(Unscored::NeedsJudge);
-    answer.text.is_some() && (is_open || judges.judging == Judging::All)
+    let open = answer.typed == Verdict::unscored(Unscored::NeedsJudge);
+    answer.text.is_some() && (open || judges.judging == Judging::All)
 }
 
 /// The answer to a question that was put once, or in both orders.

@@ -8,7 +8,7 @@ use crate::strategy::external::ProgramError;
 
 /// Why a cell says nothing about its strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unanswered {
+pub enum MissedAnswer {
     /// An answer must be a recorded one and is not.
     NotRecorded,
     /// An answer is asked for in a batch, and is not there yet.
@@ -24,7 +24,7 @@ pub enum Unanswered {
     NotStarted(ProgramError),
 }
 
-impl Unanswered {
+impl MissedAnswer {
     /// The reason in an answer of this model why no answer came; `None` if one came.
     pub(super) fn of(model: &dyn Model, answer: &Answer) -> Option<Self> {
         match answer {

@@ -35,21 +35,18 @@ pub fn unsound(prepared: &PreparedSession) -> Vec<UnsoundProbe> {
         let of_probe = found.entry(probe.id.clone());
         of_probe.or_insert_with(|| Some(never.to_owned()));
     }
-    let unsound = found.into_iter().filter_map(|(probe, problem)| {
-        let problem = problem?;
-        Some(UnsoundProbe { probe, problem })
-    });
-    unsound.collect()
+    let probes = found.into_iter();
+    probes.filter_map(|(probe, found)| Some(UnsoundProbe { probe, problem: found? })).collect()
 }
 
 /// Why an item is not as it should be under full history, or under none.
 fn problem(item: &ProbeRecord, is_full: bool) -> Option<String> {
-    let is_found = item.survival.fate == Fate::Kept;
-    let is_lost = matches!(item.survival.fate, Fate::Lost | Fate::Reachable);
+    let kept = item.survival.fate == Fate::Kept;
+    let lost = matches!(item.survival.fate, Fate::Lost | Fate::Reachable);
     let problem = match (is_full, item.kind.is_never_said()) {
-        (true, false) if !is_found => "does not stand in the full history as it should",
-        (true, true) if !is_lost => "is a decoy, and its value is there",
-        (false, _) if !is_lost => "stands in the system prompt or the tools",
+        (true, false) if !kept => "does not stand in the full history as it should",
+        (true, true) if !lost => "is a decoy, and its value is there",
+        (false, _) if !lost => "stands in the system prompt or the tools",
         _ => return None,
     };
     let fate = format!("{:?}", item.survival.fate).to_lowercase();

@@ -22,7 +22,7 @@ use crate::model::{CallFailure, Model as _};
 use crate::record::journal::{JournalError, append_lines, read_lines};
 use crate::stop::StopToken;
 use crate::tokens::{CharsPer4, CountedTexts};
-use crate::units::{ContentHash, Tokens, Usage, Usd};
+use crate::units::{ContentHash, Tokens, Usage, Usd, many};
 
 /// The file in the run's folder that says which batches were sent.
 pub(crate) const FILE: &str = "batches.jsonl";
@@ -101,28 +101,28 @@ impl Plan {
         say: &dyn Fn(&str),
     ) -> Result<BatchWait, BatchFailure> {
         let Some((models, cassette)) =
-            self.models().and_then(|it| Some((it, it.cassette.as_ref()?)))
+            self.models().and_then(|models| Some((models, models.cassette.as_ref()?)))
         else {
             return Ok(BatchWait::Answered);
         };
         let path = folder.join(FILE);
         let deferred = cassette.deferred();
         let lines: Vec<SentBatch> = read_lines(&path)?;
-        let mut names: BTreeSet<String> = lines.iter().filter_map(|it| it.id.clone()).collect();
+        let mut names: BTreeSet<String> = lines.iter().filter_map(|sent| sent.id.clone()).collect();
         // The last line of a batch counts: one that is gone is written once more, without keys.
         let known: BTreeMap<String, SentBatch> =
             lines.into_iter().map(|sent| (sent.label.clone(), sent)).collect();
-        let is_wanted = |sent: &&SentBatch| sent.keys.iter().any(|key| deferred.contains_key(key));
+        let wanted =
+            known.values().filter(|sent| sent.keys.iter().any(|key| deferred.contains_key(key)));
         let mut open = Vec::new();
-        for sent in known.values().filter(is_wanted) {
-            let mut sent = sent.clone();
+        for mut sent in wanted.cloned() {
             if sent.id.is_none() {
                 let Some(live) = asked_by(&models.servers.live, &sent) else {
                     continue;
                 };
-                let is_known = |id: &str| names.contains(id);
-                let find = || live.find_batch(&sent.label, sent.keys.len(), &is_known);
-                let found = models.servers.until(&|| stop.is_requested(), find);
+                let found = models.servers.until(&|| stop.is_requested(), || {
+                    live.find_batch(&sent.label, sent.keys.len(), &|id: &str| names.contains(id))
+                });
                 if stop.is_requested() {
                     return Ok(BatchWait::Stopped);
                 }
@@ -141,12 +141,12 @@ impl Plan {
             say(&format!("waiting for batch {id} that was sent before"));
             open.push(sent);
         }
-        let mut taken: BTreeSet<String> = open.iter().flat_map(|it| it.keys.clone()).collect();
+        let mut taken: BTreeSet<String> = open.iter().flat_map(|sent| sent.keys.clone()).collect();
         for live in &models.servers.live {
-            let is_own = |(key, one): &(&String, &Deferred)| {
-                one.dialect == *live.dialect() && !taken.contains(*key)
-            };
-            let own: Vec<(&String, &Deferred)> = deferred.iter().filter(is_own).collect();
+            let own: Vec<(&String, &Deferred)> = deferred
+                .iter()
+                .filter(|(key, one)| one.dialect == *live.dialect() && !taken.contains(*key))
+                .collect();
             for part in parts(&own) {
                 let mut sent = SentBatch::of(live, part);
                 if known.get(&sent.label) != Some(&sent) {
@@ -257,9 +257,8 @@ fn one_by_one(
     let cost: Option<Usd> = costs.sum();
     let cost =
         cost.map_or("a price that is not known".to_owned(), |cost| format!("about {cost} at most"));
-    let count = keys.len();
-    let requests = if count == 1 { "request" } else { "requests" };
-    format!("{count} {requests} without an answer: asked one by one, for {cost}")
+    let requests = many(keys.len(), "request", "requests");
+    format!("{requests} without an answer: asked one by one, for {cost}")
 }
 
 impl SentBatch {

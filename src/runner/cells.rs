@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::call_progress::CallProgress;
 use super::dependencies::{Dependencies, Lead};
-use super::loaded::{LoadedSession, NotReady, Texts};
+use super::loaded::{LoadedSession, NotReady, SessionTexts};
 use super::queue::SessionState;
 use super::thread_clock::ThreadClock;
 use super::{LONG_CELL, Plan, Progress, native, prices};
@@ -35,9 +35,8 @@ impl Cells<'_> {
         arm: ArmIndex,
     ) -> CellResult<'s> {
         let first = self.run(shared, arm)?;
-        let has_failed =
-            first.unanswered.is_none() && matches!(first.record.end, End::Failed { .. });
-        if has_failed && self.plan.is_of_program(&first.record.strategy) {
+        let fails = first.unanswered.is_none() && matches!(first.record.end, End::Failed { .. });
+        if fails && self.plan.is_of_program(&first.record.strategy) {
             return self.run(shared, arm);
         }
         Ok(first)
@@ -50,8 +49,8 @@ impl Cells<'_> {
         let prepared = loaded.cached.as_deref().unwrap_or(&shared.prepared);
         let made = prepared.get_or_init(|| {
             let prepared = prepare(plan, loaded, loaded.probes.clone())?;
-            let models = models.for_session(prepared.counts());
-            Ok((prepared, models))
+            let own = models.for_session(prepared.counts());
+            Ok((prepared, own))
         });
         let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
         let counter = CallProgress {
@@ -134,12 +133,12 @@ pub(super) fn prepare(
 /// The same of a session at hand.
 pub(super) fn prepare_texts(
     plan: &Plan,
-    texts: &Texts,
+    texts: &SessionTexts,
     probes: Vec<Probe>,
 ) -> Result<PreparedSession, PatternsError> {
     let (scenario, prices) = (&plan.scenario, &plan.prices);
     let session = &texts.session;
-    let agent = prices::model(&scenario.cache, session);
+    let agent = prices::model_of(&scenario.cache, session);
     let (own, counts) = (session.clone(), texts.counts.clone());
     let prepared = PreparedSession::selecting(own, counts, probes, &scenario.selection)?;
     let schemes = prices::schemes(scenario, prices, session);

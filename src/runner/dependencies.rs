@@ -7,13 +7,13 @@ use crate::record::{CellKey, CellRecord};
 use crate::units::Tokens;
 
 /// Sizes of all messages at the calls at which a strategy changed them.
-pub(super) type Sizes = BTreeMap<usize, Tokens>;
+pub(super) type CallSizes = BTreeMap<usize, Tokens>;
 
 /// The result of a cell for those that follow it.
 #[derive(Debug, Clone)]
 pub(super) enum Lead {
     /// Its sizes.
-    Sizes(Sizes),
+    Sizes(CallSizes),
     /// It is not measurable, and so nothing that follows it is.
     NotMeasurable,
     /// The cell broke: its sizes stay unknown.
@@ -44,8 +44,11 @@ impl Dependencies {
     /// Notes how a cell ended: with its record, or broken.
     pub(super) fn finish(&self, key: &CellKey, record: Option<&CellRecord>) {
         if let Some(known) = self.0.get(key) {
+            let lead = record.map_or(Lead::Broken, |record| {
+                sizes_of(record).map_or(Lead::NotMeasurable, Lead::Sizes)
+            });
             // A cell ends once.
-            let _ = known.set(record.map_or(Lead::Broken, lead));
+            let _ = known.set(lead);
         }
     }
 
@@ -56,12 +59,8 @@ impl Dependencies {
     }
 }
 
-fn lead(record: &CellRecord) -> Lead {
-    sizes_of(record).map_or(Lead::NotMeasurable, Lead::Sizes)
-}
-
 /// The sizes that a strategy had, for one that follows it; `None` where it was not measurable.
-pub(crate) fn sizes_of(record: &CellRecord) -> Option<Sizes> {
+pub(crate) fn sizes_of(record: &CellRecord) -> Option<CallSizes> {
     if !record.end.is_measured() {
         return None;
     }

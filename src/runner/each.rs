@@ -28,7 +28,7 @@ impl Plan {
         &self,
         look: impl Fn(&PlannedSession<'_>) -> T + Sync,
     ) -> Vec<Result<T, String>> {
-        let one = |loaded| {
+        let results = self.sessions.par_iter().map(|loaded| {
             let prepared = prepare(self, loaded, Vec::new()).map_err(|error| error.to_string())?;
             let planned = PlannedSession {
                 file: loaded.file(),
@@ -39,7 +39,7 @@ impl Plan {
             // A panic is a mistake in Proctor; it costs one session.
             let looked = catch_unwind(AssertUnwindSafe(|| look(&planned)));
             looked.map_err(|_| format!("`{}`: Proctor itself failed on it", loaded.id()))
-        };
-        self.sessions.par_iter().map(one).collect()
+        });
+        results.collect()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::dependencies::Dependencies;
 use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, RunModels, prepare, replay_arm};
-use crate::probe::{LOWEST_CEILING, Outcome, Probe, ProbeExt as _, Unscored, Verdict};
+use crate::probe::{LOWEST_CEILING, Outcome, ProbeExt as _, Unscored, Verdict};
 use crate::record::ProbeRecord;
 use crate::replay::{Models, PreparedSession, Repetitions};
 use crate::stop::StopToken;
@@ -77,8 +77,7 @@ impl Plan {
     /// not come: the run will say why. Once `stop` is requested no answer is waited for.
     pub fn ask_reader_first(&self, stop: &StopToken) -> Option<FirstAnswers> {
         let models = self.models()?;
-        let is_over = || stop.is_requested();
-        models.servers.until(&is_over, || self.first_of(models))
+        models.servers.until(&|| stop.is_requested(), || self.first_of(models))
     }
 
     fn first_of(&self, models: &RunModels) -> Option<FirstAnswers> {
@@ -99,9 +98,9 @@ impl Plan {
             scenario.selection.only = items.iter().take(most).copied().collect();
             let plan = self.variant(scenario.clone(), &|session| session == id);
             let prepared = prepare(&plan, &plan.sessions[0], loaded.probes.clone()).ok()?;
-            let mut models = models.for_session(prepared.counts());
-            models.times = Repetitions::default();
-            answers = plan.first_answers(&prepared, &models).ok()??;
+            let mut own = models.for_session(prepared.counts());
+            own.times = Repetitions::default();
+            answers = plan.first_answers(&prepared, &own).ok()??;
             if !answers.are_few() {
                 break;
             }
@@ -116,11 +115,11 @@ impl Plan {
         let items = selection.items_at(loaded.id(), calls, &loaded.probes);
         let points = selection.ask_points(calls.len());
         let last = points.last().map(|(_, call)| *call);
-        let is_planted = |probe: &Probe| !probe.kind().is_never_said();
-        let items = items.iter().filter(|item| Some(item.call) == last);
-        let probes: BTreeSet<usize> = items.map(|item| item.probe).collect();
-        let probes = probes.into_iter();
-        let planted: Vec<usize> = probes.filter(|at| is_planted(&loaded.probes[*at])).collect();
+        let asked_last = items.iter().filter(|item| Some(item.call) == last);
+        let planted: BTreeSet<usize> = asked_last
+            .map(|item| item.probe)
+            .filter(|probe| !loaded.probes[*probe].kind().is_never_said())
+            .collect();
         let step = (planted.len() / ITEMS[0]).max(1);
         let numbered = planted.iter().enumerate();
         let (first, others): (Vec<_>, Vec<_>) = numbered.partition(|(at, _)| at % step == 0);
@@ -152,10 +151,10 @@ impl Plan {
         for (full, empty) in with_empty {
             answers.too_long += usize::from(*full == Verdict::unscored(Unscored::TooLong));
             let (full, empty) = (outcome(full), outcome(empty));
-            let is_right = full.is_none_or(|full| full == Outcome::Right);
+            let right = full.is_none_or(|full| full == Outcome::Right);
             answers.asked += 1;
-            answers.right += usize::from(is_right);
-            answers.guessed += usize::from(is_right && empty == Some(Outcome::Right));
+            answers.right += usize::from(right);
+            answers.guessed += usize::from(right && empty == Some(Outcome::Right));
             answers.abstained += usize::from(full == Some(Outcome::Abstained));
         }
         Ok(Some(answers).filter(|answers| answers.asked > 0))

@@ -22,7 +22,7 @@ use crate::units::Tokens;
 
 mod prompts;
 
-use prompts::{ReaderPrompts, Watch};
+use prompts::{ReaderPrompts, PromptWatch};
 
 /// A cell that could not be forecast: a mistake in Proctor.
 #[derive(Debug, thiserror::Error)]
@@ -78,7 +78,7 @@ impl Plan {
         let mut cells = Vec::new();
         for arm in arms.into_iter().filter(|arm| !matches!(arm.kind, ArmKind::Empty)) {
             let window = self.scenario.models.asking.window;
-            let watch = Box::new(Watch {
+            let watch = Box::new(PromptWatch {
                 prompts: &mut prompts,
                 probes: &loaded.probes,
                 asked: &asked,
@@ -90,8 +90,8 @@ impl Plan {
             followed.finish(&record.key(), Some(&record));
             let cell = std::mem::take(&mut prompts.found);
             // The floor is asked after the reference.
-            let is_reference = record.arm == Arm::Reference;
-            let floor = is_reference.then(|| (prompts.floor(), ProbesDue::default()));
+            let floor = (record.arm == Arm::Reference)
+                .then(|| (prompts.floor(), ProbesDue::default()));
             cells.push(ForecastCell { record, floor, ..cell });
         }
         self.fill_in(&mut cells, loaded, &self.scenario.selection);
@@ -111,7 +111,7 @@ impl Plan {
 
     /// Says of the cells of one session what readers and judges are asked in them.
     fn fill_in(&self, cells: &mut [ForecastCell], loaded: &LoadedSession, selection: &Selection) {
-        let Ok(counts) = loaded::counts(&self.scenario.counter, None) else {
+        let Ok(counts) = loaded::counts_of(&self.scenario.counter, None) else {
             // The sessions were counted by it.
             return;
         };
@@ -126,11 +126,10 @@ impl Plan {
             _ => None,
         };
         for cell in cells {
-            let is_reference = cell.record.arm == Arm::Reference;
+            let reference = cell.record.arm == Arm::Reference;
             // A second answer qualifies a probe; one of the summaries alone is never longer than that.
-            let is_twice =
-                if is_reference { models.asking.qualifies } else { models.asking.summaries };
-            let answers = u64::from(models.answers) + u64::from(is_twice);
+            let twice = if reference { models.asking.qualifies } else { models.asking.summaries };
+            let answers = u64::from(models.answers) + u64::from(twice);
             let verdicts = answers * u64::from(models.judgements);
             let repeat = cell.record.repeat;
             cell.probes = BTreeMap::new();
@@ -138,11 +137,11 @@ impl Plan {
             // A cell that is not measurable is asked nothing from there on.
             let end = &cell.record.end;
             let stops = end.call().filter(|_| !end.is_measured());
-            for (item, due) in &due {
+            for (item, questions) in &due {
                 if stops.is_some_and(|stops| item.call >= stops) {
                     continue;
                 }
-                let due = due.times(answers, verdicts);
+                let due = questions.times(answers, verdicts);
                 *cell.probes.entry(item.call).or_default() += due;
                 let prompt = match cell.evidence.get(&(item.call, item.probe)) {
                     Some(evidence) => *evidence,
@@ -175,7 +174,7 @@ impl Plan {
                     }
                 }
             }
-            cell.sentinels = if is_reference && !due.is_empty() {
+            cell.sentinels = if reference && !due.is_empty() {
                 sentinels(&counts)
             } else {
                 SentinelsDue::default()
@@ -212,7 +211,7 @@ fn items_due(
         let questions = judge::questions(None, &[], probe, Asking::default());
         let gold = counts.size(&Arc::from(probe.fact.spec().in_words(before))).tokens;
         let asked = questions.len() as u64;
-        let question_tokens = questions.iter().map(|it| input(it, counts));
+        let question_tokens = questions.iter().map(|question| input(question, counts));
         let due = ProbesDue {
             items: 1,
             questions: asked,
@@ -237,12 +236,11 @@ fn input(request: &Request, counts: &CountedTexts) -> Tokens {
 }
 
 fn sentinels(counts: &CountedTexts) -> SentinelsDue {
-    let due = |task: JudgeTask| {
-        let known = known_answer::known_answers(task);
-        let tokens = known.iter().map(|known| input(&known.request(), counts));
-        (known.len() as u64, tokens.sum())
-    };
-    let ((calls, tokens), (narrow_calls, narrow_tokens)) =
-        (due(JudgeTask::Wide), due(JudgeTask::Narrow));
+    let [(calls, tokens), (narrow_calls, narrow_tokens)] =
+        [JudgeTask::Wide, JudgeTask::Narrow].map(|task| {
+            let known = known_answer::known_answers(task);
+            let tokens = known.iter().map(|known| input(&known.request(), counts));
+            (known.len() as u64, tokens.sum())
+        });
     SentinelsDue { calls, tokens, narrow_calls, narrow_tokens }
 }

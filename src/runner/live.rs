@@ -8,10 +8,10 @@ use std::time::Duration;
 use super::{Access, PlanError, Result, read_named};
 use crate::model::api::Dialect;
 use crate::model::http::pace::{PaceSetting, Pacer};
-use crate::model::http::{CallTime, Connection, Engine, Live, Waits};
+use crate::model::http::{CallTime, Connection, Engine, HttpError, Live, Waits};
 use crate::model::timing::ServerTiming;
 use crate::model::{CallFailure, Model, Purpose};
-use crate::scenario::{Home, LiveSetting, Pace};
+use crate::scenario::{Home, LiveSetting, RequestPace};
 use crate::session::redact::Secret;
 use crate::session::wire::Provider;
 use crate::stop::StopToken;
@@ -20,7 +20,7 @@ use crate::units::{Tokens, Usage, whole};
 /// The models behind an API, and their shared resources.
 #[derive(Debug)]
 pub(super) struct Servers {
-    pace: Pace,
+    pace: RequestPace,
     setting: PaceSetting,
     waits: Waits,
     engine: Option<Arc<Engine>>,
@@ -39,7 +39,7 @@ struct Waited {
 }
 
 impl Servers {
-    pub(super) fn new(pace: Pace) -> Self {
+    pub(super) fn new(pace: RequestPace) -> Self {
         Self {
             pace,
             waits: Waits::default(),
@@ -63,26 +63,27 @@ impl Servers {
         dialect: &Dialect,
         access: &Access<'_>,
     ) -> Result<Arc<dyn Model>> {
-        let http =
-            |cause| PlanError::Http { model: live.model.clone(), place: live.place.clone(), cause };
-        let mut connection = connection(live, access)?;
+        let mut connection = connection_to(live, access)?;
         connection.whole = Duration::from_secs(self.pace.timeout_seconds);
         let first = Duration::from_secs(self.pace.first_byte_seconds);
         connection.first_byte = first.min(connection.whole);
         connection.waits = self.waits.clone();
         let engine = match &self.engine {
             Some(engine) => engine.clone(),
-            None => self.engine.insert(Engine::start().map_err(http)?).clone(),
+            None => {
+                let engine = Engine::start().map_err(|cause| unusable(live, cause))?;
+                self.engine.insert(engine).clone()
+            }
         };
         // Models behind one address share its limits, if it is a home to both or to none.
-        let pacer = self
+        let entry = self
             .pacers
             .entry((connection.base_url.trim_end_matches('/').to_owned(), live.home.is_some()));
         let slots = live.home.map(|home| home.slots);
         let setting = PaceSetting { slots, ..self.setting };
-        let pacer = pacer.or_insert_with(|| Arc::new(Pacer::new(setting)));
-        let made = Live::new(dialect.clone(), connection, engine, pacer.clone()).map_err(http)?;
-        let made = Arc::new(made);
+        let pacer = entry.or_insert_with(|| Arc::new(Pacer::new(setting)));
+        let model = Live::new(dialect.clone(), connection, engine, pacer.clone());
+        let made = Arc::new(model.map_err(|cause| unusable(live, cause))?);
         self.live.push(made.clone());
         self.homes.push(live.home);
         Ok(made)
@@ -124,7 +125,6 @@ impl Servers {
             waited.extend(times.iter().filter_map(|time| Waited::of(time, (*home)?)));
             times
         });
-        let short = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         times
             .map(|time| {
                 serde_json::json!({
@@ -132,22 +132,26 @@ impl Servers {
                     "purpose": time.purpose,
                     "attempts": time.attempts,
                     "answered": time.is_answered,
-                    "waited_us": short(time.waited),
-                    "took_us": short(time.took),
+                    "waited_us": microseconds(time.waited),
+                    "took_us": microseconds(time.took),
                 })
             })
             .collect()
     }
 }
 
+fn microseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
 impl Waited {
     /// Of a request that a strategy waited for.
     fn of(time: &CallTime, home: Home) -> Option<Self> {
-        let is_own = match time.purpose {
+        let own = match time.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => time.is_answered,
             Purpose::Agent | Purpose::Probe | Purpose::Qualification | Purpose::Judge => false,
         };
-        let timing = home.timing.filter(|_| is_own)?;
+        let timing = home.timing.filter(|_| own)?;
         // It is one of our tokens.
         let usage = time.usage;
         let [new, read, output] =
@@ -165,7 +169,8 @@ impl Servers {
     /// in words; `None` where nothing was asked.
     pub(super) fn waited(&self) -> Option<String> {
         let waited = self.waited.lock().unwrap_or_else(PoisonError::into_inner);
-        let sum = |of: fn(&Waited) -> f64| waited.iter().map(of).sum::<f64>() / 1_000.0;
+        let measured: f64 = waited.iter().map(|one| one.measured).sum();
+        let modelled: f64 = waited.iter().map(|one| one.modelled).sum();
         let ratios = waited.iter().map(|one| one.modelled / one.measured.max(1e-3));
         let mut off: Vec<f64> = ratios.map(|ratio| (ratio - 1.0).abs()).collect();
         off.sort_by(f64::total_cmp);
@@ -173,9 +178,9 @@ impl Servers {
         Some(format!(
             "strategies waited {:.1} s for {} of their own requests, {:.1} s as modelled by the timing requests \
              (half of them within {:.0} %)",
-            sum(|one| one.measured),
+            measured / 1_000.0,
             waited.len(),
-            sum(|one| one.modelled),
+            modelled / 1_000.0,
             100.0 * median
         ))
     }
@@ -189,23 +194,26 @@ pub fn time_server(
     nonce: &str,
     count: &dyn Fn(&str) -> Tokens,
 ) -> Result<Result<ServerTiming, CallFailure>> {
-    let http =
-        |cause| PlanError::Http { model: live.model.clone(), place: live.place.clone(), cause };
-    let connection = connection(live, access)?;
+    let connection = connection_to(live, access)?;
     let pacer = Arc::new(Pacer::new(PaceSetting {
         slots: live.home.map(|home| home.slots),
         ..PaceSetting::default()
     }));
-    let engine = Engine::start().map_err(http)?;
-    let model = Live::new(live.dialect(), connection, engine, pacer).map_err(http)?;
+    let engine = Engine::start().map_err(|cause| unusable(live, cause))?;
+    let model = Live::new(live.dialect(), connection, engine, pacer)
+        .map_err(|cause| unusable(live, cause))?;
     Ok(model.timed(nonce, count))
+}
+
+fn unusable(live: &LiveSetting, cause: HttpError) -> PlanError {
+    PlanError::Http { model: live.model.clone(), place: live.place.clone(), cause }
 }
 
 /// Where a model is reached, and with which key.
 ///
 /// A key of the environment goes only to the provider's own address, or to one that the environment
 /// names: a scenario that names another address must name the key for it.
-fn connection(live: &LiveSetting, access: &Access<'_>) -> Result<Connection> {
+fn connection_to(live: &LiveSetting, access: &Access<'_>) -> Result<Connection> {
     let (key_name, url_name) = match live.provider {
         Provider::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         Provider::OpenAi => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),

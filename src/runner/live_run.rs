@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::loaded::Texts;
+use super::loaded::{SessionTexts, counts_of};
 use super::prices::of_bill;
 use super::session_store::entry_of;
 use super::{ThreadClock, manifest_of, prepare_texts, prices};
@@ -22,7 +22,6 @@ use crate::runner::{Access, Plan, PlanError, RunModels};
 use crate::scenario::{Scenario, WindowMode};
 use crate::session::import::outcomes::Outcome;
 use crate::session::{Role, Session};
-use crate::tokens::{CountedTexts, counter};
 use crate::units::{ContentHash, Tokens, Usage, Usd, is_valid_id};
 use crate::window::{KnownBy, NativeWindow, PromptSizes, Window};
 
@@ -58,9 +57,7 @@ pub fn models(scenario: &Scenario, access: &Access<'_>) -> Result<RunModels, Pla
 
 /// The strategies of a scenario, each ready to stand in front of an agent.
 pub fn settings(scenario: &Scenario, models: &RunModels) -> Result<Vec<Setting>, LiveRunError> {
-    let counter = counter(&scenario.counter);
-    let counter = counter.ok_or_else(|| PlanError::NoCounter(scenario.counter.clone()))?;
-    let counts = Arc::new(CountedTexts::new(counter));
+    let counts = counts_of(&scenario.counter, None)?;
     let unknown = NativeWindow {
         tokens: Window::DEFAULT_TOKENS,
         max_output: Tokens::ZERO,
@@ -94,33 +91,30 @@ pub fn write(
     folder: &Path,
 ) -> Result<PathBuf, LiveRunError> {
     let prices = prices::in_force(&scenario.cache)?;
-    let mut scenario = scenario.clone();
-    let mut unanswered = unanswered(outcomes, &finished, &scenario);
-    let repeats =
-        finished.iter().map(|it| it.cell.repeat).chain(unanswered.keys().map(|it| it.repeat));
-    scenario.repeats = repeats.max().unwrap_or_default() + 1;
-    let scenario = &scenario;
-    let manifest = manifest_of(scenario, Vec::new(), &prices);
-    let mut plan = Plan::without_sessions(scenario.clone(), manifest, prices);
+    let mut lost = unanswered(outcomes, &finished, scenario);
+    let answered = finished.iter().map(|finished| finished.cell.repeat);
+    let repeats = answered.chain(lost.keys().map(|key| key.repeat)).max().unwrap_or_default() + 1;
+    let scenario = Scenario { repeats, ..scenario.clone() };
+    let manifest = manifest_of(&scenario, Vec::new(), &prices);
+    let mut plan = Plan::without_sessions(scenario, manifest, prices);
     let mut cells: BTreeMap<String, Vec<Finished>> = BTreeMap::new();
     for one in finished {
         let task = one.session.id().to_owned();
         cells.entry(task).or_default().push(one);
     }
     let all = cells.values().flatten();
-    let bill = Bill::of(all.map(|cell| &cell.measured));
+    let bill = AgentBill::of(all.map(|cell| &cell.measured));
     let mut records = Vec::new();
     let mut entries = Vec::new();
     for cells in cells.into_values() {
         let mut task = cells_of_task(&plan, cells, outcomes)?;
-        let is_own = |key: &CellKey, _: &mut f64| key.session == task.entry.id;
-        let lost = unanswered.extract_if(.., is_own).map(lost_trial);
-        task.cells.extend(lost);
+        let own = lost.extract_if(.., |key, _| key.session == task.entry.id);
+        task.cells.extend(own.map(lost_trial));
         bill.put(&plan, &mut task);
         records.extend(task.cells);
         entries.push(task.entry);
     }
-    for (key, score) in unanswered {
+    for (key, score) in lost {
         if let Some(other) = entries.first()
             && entries.iter().all(|entry| entry.id != key.session)
         {
@@ -135,15 +129,15 @@ pub fn write(
         }
         records.push(lost_trial((key, score)));
     }
-    plan.manifest = manifest_of(scenario, entries, &plan.prices);
+    plan.manifest = manifest_of(&plan.scenario, entries, &plan.prices);
     // What the agents did decides everything, and no setting does.
     let all = [json!(plan.manifest), json!(records)];
     plan.manifest.fingerprint = ContentHash::of_values(all).hex(16);
     let folder = plan.folder(folder);
     let mut journal = Journal::open(&folder, &plan.manifest)?;
-    for record in
-        records.iter().filter(|it| !journal.done().contains(&it.key())).collect::<Vec<_>>()
-    {
+    let missing: Vec<&CellRecord> =
+        records.iter().filter(|record| !journal.done().contains(&record.key())).collect();
+    for record in missing {
         journal.append(record)?;
     }
     journal.sync()?;
@@ -163,19 +157,16 @@ fn cells_of_task(
     outcomes: &[Outcome],
 ) -> Result<TaskCells, LiveRunError> {
     let scenario = &plan.scenario;
-    let strategy = |cell: &Finished| scenario.strategies[cell.cell.strategy].name();
-    let reference = cells.iter().position(|cell| strategy(cell) == UNCHANGED);
-    let reference = &cells[reference.unwrap_or(0)];
+    let unchanged = cells
+        .iter()
+        .position(|cell| scenario.strategies[cell.cell.strategy].name() == UNCHANGED);
+    let reference = &cells[unchanged.unwrap_or(0)];
     let texts = texts_of(reference);
-    let models = |summariser| Models {
-        summariser,
-        reader: None,
-        judge: None,
-        times: Repetitions::default(),
-    };
-    let replayed = |texts: &Texts, name, replayed, summariser| {
+    let replayed = |texts: &SessionTexts, name, replayed, summariser| {
         let prepared = prepare_texts(plan, texts, Vec::new())?;
-        let record = replay(&prepared, name, replayed, &models(summariser), &ThreadClock).record;
+        let models =
+            Models { summariser, reader: None, judge: None, times: Repetitions::default() };
+        let record = replay(&prepared, name, replayed, &models, &ThreadClock).record;
         Ok::<_, LiveRunError>((record, prepared.prompt_sizes()))
     };
     let full = CellName::first("full");
@@ -186,12 +177,12 @@ fn cells_of_task(
         cells: vec![full],
     };
     for cell in cells {
-        let outcome = outcomes.iter().find(|it| is_of(it, &cell, scenario));
-        let name = CellName { strategy: strategy(&cell).to_owned(), repeat: cell.cell.repeat };
+        let outcome = outcomes.iter().find(|outcome| is_of(outcome, &cell, scenario));
+        let spec = &scenario.strategies[cell.cell.strategy];
+        let name = CellName { strategy: spec.name().to_owned(), repeat: cell.cell.repeat };
         let texts = texts_of(&cell);
         let played = Replayed::Strategy(cell.strategy, cell.window);
         let (mut record, prompts) = replayed(&texts, name, played, cell.summariser)?;
-        let spec = &scenario.strategies[cell.cell.strategy];
         let no_room = spec.check_window(cell.window, &prompts).err();
         if no_room.is_some() {
             record.action_support = ActionSupport::default();
@@ -219,11 +210,10 @@ fn cells_of_task(
 /// The usage of a cell with calls of other models as so many tokens of the task's own as cost the same; `None` where there
 /// are no such calls, or a price is unknown.
 fn paid(measured: &Measured, own: Option<&PriceEntry>, plan: &Plan) -> Option<Usage> {
-    let own = own?;
+    let price = own.filter(|_| plan.scenario.cache.model.is_none())?;
     let Measured { billed, by_model, .. } = measured;
-    let input = own.per_token.input.filter(|input| *input > Usd(0))?;
-    let is_same = |model: &str| model == own.model || plan.scenario.cache.model.is_some();
-    let mut others = by_model.iter().filter(|(model, _)| !is_same(model)).peekable();
+    let input = price.per_token.input.filter(|input| *input > Usd(0))?;
+    let mut others = by_model.iter().filter(|(model, _)| ***model != *price.model).peekable();
     others.peek()?;
     let mut paid = *billed;
     for (model, usage) in others {
@@ -233,22 +223,22 @@ fn paid(measured: &Measured, own: Option<&PriceEntry>, plan: &Plan) -> Option<Us
     Some(paid)
 }
 
-fn texts_of(cell: &Finished) -> Texts {
-    Texts { session: Arc::new(cell.session.clone()), counts: cell.counts.clone() }
+fn texts_of(cell: &Finished) -> SessionTexts {
+    SessionTexts { session: Arc::new(cell.session.clone()), counts: cell.counts.clone() }
 }
 
 /// Milliseconds from requests to their answers.
 fn waited(session: &Session) -> Option<u64> {
     let answers = session.messages().windows(2).filter(|pair| pair[1].role() == Role::Assistant);
     let times = answers.map(|pair| {
-        let [asked, answered] = [&pair[0], &pair[1]].map(|it| it.details.timestamp);
+        let [asked, answered] = [&pair[0], &pair[1]].map(|message| message.details.timestamp);
         u64::try_from(answered?.0 - asked?.0).ok()
     });
     times.sum()
 }
 
 /// The bill of all agents.
-struct Bill {
+struct AgentBill {
     /// Whether any answer said what it cost.
     is_known: bool,
     /// Whether many answers did, and none named a token that was read from a cache or written to it.
@@ -258,10 +248,10 @@ struct Bill {
 /// Fewer answers without a cached token say nothing of the cache: prompts may be too short for it.
 const MANY_ANSWERS: usize = 10;
 
-impl Bill {
+impl AgentBill {
     fn of<'a>(cells: impl Iterator<Item = &'a Measured> + Clone) -> Self {
         let answers: usize = cells.clone().map(|cell| cell.calls - cell.unbilled).sum();
-        let billed: Usage = cells.map(|it| it.billed).sum();
+        let billed: Usage = cells.map(|cell| cell.billed).sum();
         Self {
             is_known: answers > 0,
             is_uncached: answers >= MANY_ANSWERS && billed.prompt() == billed.input_uncached,
@@ -277,11 +267,11 @@ impl Bill {
         let lives =
             task.cells.iter().filter_map(|cell| Some((&*cell.strategy, cell.live.as_ref()?)));
         let (whole, partial): (Vec<_>, Vec<_>) = lives.partition(|(_, live)| live.is_billed());
-        let is_whole = partial.iter().all(|(name, _)| whole.iter().any(|(other, _)| other == name));
+        let complete = partial.iter().all(|(name, _)| whole.iter().any(|(other, _)| other == name));
         let usage: Usage = whole.iter().map(|(_, live)| live.billed).sum();
         let unchanged: Vec<&LiveRecord> =
             whole.iter().filter(|(name, _)| *name == UNCHANGED).map(|(_, live)| *live).collect();
-        let reference = mean(&unchanged).filter(|_| is_whole);
+        let reference = mean(&unchanged).filter(|_| complete);
         let (mut cache, scheme) = of_bill(&plan.scenario, &plan.prices, &task.session, &usage);
         if self.is_uncached && cache.basis != CacheBasis::Set {
             cache = SessionCache { scheme: "none".to_owned(), basis: CacheBasis::Billed };
@@ -290,10 +280,10 @@ impl Bill {
             if cell.arm == Arm::Reference {
                 cell.live.clone_from(&reference);
             }
-            let is_billed = cell.live.as_ref().is_none_or(LiveRecord::is_billed);
+            let billed = cell.live.as_ref().is_none_or(LiveRecord::is_billed);
             let caches = &mut cell.prompt_cache;
-            caches.sort_by_key(|it| it.scheme != cache.scheme);
-            let Some(first) = caches.first().filter(|_| is_whole && is_billed) else {
+            caches.sort_by_key(|record| record.scheme != cache.scheme);
+            let Some(first) = caches.first().filter(|_| complete && billed) else {
                 caches.clear();
                 continue;
             };
@@ -305,25 +295,29 @@ impl Bill {
 
 /// The mean bill of some trials; `None` without any.
 fn mean(lives: &[&LiveRecord]) -> Option<LiveRecord> {
-    let count = lives.len() as u64;
-    let mean = |of: fn(&LiveRecord) -> Usage| {
-        let sum: Usage = lives.iter().map(|live| of(live)).sum();
-        let each = |tokens: Tokens| tokens.0.checked_div(count).map(Tokens);
-        Some(Usage {
-            input_uncached: each(sum.input_uncached)?,
-            cache_write_5m: each(sum.cache_write_5m)?,
-            cache_write_1h: each(sum.cache_write_1h)?,
-            cache_read: each(sum.cache_read)?,
-            output: each(sum.output)?,
-        })
-    };
-    let is_of_several = lives.iter().any(|live| live.paid.is_some());
+    if lives.is_empty() {
+        return None;
+    }
+    let several = lives.iter().any(|live| live.paid.is_some());
     Some(LiveRecord {
-        billed: mean(|live| live.billed)?,
-        paid: mean(LiveRecord::paid).filter(|_| is_of_several),
+        billed: mean_usage(lives.iter().map(|live| live.billed)),
+        paid: several.then(|| mean_usage(lives.iter().map(|live| live.paid()))),
         calls: lives.iter().map(|live| live.calls).sum::<usize>() / lives.len(),
         ..LiveRecord::default()
     })
+}
+
+/// The mean of some usages, of which there is one at least.
+fn mean_usage(usages: impl ExactSizeIterator<Item = Usage>) -> Usage {
+    let count = usages.len() as u64;
+    let sum: Usage = usages.sum();
+    Usage {
+        input_uncached: Tokens(sum.input_uncached.0 / count),
+        cache_write_5m: Tokens(sum.cache_write_5m.0 / count),
+        cache_write_1h: Tokens(sum.cache_write_1h.0 / count),
+        cache_read: Tokens(sum.cache_read.0 / count),
+        output: Tokens(sum.output.0 / count),
+    }
 }
 
 /// The trials that ended without an answered call, with their scores.
@@ -332,19 +326,20 @@ pub fn unanswered(
     finished: &[Finished],
     scenario: &Scenario,
 ) -> BTreeMap<CellKey, f64> {
-    let is_named = |name: &str| scenario.strategies.iter().any(|spec| spec.name() == name);
     let lost = outcomes.iter().filter(|outcome| {
         is_valid_id(&outcome.task) && !finished.iter().any(|cell| is_of(outcome, cell, scenario))
     });
-    let lost = lost.filter_map(|outcome| {
+    let scored = lost.filter_map(|outcome| {
+        let name = outcome.strategy.as_ref()?;
+        scenario.strategies.iter().find(|spec| spec.name() == name)?;
         let key = CellKey {
             session: outcome.task.clone(),
-            strategy: outcome.strategy.clone().filter(|name| is_named(name))?,
+            strategy: name.clone(),
             repeat: outcome.trial,
         };
         Some((key, outcome.score.clone().ok()?))
     });
-    lost.collect()
+    scored.collect()
 }
 
 /// A trial whose agent got no answer: it has a score, and nothing else.

@@ -25,16 +25,16 @@ pub(super) struct Outline {
     pub(super) kind: String,
     /// The session that it names as its main one.
     pub(super) main: Option<String>,
-    messages: usize,
+    pub(super) messages: usize,
     calls: Arc<[usize]>,
 }
 
 impl Outline {
     fn of(session: &Session) -> Self {
         let format = &session.source().format;
-        let families = FAMILIES.iter().map(|family| family.name);
-        let mut families = families.filter(|family| session.id().starts_with(family));
-        let family = families.next().filter(|_| format == synthetic::FORMAT);
+        let mut families = FAMILIES.iter().map(|family| family.name);
+        let named = families.find(|family| session.id().starts_with(family));
+        let family = named.filter(|_| format == synthetic::FORMAT);
         Self {
             id: session.id().to_owned(),
             kind: family.unwrap_or(format).to_owned(),
@@ -42,11 +42,6 @@ impl Outline {
             messages: session.messages().len(),
             calls: session.calls().into(),
         }
-    }
-
-    /// The places of its messages.
-    pub(super) fn messages(&self) -> std::ops::Range<usize> {
-        0..self.messages
     }
 
     /// The messages that answer its calls.
@@ -57,12 +52,12 @@ impl Outline {
 
 /// A session with the sizes of its texts.
 #[derive(Debug, Clone)]
-pub(super) struct Texts {
+pub(super) struct SessionTexts {
     pub(super) session: Arc<Session>,
     pub(super) counts: Arc<CountedTexts>,
 }
 
-impl Texts {
+impl SessionTexts {
     /// The sizes of its prompts, as the scenario wants them.
     pub(super) fn bill(&self, scenario: &Scenario) -> Bill {
         let head = scenario.window.head;
@@ -79,13 +74,18 @@ impl Texts {
 /// A session as it was read from its source.
 #[derive(Debug)]
 pub(super) struct ReadSession {
-    pub(super) texts: Texts,
+    pub(super) texts: SessionTexts,
     pub(super) probes: Vec<Probe>,
     /// What it repeats of another session.
     pub(super) repeated: Option<SharedPrefix>,
 }
 
 impl ReadSession {
+    fn of(session: Session, counts: Arc<CountedTexts>, probes: Vec<Probe>) -> Self {
+        let texts = SessionTexts { session: Arc::new(session), counts };
+        Self { texts, probes, repeated: None }
+    }
+
     /// Takes out what it repeats.
     pub(super) fn shorten(&mut self, repeated: SharedPrefix) -> Result<()> {
         self.texts.session = Arc::new(repeated.after(Session::clone(&self.texts.session))?);
@@ -96,32 +96,27 @@ impl ReadSession {
 
 /// Reads the sessions of a source, with the probes that were planted in them.
 pub(super) fn read(source: &SessionSource, counter_name: &str) -> Result<Vec<ReadSession>> {
-    let of = |session: Session, counts, probes| ReadSession {
-        texts: Texts { session: Arc::new(session), counts },
-        probes,
-        repeated: None,
-    };
     match source {
         SessionSource::File(path, _) | SessionSource::Found(path) => {
             let read = import::load_with_truth(path, None)?.into_iter().map(|recording| {
-                let counts = counts(counter_name, recording.session.model())?;
+                let counts = counts_of(counter_name, recording.session.model())?;
                 let probes = recording.truth.map(|truth| truth.facts.clone());
-                Ok(of(recording.session, counts, probes.unwrap_or_default()))
+                Ok(ReadSession::of(recording.session, counts, probes.unwrap_or_default()))
             });
             read.collect()
         }
         SessionSource::Synthetic(recipe) => {
-            let counts = counts(counter_name, None)?;
+            let counts = counts_of(counter_name, None)?;
             let made = synthetic::generate(recipe, &counts)?;
-            Ok(vec![of(made.session, counts, made.truth.facts.clone())])
+            Ok(vec![ReadSession::of(made.session, counts, made.truth.facts.clone())])
         }
     }
 }
 
 /// An empty table of the sizes of texts, images counted as for this model.
-pub(super) fn counts(name: &str, model: Option<&str>) -> Result<Arc<CountedTexts>> {
-    let counter = counter(name).ok_or_else(|| PlanError::NoCounter(name.to_owned()))?;
-    Ok(Arc::new(CountedTexts::new(counter).with_images_of(model)))
+pub(super) fn counts_of(name: &str, model: Option<&str>) -> Result<Arc<CountedTexts>> {
+    let found = counter(name).ok_or_else(|| PlanError::NoCounter(name.to_owned()))?;
+    Ok(Arc::new(CountedTexts::new(found).with_images_of(model)))
 }
 
 /// Why a session is not ready for its cells.
@@ -189,11 +184,11 @@ struct HeldTexts {
     /// Hash of its content.
     hash: String,
     repeated: Option<SharedPrefix>,
-    texts: Mutex<Option<Texts>>,
+    texts: Mutex<Option<SessionTexts>>,
 }
 
 impl HeldTexts {
-    fn lock(&self) -> MutexGuard<'_, Option<Texts>> {
+    fn lock(&self) -> MutexGuard<'_, Option<SessionTexts>> {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -225,10 +220,7 @@ impl LoadedSession {
             repeated: read.repeated,
             texts: Mutex::new(Some(read.texts).filter(|_| source.is_kept)),
         });
-        let sessions = source.sessions.lock();
-        let mut sessions = sessions.unwrap_or_else(PoisonError::into_inner);
-        sessions.push(Arc::downgrade(&held));
-        drop(sessions);
+        source.sessions.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&held));
         Self {
             session,
             probes: read.probes,
@@ -252,22 +244,23 @@ impl LoadedSession {
 
     /// The session and the sizes of its texts, for as long as the caller holds them: texts that are not
     /// kept are read again, with those of the other sessions of their source, whose turn comes next.
-    pub(super) fn texts(&self) -> Result<Texts, NotReady> {
-        let held = || {
-            let mut held = self.held.lock();
-            if self.source.is_kept { held.clone() } else { held.take() }
-        };
-        if let Some(texts) = held() {
+    pub(super) fn texts(&self) -> Result<SessionTexts, NotReady> {
+        if let Some(texts) = self.held() {
             return Ok(texts);
         }
         // One reads, and the others wait for it.
-        let sessions = self.source.sessions.lock();
-        let sessions = sessions.unwrap_or_else(PoisonError::into_inner);
-        if let Some(texts) = held() {
+        let sessions = self.source.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(texts) = self.held() {
             return Ok(texts);
         }
         self.source.read_again(&sessions)?;
-        held().ok_or_else(|| NotReady::Changed(self.source.name()))
+        self.held().ok_or_else(|| NotReady::Changed(self.source.name()))
+    }
+
+    /// The texts while they are held: they are taken out where they are not kept.
+    fn held(&self) -> Option<SessionTexts> {
+        let mut held = self.held.lock();
+        if self.source.is_kept { held.clone() } else { held.take() }
     }
 
     /// Has its texts counted by another counter.

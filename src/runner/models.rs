@@ -55,8 +55,8 @@ impl Access<'_> {
 /// The models of a run.
 #[derive(Debug)]
 pub struct RunModels {
-    summariser: Handle,
-    reader: Option<Handle>,
+    summariser: RunModel,
+    reader: Option<RunModel>,
     /// The judges.
     pub judges: Vec<Arc<dyn Model>>,
     judging: Judging,
@@ -72,10 +72,19 @@ pub struct RunModels {
 }
 
 #[derive(Debug)]
-enum Handle {
+enum RunModel {
     /// Made per session: it counts by the session's own counter.
     Offline,
     Shared(Arc<dyn Model>),
+}
+
+impl RunModel {
+    fn for_session(&self, counts: &Arc<CountedTexts>) -> Arc<dyn Model> {
+        match self {
+            Self::Shared(model) => model.clone(),
+            Self::Offline => Arc::new(Offline::new(counts.clone())),
+        }
+    }
 }
 
 /// Whether an answer is worth keeping: it is not a refusal, and its verdict can be parsed.
@@ -100,8 +109,9 @@ impl RunModels {
         let named = models.cassette.as_ref().map(|(path, _)| path.as_path());
         let wanted = named.or_else(|| models.needs_cassette().then_some(&*access.cassette));
         let cassette = wanted.map(|path| Cassette::open(path, mode)).transpose()?;
-        let price = |model: &str| Some((model.to_owned(), prices.of(model)?.1.per_token));
-        let known = models.all().filter_map(|model| price(model.name()));
+        let names = models.all().map(ModelSetting::name);
+        let known =
+            names.filter_map(|name| Some((name.to_owned(), prices.of(name)?.1.per_token)));
         let mut making = ModelFactory {
             cassette,
             spending: Arc::new(Spending::new(known.collect())),
@@ -112,7 +122,7 @@ impl RunModels {
         let reader = models.reader.as_ref().map(|model| making.handle(model)).transpose()?;
         let mut judges = Vec::new();
         for judge in &models.judges {
-            if let Handle::Shared(judge) = making.handle(judge)? {
+            if let RunModel::Shared(judge) = making.handle(judge)? {
                 judges.push(judge);
             }
         }
@@ -132,13 +142,9 @@ impl RunModels {
 
     /// The models for one session.
     pub(super) fn for_session(&self, counts: &Arc<CountedTexts>) -> Models {
-        let one = |who: &Handle| match who {
-            Handle::Shared(model) => model.clone(),
-            Handle::Offline => Arc::new(Offline::new(counts.clone())),
-        };
         Models {
-            summariser: one(&self.summariser),
-            reader: self.reader.as_ref().map(one),
+            summariser: self.summariser.for_session(counts),
+            reader: self.reader.as_ref().map(|reader| reader.for_session(counts)),
             judge: (!self.judges.is_empty()).then(|| Judges {
                 models: self.judges.clone(),
                 judging: self.judging,
@@ -168,9 +174,9 @@ struct ModelFactory<'a> {
 }
 
 impl ModelFactory<'_> {
-    fn handle(&mut self, setting: &ModelSetting) -> Result<Handle> {
+    fn handle(&mut self, setting: &ModelSetting) -> Result<RunModel> {
         Ok(match setting {
-            ModelSetting::Offline => Handle::Offline,
+            ModelSetting::Offline => RunModel::Offline,
             ModelSetting::Scripted { name, script } => {
                 let (path, place) = script;
                 let text = super::read_named("script", path, place)?;
@@ -189,19 +195,19 @@ impl ModelFactory<'_> {
             ModelSetting::Live(live) => {
                 let dialect = live.dialect();
                 let cassette = self.cassette.as_ref();
-                let is_asked = !self.access.is_offline
-                    && !cassette.is_some_and(|it| it.mode() == ReplayMode::Strict);
-                let model = is_asked.then(|| self.servers.connect(live, &dialect, self.access));
+                let asked = !self.access.is_offline
+                    && !cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
+                let model = asked.then(|| self.servers.connect(live, &dialect, self.access));
                 self.taped(dialect, ModelKind::Live, model.transpose()?)
             }
         })
     }
 
-    fn taped(&self, dialect: Dialect, kind: ModelKind, model: Option<Arc<dyn Model>>) -> Handle {
+    fn taped(&self, dialect: Dialect, kind: ModelKind, model: Option<Arc<dyn Model>>) -> RunModel {
         let Some(cassette) = self.cassette.clone() else {
-            return model.map_or(Handle::Offline, Handle::Shared);
+            return model.map_or(RunModel::Offline, RunModel::Shared);
         };
-        Handle::Shared(Arc::new(CassetteModel {
+        RunModel::Shared(Arc::new(CassetteModel {
             cassette,
             dialect,
             kind,
@@ -252,12 +258,12 @@ pub(super) fn judges(models: &ModelsSetting) -> Vec<ModelEntry> {
 
 /// All judges together as the manifest names them. Their kind is that of the least trustworthy.
 pub(super) fn panel(models: &ModelsSetting) -> Option<ModelEntry> {
-    let judges = judges(models);
-    let names: Vec<&str> = judges.iter().map(|judge| judge.name.as_str()).collect();
-    let is_scripted = judges.iter().any(|it| it.kind == ModelKind::Scripted);
-    (!judges.is_empty()).then(|| ModelEntry {
+    let all = judges(models);
+    let names: Vec<&str> = all.iter().map(|judge| judge.name.as_str()).collect();
+    let scripted = all.iter().any(|judge| judge.kind == ModelKind::Scripted);
+    (!all.is_empty()).then(|| ModelEntry {
         name: names.join(" + "),
-        kind: if is_scripted { ModelKind::Scripted } else { ModelKind::Live },
+        kind: if scripted { ModelKind::Scripted } else { ModelKind::Live },
     })
 }
 

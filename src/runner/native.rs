@@ -3,7 +3,7 @@
 use crate::bill::Bill;
 use crate::model::price::Prices;
 use crate::replay::PreparedSession;
-use crate::scenario::{Line, WindowSetting};
+use crate::scenario::{LineSource, WindowSetting};
 use crate::session::{RecordedCompaction, Session};
 use crate::units::Tokens;
 use crate::window::{AUTO_COMPACT_BUFFER, KnownBy, NativeWindow, Window};
@@ -24,15 +24,15 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     let model = session.model().and_then(|model| prices.of(model)).map(|(_, price)| price);
     let offered = model.map_or(&[][..], |price| &price.windows);
     let smallest = offered.first().copied();
-    let is_claude_code = is_claude_code(session);
-    let max_output = if is_claude_code {
+    let claude_code = is_claude_code(session);
+    let max_output = if claude_code {
         model.and_then(|price| price.max_output).unwrap_or(Window::LARGEST_RESERVED_OUTPUT)
     } else {
         Tokens::ZERO
     };
     let (tokens, known_by) = match (session.context_window(), smallest) {
         (Some(recorded), _) => (recorded, KnownBy::Recording),
-        (None, Some(smallest)) if is_claude_code => {
+        (None, Some(smallest)) if claude_code => {
             (smallest.min(Window::DEFAULT_TOKENS), KnownBy::Model)
         }
         (None, Some(smallest)) => (smallest, KnownBy::Model),
@@ -51,7 +51,7 @@ pub fn window(session: &Session, bill: &Bill, prices: &Prices) -> NativeWindow {
     .filter(|larger| **larger > tokens && **larger >= largest);
     let next = if largest > tokens {
         Some(larger.next().copied().unwrap_or(largest))
-    } else if is_claude_code && !compacts && passes_line {
+    } else if claude_code && !compacts && passes_line {
         larger.next().copied()
     } else {
         None
@@ -79,10 +79,9 @@ pub fn product_windows(
     let Some(line) = setting.line().filter(|_| is_claude_code(session)) else {
         return Vec::new();
     };
-    let by_version = by_version(session, native.own()).map(|window| (0, window));
-    let compactions =
-        session.compactions().iter().filter(|event| line == Line::Recorded && event.is_automatic());
-    let shown = compactions.filter_map(|event| {
+    let first = by_version(session, native.own()).map(|window| (0, window));
+    let automatic = session.compactions().iter().filter(|event| event.is_automatic());
+    let shown = automatic.filter(|_| line == LineSource::Recorded).filter_map(|event| {
         let calls = session.calls();
         let next = session.call_after(event.at);
         let line = event.pre_tokens.or_else(|| {
@@ -91,7 +90,7 @@ pub fn product_windows(
         })?;
         Some((next, line + AUTO_COMPACT_BUFFER))
     });
-    by_version.into_iter().chain(shown).collect()
+    first.into_iter().chain(shown).collect()
 }
 
 /// The effective window of a version that keeps more for a response than later ones do.
@@ -155,7 +154,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(session: &Session, line: Line, mode: WindowMode, expected: &[(usize, u64)]) {
+    fn check(session: &Session, line: LineSource, mode: WindowMode, expected: &[(usize, u64)]) {
         let setting = WindowSetting {
             mode,
             is_matched: false,
@@ -175,10 +174,10 @@ mod tests {
     fn versions_before_2_1_20_compact_at_155_000() {
         let own = WindowMode::Native(None);
         for version in ["2.1.20", "2.2", "3.0.0", "2.1.100", "next", ""] {
-            check(&session(version, &[]), Line::Recorded, own, &[]);
+            check(&session(version, &[]), LineSource::Recorded, own, &[]);
         }
         for version in ["2.1.19", "2.1.7", "2.1", "1.0.98", "2.1.19-beta.21"] {
-            check(&session(version, &[]), Line::Rule, own, &[(0, 155_000)]);
+            check(&session(version, &[]), LineSource::Rule, own, &[(0, 155_000)]);
         }
     }
 
@@ -195,10 +194,10 @@ mod tests {
         );
         let own = WindowMode::Native(None);
         let shown = [(0, 155_000), (2, 468_102), (3, 2_007)];
-        check(&session, Line::Recorded, own, &shown);
-        check(&session, Line::Rule, own, &shown[..1]);
+        check(&session, LineSource::Recorded, own, &shown);
+        check(&session, LineSource::Rule, own, &shown[..1]);
         for other in [WindowMode::Native(Some(Tokens(9))), WindowMode::Fit(0.6)] {
-            check(&session, Line::Recorded, other, &[]);
+            check(&session, LineSource::Recorded, other, &[]);
         }
     }
 }

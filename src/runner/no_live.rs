@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::{Access, PlanError, Result};
 use crate::model::Model;
 use crate::model::api::Dialect;
-use crate::scenario::{LiveSetting, Pace};
+use crate::scenario::{LiveSetting, RequestPace};
 
 #[derive(Debug)]
 pub(super) struct Servers;
 
 impl Servers {
-    pub(super) fn new(_: Pace) -> Self {
+    pub(super) fn new(_: RequestPace) -> Self {
         Self
     }
 

@@ -7,10 +7,10 @@ use crate::record::order::{ArmIndex, ArmKind};
 impl Plan {
     /// All cells, in the order in which they are run.
     pub fn cells(&self) -> Vec<CellKey> {
-        let sessions = 0..self.sessions.len();
-        let of_session =
-            |session| self.arms(session).into_iter().map(move |arm| self.key(session, arm));
-        sessions.flat_map(of_session).collect()
+        let cells = (0..self.sessions.len()).flat_map(|session| {
+            self.arms(session).into_iter().map(move |arm| self.key(session, arm))
+        });
+        cells.collect()
     }
 
     pub(super) fn key(&self, session: usize, arm: ArmIndex) -> CellKey {

@@ -38,8 +38,7 @@ impl Plan {
     /// Leaves only the sessions of one part to be run; the manifest stays that of the whole run.
     pub fn keep_part(&mut self, part: Partition) {
         let shards = part.by.shards(part.of, &self.manifest);
-        let is_own = |place: usize| shards[place] == part.shard;
-        self.sessions.retain(|loaded| is_own(loaded.place));
+        self.sessions.retain(|loaded| shards[loaded.place] == part.shard);
     }
 
     /// The share of the whole run's work that a part is.

@@ -43,7 +43,7 @@ pub fn asked(models: &ModelsSetting, prices: &Prices) -> Prices {
 }
 
 /// The model whose prices count for a session.
-pub(super) fn model<'a>(cache: &'a CacheSetting, session: &'a Session) -> Option<&'a str> {
+pub(super) fn model_of<'a>(cache: &'a CacheSetting, session: &'a Session) -> Option<&'a str> {
     cache.model.as_deref().or(session.model())
 }
 
@@ -56,7 +56,7 @@ pub(super) fn of_session(
     prices: &Prices,
     session: &Session,
 ) -> Option<PriceEntry> {
-    let model = model(cache, session)?;
+    let model = model_of(cache, session)?;
     let mut found = entry(prices, model)?;
     if let Some(scheme) = &cache.scheme {
         found.per_token = found.per_token.under(scheme);
@@ -74,8 +74,8 @@ pub(super) fn of_session(
             continue;
         };
         own += cost;
-        let other = details.model.as_deref().filter(|other| *other != model);
-        let other = other.and_then(|other| {
+        let another = details.model.as_deref().filter(|other| *other != model);
+        let other = another.and_then(|other| {
             let theirs = prices.of(other)?.1.per_token;
             let scheme = cache.scheme.as_ref();
             let theirs = scheme.map_or(theirs, |scheme| theirs.under(scheme));
@@ -144,7 +144,7 @@ fn cache_of(scenario: &Scenario, prices: &Prices, session: &Session, bill: &Usag
     if let Some(own) = &scenario.cache.scheme {
         return cache(&own.name, CacheBasis::Set);
     }
-    let model = model(&scenario.cache, session);
+    let model = model_of(&scenario.cache, session);
     let list = model.and_then(|model| prices.of(model)).map(|(list, _)| list);
     let scheme = list.and_then(|list| list.schemes.first());
     // OpenAI has one scheme, whether a model bills writes or not.
@@ -178,7 +178,7 @@ pub(super) fn of_bill(
 ) -> (SessionCache, CacheScheme) {
     let cache = cache_of(scenario, prices, session, usage);
     let schemes = named(scenario, prices, session);
-    let of = |name: &str| schemes.iter().find(|it| it.name == name);
+    let of = |name: &str| schemes.iter().find(|scheme| scheme.name == name);
     let mut own = of(&cache.scheme).cloned().unwrap_or_else(CacheScheme::none);
     let [short, long] = ["anthropic-5m", "anthropic-1h"].map(|name| of(name)?.rates.write);
     let written = usage.cache_write_5m + usage.cache_write_1h;
@@ -201,9 +201,8 @@ pub(super) fn schemes(scenario: &Scenario, prices: &Prices, session: &Session) -
 
 fn named(scenario: &Scenario, prices: &Prices, session: &Session) -> Vec<CacheScheme> {
     let provider = scenario.provider.provider();
-    let mut schemes = prices.schemes(provider, model(&scenario.cache, session));
-    if let Some(own) = &scenario.cache.scheme {
-        let mut own = own.clone();
+    let mut schemes = prices.schemes(provider, model_of(&scenario.cache, session));
+    if let Some(mut own) = scenario.cache.scheme.clone() {
         // Its output and long prompts have the prices of the model.
         let none = CacheScheme::none().name;
         if let Some(any) = schemes.iter().find(|scheme| scheme.name == none) {

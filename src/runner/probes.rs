@@ -41,9 +41,9 @@ pub(super) fn planted(session: &Outline, probes: &[Probe], selection: &Selection
 
 /// Files of facts that a scenario names, by name, until their session is found. They take the place of
 /// what is known about it.
-pub(super) struct Facts(Vec<(String, TruthFile)>);
+pub(super) struct FactFiles(Vec<(String, TruthFile)>);
 
-impl Facts {
+impl FactFiles {
     /// Reads these files.
     pub(super) fn read(files: &[(PathBuf, Place)]) -> Result<Self> {
         let mut read = Vec::new();
@@ -58,8 +58,7 @@ impl Facts {
 
     /// Replaces the probes of a session where a file is about it.
     pub(super) fn put_in(&mut self, session: &Session, probes: &mut Vec<Probe>) -> Result<()> {
-        let about = |(_, file): &mut (String, TruthFile)| file.truth.session == session.id();
-        for (name, file) in self.0.extract_if(.., about) {
+        for (name, file) in self.0.extract_if(.., |(_, file)| file.truth.session == session.id()) {
             if let Some(mistake) = file.mistakes(session).into_iter().next() {
                 return Err(wrong(&name, mistake));
             }

@@ -47,25 +47,25 @@ impl Plan {
             Remembered::Unfinished => !cells.iter().all(|key| done.contains(key)),
             Remembered::Part => true,
         };
-        let held = |name: &str| journal.strategies().iter().find(|it| it.name == name);
         let strategies = self.manifest.strategies.iter();
         let replayed: BTreeSet<&str> = strategies
             .filter_map(|own| {
                 let state = own.program.as_ref()?;
-                let before = held(&own.name).and_then(|it| it.program.as_ref());
-                let is_same = before.is_some_and(|before| before.difference(state).is_none());
-                (!may_stand || !is_same).then_some(&*own.name)
+                let mut entries = journal.strategies().iter();
+                let before = entries.find(|entry| entry.name == own.name);
+                let program = before.and_then(|entry| entry.program.as_ref());
+                let same = program.is_some_and(|before| before.difference(state).is_none());
+                (!may_stand || !same).then_some(&*own.name)
             })
             .collect();
         cells.retain(|key| done.contains(key));
         let unanswered = self.without_answers(journal)?;
-        let is_stale = |key: &&CellKey| {
+        let stale = cells.iter().filter(|key| {
             journal.failed().contains(*key)
                 || replayed.contains(&*key.strategy)
                 || unanswered.contains(*key)
-        };
-        let stale: BTreeSet<CellKey> = cells.iter().filter(is_stale).cloned().collect();
-        Ok(self.with_followers(stale, cells))
+        });
+        Ok(self.with_followers(stale.cloned().collect(), cells))
     }
 
     /// Finished cells of which the cassette no longer has an answer that it kept: somebody deleted it, or a power cut
@@ -142,8 +142,7 @@ impl Plan {
         for at in &programs {
             starts(&self.scenario.strategies[*at])?;
         }
-        let sessions = self.sessions.iter();
-        let shortest = sessions.min_by_key(|loaded| loaded.session.messages().len());
+        let shortest = self.sessions.iter().min_by_key(|loaded| loaded.session.messages);
         let prepared = shortest.and_then(|shortest| {
             let prepared = prepare(self, shortest, Vec::new()).ok()?;
             let own = self.manifest.sessions[shortest.place].native_window;

@@ -6,7 +6,7 @@ use crate::units::ContentHash;
 
 /// A session and those of its sub-agents: they are taken together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Unit {
+pub(super) struct SampleUnit {
     /// Its kind: the format of a recording, the family of a generated session.
     pub(super) kind: String,
     /// How many calls it has.
@@ -18,18 +18,17 @@ pub(super) struct Unit {
 /// The ids of `count` units. They are taken at even distances from all units in the order of their kind and length, so
 /// that every kind, and the short and the long ones of each, have their share; the seed decides which ones.
 /// This is systematic sampling from an ordered list (W. G. Cochran, *Sampling Techniques*, chapter 8).
-pub(super) fn sample(mut units: Vec<Unit>, count: usize, seed: u64) -> BTreeSet<String> {
+pub(super) fn sample(mut units: Vec<SampleUnit>, count: usize, seed: u64) -> BTreeSet<String> {
     let hash =
         |text: &str| ContentHash::of_parts([&seed.to_le_bytes()[..], text.as_bytes()]).hex(16);
     units.sort_by_cached_key(|unit| (unit.kind.clone(), unit.calls, hash(&unit.id)));
     let all = units.len();
-    let count = count.min(all);
+    let drawn = count.min(all);
     let start = u64::from_str_radix(&hash(""), 16).unwrap_or_default() % all.max(1) as u64;
     let start = usize::try_from(start).unwrap_or_default();
-    // Of `all` places on a circle those are taken at which one more of `count` is due.
-    let is_due = |at: usize| (at + 1) * count / all > at * count / all;
-    let taken = (0..all).filter(|at| is_due(*at)).map(|at| (at + start) % all);
-    taken.map(|at| units[at].id.clone()).collect()
+    // Of `all` places on a circle those are taken at which one more of `drawn` is due.
+    let due = (0..all).filter(|at| (at + 1) * drawn / all > at * drawn / all);
+    due.map(|at| units[(at + start) % all].id.clone()).collect()
 }
 
 #[cfg(test)]
@@ -40,10 +39,10 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_share_and_the_seed_decides_which_sessions() {
-        let units = |sizes: &[usize]| -> Vec<Unit> {
+        let units = |sizes: &[usize]| -> Vec<SampleUnit> {
             let kinds = sizes.iter().zip('a'..);
             let of = |(size, kind): (&usize, char)| {
-                let of = move |at| Unit {
+                let of = move |at| SampleUnit {
                     kind: kind.to_string(),
                     calls: at % 7,
                     id: format!("{kind}{at}"),

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::loaded::{LoadedSession, ReadSession, TextSource, Texts, found, read};
-use super::probes::{self, Facts};
-use super::sample::{Unit, sample};
+use super::loaded::{LoadedSession, ReadSession, TextSource, SessionTexts, found, read};
+use super::probes::{self, FactFiles};
+use super::sample::{SampleUnit, sample};
 use super::{PlanError, Result, prices};
 use crate::model::price::Prices;
 use crate::probe::Probe;
@@ -67,13 +67,13 @@ impl SessionStore {
         let hint = error.hint().map(|hint| format!("; {hint}"));
         let [cause, hint] = [cause, hint].map(Option::unwrap_or_default);
         self.passed_over.push(format!("{error}{cause}{hint}"));
-        self.leave_out(1, UNREADABLE.to_owned());
+        self.leave_out(1, UNREADABLE);
         self.unreadable.get_or_insert(error);
     }
 
-    fn leave_out(&mut self, count: usize, reason: String) {
+    fn leave_out(&mut self, count: usize, reason: &str) {
         if count > 0 {
-            *self.left_out.entry(reason).or_default() += count;
+            *self.left_out.entry(reason.to_owned()).or_default() += count;
         }
     }
 
@@ -89,7 +89,7 @@ impl SessionStore {
             let root = loaded.cluster.as_deref();
             root.is_none_or(|root| !ids.contains(root) && absent.insert(root.to_owned()))
         });
-        let units = main.map(|loaded| Unit {
+        let units = main.map(|loaded| SampleUnit {
             kind: loaded.session.kind.clone(),
             calls: loaded.session.calls().len(),
             id: loaded.cluster.as_deref().unwrap_or(loaded.id()).to_owned(),
@@ -97,7 +97,7 @@ impl SessionStore {
         let taken = sample(units.collect(), count, scenario.seed);
         self.retain(
             |loaded| taken.contains(loaded.cluster.as_deref().unwrap_or(loaded.id())),
-            format!("they are not in the sample of {count} (`sample`)"),
+            &format!("they are not in the sample of {count} (`sample`)"),
         );
     }
 
@@ -107,14 +107,14 @@ impl SessionStore {
         let small = std::mem::take(&mut self.small);
         self.retain(
             |loaded| !small.contains(loaded.id()),
-            format!(
+            &format!(
                 "their windows ({window}) would hold less than {floor} tokens of conversation (`window.floor`)"
             ),
         );
     }
 
     /// Leaves out all sessions but these, for this reason.
-    fn retain(&mut self, is_kept: impl Fn(&LoadedSession) -> bool, reason: String) {
+    fn retain(&mut self, is_kept: impl Fn(&LoadedSession) -> bool, reason: &str) {
         let before = self.sessions.len();
         let sessions =
             std::mem::take(&mut self.sessions).into_iter().zip(std::mem::take(&mut self.entries));
@@ -125,15 +125,15 @@ impl SessionStore {
 
 /// Whether the window of a recording is below the scenario's floor. A generated session is as long
 /// as its recipe asks.
-fn is_small(texts: &Texts, entry: &SessionEntry, scenario: &Scenario) -> bool {
-    let is_share = matches!(scenario.window.mode, WindowMode::Fit(_));
-    if !is_share || texts.session.source().format == synthetic::FORMAT {
+fn is_small(texts: &SessionTexts, entry: &SessionEntry, scenario: &Scenario) -> bool {
+    let fitted = matches!(scenario.window.mode, WindowMode::Fit(_));
+    if !fitted || texts.session.source().format == synthetic::FORMAT {
         return false;
     }
     let (session, counts) = (texts.session.clone(), texts.counts.clone());
     let prepared = PreparedSession::selecting(session, counts, Vec::new(), &scenario.selection);
-    prepared.is_ok_and(|prepared| {
-        let prepared = prepared.billed(Arc::new(texts.bill(scenario)));
+    prepared.is_ok_and(|unbilled| {
+        let prepared = unbilled.billed(Arc::new(texts.bill(scenario)));
         let window = super::native::resolved(&scenario.window, entry.native_window, &prepared);
         scenario.window.is_below_floor(window, prepared.bill().scale(0).head)
     })
@@ -178,10 +178,11 @@ impl<'a> PlannedPart<'a> {
             });
         }
         let sessions = manifest.sessions.iter().enumerate();
-        let own = sessions.zip(part.by.shards(part.of, manifest));
-        let own = own.filter(|(_, shard)| *shard == part.shard);
-        let own: BTreeMap<&str, usize> =
-            own.map(|((place, session), _)| (&*session.id, place)).collect();
+        let own: BTreeMap<&str, usize> = sessions
+            .zip(part.by.shards(part.of, manifest))
+            .filter(|(_, shard)| *shard == part.shard)
+            .map(|((place, session), _)| (&*session.id, place))
+            .collect();
         let mut wanted: BTreeSet<&str> = own.keys().copied().collect();
         let mut reads = vec![false; sources.len()];
         // From the last to the first: a session repeats one that came before it.
@@ -237,11 +238,11 @@ pub(super) fn load_all(
     if let Some(counter) = counter(&scenario.counter) {
         counter.count("vocabulary");
     }
-    let mut reading = Reading {
+    let mut reading = SessionReading {
         scenario,
         prices,
         part,
-        facts: Facts::read(&scenario.probes)?,
+        facts: FactFiles::read(&scenario.probes)?,
         forks: ForkIndex::default(),
         ids: BTreeSet::new(),
         written: written_ids(scenario),
@@ -264,17 +265,17 @@ pub(super) fn load_all(
 /// How many of these sources are read together: one at least.
 fn batch_length(sources: &[(usize, &SessionSource)]) -> usize {
     let mut bytes = 0;
-    let fits = |(_, source): &&(usize, &SessionSource)| {
-        let is_first = bytes == 0;
+    let together = sources.iter().take(BATCH_FILES).take_while(|(_, source)| {
+        let first = bytes == 0;
         bytes += match source {
             SessionSource::File(path, _) | SessionSource::Found(path) => {
                 path.metadata().map_or(1, |file| file.len().max(1))
             }
             SessionSource::Synthetic(_) => BATCH_BYTES / 64,
         };
-        is_first || bytes <= BATCH_BYTES
-    };
-    sources.iter().take(BATCH_FILES).take_while(fits).count()
+        first || bytes <= BATCH_BYTES
+    });
+    together.count()
 }
 
 /// A session that has its place in a run, before it is counted.
@@ -286,11 +287,11 @@ struct PlacedSession {
 }
 
 /// The sessions of a scenario while they are read.
-struct Reading<'a> {
+struct SessionReading<'a> {
     scenario: &'a Scenario,
     prices: &'a Prices,
     part: Option<&'a PlannedPart<'a>>,
-    facts: Facts,
+    facts: FactFiles,
     forks: ForkIndex,
     /// The ids of all sessions so far.
     ids: BTreeSet<String>,
@@ -306,7 +307,7 @@ struct Reading<'a> {
     kept: usize,
 }
 
-impl Reading<'_> {
+impl SessionReading<'_> {
     /// Reads, places and counts the sessions of some sources, and drops the texts for which there is no
     /// room.
     fn batch(&mut self, sources: &[(usize, &SessionSource)]) -> Result<()> {
@@ -326,11 +327,11 @@ impl Reading<'_> {
         let entries = placed.par_iter().map(|one| {
             let (texts, probes) = (&one.read.texts, &one.read.probes);
             let entry = entry_of(texts, probes, self.scenario, self.prices);
-            let is_small = is_small(texts, &entry, self.scenario);
-            (entry, is_small)
+            let small = is_small(texts, &entry, self.scenario);
+            (entry, small)
         });
         let entries: Vec<(SessionEntry, bool)> = entries.collect();
-        for (one, (entry, is_small)) in placed.into_iter().zip(entries) {
+        for (one, (entry, small)) in placed.into_iter().zip(entries) {
             let selection = &self.scenario.selection;
             let mut loaded = LoadedSession::new(one.read, &one.source, &entry.hash);
             loaded.session.main = one.main;
@@ -338,7 +339,7 @@ impl Reading<'_> {
             if let Some(part) = self.part {
                 part.place(&mut loaded);
             }
-            if is_small {
+            if small {
                 self.all.small.insert(entry.id.clone());
             }
             self.all.sessions.push(loaded);
@@ -384,16 +385,16 @@ impl Reading<'_> {
             }
         }
         let bytes: usize = sessions.iter().map(|read| read.texts.bytes()).sum();
-        let is_kept = self.kept + bytes <= KEPT_BYTES;
-        self.kept += if is_kept { bytes } else { 0 };
-        let texts = TextSource::new(source, &self.scenario.counter, is_kept);
+        let fits = self.kept + bytes <= KEPT_BYTES;
+        self.kept += if fits { bytes } else { 0 };
+        let texts = TextSource::new(source, &self.scenario.counter, fits);
         // To know a session again later, all of it is hashed: the only one is not.
-        let is_only = self.scenario.sessions.len() == 1 && sessions.len() == 1;
+        let only = self.scenario.sessions.len() == 1 && sessions.len() == 1;
         let mut last: Option<String> = None;
         let mut planned = planned_source(source);
         for mut read in sessions {
             planned.sessions.push(read.texts.session.id().to_owned());
-            if !is_only && let Some(repeated) = self.forks.repeated(&read.texts.session) {
+            if !only && let Some(repeated) = self.forks.repeated(&read.texts.session) {
                 planned.after.push(repeated.of.clone());
                 read.shorten(repeated)?;
             }
@@ -413,14 +414,14 @@ impl Reading<'_> {
                 return Err(PlanError::SessionTwice(id));
             }
             let named = session.source().main.clone();
-            let is_side_chain = named.is_some() || session.is_side_chain();
-            if !self.scenario.side_chains && is_side_chain {
+            let side_chain = named.is_some() || session.is_side_chain();
+            if !self.scenario.side_chains && side_chain {
                 self.side_chains += 1;
                 continue;
             }
             // A file may hold several main sessions; a side chain that names none follows its own.
-            let main = named.or_else(|| last.clone().filter(|_| is_side_chain));
-            if !is_side_chain {
+            let main = named.or_else(|| last.clone().filter(|_| side_chain));
+            if !side_chain {
                 last = Some(id.clone());
             }
             if self.part.is_none_or(|part| part.own.contains_key(&*id)) {
@@ -435,15 +436,13 @@ impl Reading<'_> {
     fn finish(self) -> Result<SessionStore> {
         let (scenario, mut all) = (self.scenario, self.all);
         for path in self.both {
-            let path = path.display();
-            let why =
-                format!("`{path}`: its sessions were written beside it, and are read from there");
-            all.passed_over.push(why);
+            all.passed_over.push(format!(
+                "`{}`: its sessions were written beside it, and are read from there",
+                path.display()
+            ));
         }
-        let why = "they are side chains (`side_chains`)".to_owned();
-        all.leave_out(self.side_chains, why);
-        let why = "all their calls stand in other sessions of the run".to_owned();
-        all.leave_out(self.repeated, why);
+        all.leave_out(self.side_chains, "they are side chains (`side_chains`)");
+        all.leave_out(self.repeated, "all their calls stand in other sessions of the run");
         if let Some(part) = self.part {
             part.complete(&mut all)?;
             return Ok(all);
@@ -487,12 +486,12 @@ pub(super) fn native_hash(session: &Session) -> String {
 }
 
 pub(super) fn entry_of(
-    texts: &Texts,
+    texts: &SessionTexts,
     probes: &[Probe],
     scenario: &Scenario,
     prices: &Prices,
 ) -> SessionEntry {
-    let Texts { session, counts } = texts;
+    let SessionTexts { session, counts } = texts;
     counts.preload(session.texts());
     let messages = session.messages().iter();
     let tools = session.tools().iter().map(ToolSchema::text);
@@ -504,7 +503,7 @@ pub(super) fn entry_of(
         .map(|size| size.tokens)
         .sum();
     let bill = texts.bill(scenario);
-    let model = prices::model(&scenario.cache, session);
+    let model = prices::model_of(&scenario.cache, session);
     let price = prices::of_session(&scenario.cache, prices, session);
     SessionEntry {
         id: session.id().to_owned(),

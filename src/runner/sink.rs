@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Journal, JournalError, Outcome, Plan, Run, journal};
 use crate::model::{CallFailure, cut};
 use crate::record::{CellKey, CellRecord, Timing};
-use crate::replay::{Replay, Unanswered};
-use crate::units::Tokens;
+use crate::replay::{Replay, MissedAnswer};
 
 /// After this many cells in a row whose model could not be reached, no other is begun: each has
 /// tried as long as the pace allows.
@@ -44,31 +43,31 @@ impl Sink<'_> {
             }
         };
         match &replay.unanswered {
-            None | Some(Unanswered::Deferred) => {}
-            Some(Unanswered::NotRecorded) => {
+            None | Some(MissedAnswer::Deferred) => {}
+            Some(MissedAnswer::NotRecorded) => {
                 self.outcome.missed = true;
                 self.has_stopped = true;
             }
-            Some(Unanswered::Unreached { failure: CallFailure::Stopped { .. }, .. }) => {
+            Some(MissedAnswer::Unreached { failure: CallFailure::Stopped { .. }, .. }) => {
                 return ControlFlow::Continue(None);
             }
-            Some(Unanswered::NotStarted(why)) => {
+            Some(MissedAnswer::NotStarted(why)) => {
                 self.outcome.unreached.push((key, why.to_string()));
             }
-            Some(Unanswered::Unreached { model, failure }) => {
+            Some(MissedAnswer::Unreached { model, failure }) => {
                 let why = format!("a model could not be asked: {model}: {failure}");
                 self.outcome.unreached.push((key, why));
                 self.unreached_in_a_row += 1;
                 if let CallFailure::CutPrompt { window, .. } = failure {
                     self.outcome.cut_at = Some(*window);
                 }
-                let is_barred = matches!(
+                let barred = matches!(
                     failure,
                     CallFailure::Denied(_)
                         | CallFailure::NotKept(_)
                         | CallFailure::CutPrompt { .. }
                 );
-                self.has_stopped |= is_barred || self.unreached_in_a_row >= IN_A_ROW;
+                self.has_stopped |= barred || self.unreached_in_a_row >= IN_A_ROW;
             }
         }
         if self.has_stopped {
@@ -93,8 +92,9 @@ impl Sink<'_> {
             return Ok(());
         };
         let cells = Run::read(self.journal.folder())?.cells;
-        let is_doubtful = |read: Tokens| cut::is_doubtful(read, window);
-        let doubtful = cells.iter().filter(|cell| cell.read_sizes().any(is_doubtful));
+        let doubtful = cells
+            .iter()
+            .filter(|cell| cell.read_sizes().any(|read| cut::is_doubtful(read, window)));
         let sessions: BTreeSet<&str> = doubtful.map(|cell| &*cell.session).collect();
         let void = cells.iter().filter(|cell| sessions.contains(&*cell.session));
         let void: BTreeSet<CellKey> = void.map(CellRecord::key).collect();
@@ -156,20 +156,24 @@ pub(super) fn now() -> Instant {
 
 /// Measured times of one cell, in nanoseconds of processor time.
 fn timing(replay: &Replay) -> Timing {
-    let short = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let mut times = replay.strategy_cpu.clone();
     times.sort_unstable();
-    let at = |percent: usize| {
-        let rank = (times.len() * percent).div_ceil(100).max(1);
-        times.get(rank - 1).copied().map_or(0, short)
-    };
     Timing {
         session: replay.record.session.clone(),
         strategy: replay.record.strategy.clone(),
         repeat: replay.record.repeat,
-        cell_cpu_ns: short(replay.cell_cpu),
-        strategy_cpu_ns: short(times.iter().sum()),
-        p50_ns: at(50),
-        p95_ns: at(95),
+        cell_cpu_ns: nanoseconds(replay.cell_cpu),
+        strategy_cpu_ns: nanoseconds(times.iter().sum()),
+        p50_ns: percentile(&times, 50),
+        p95_ns: percentile(&times, 95),
     }
+}
+
+fn percentile(sorted: &[Duration], percent: usize) -> u64 {
+    let rank = (sorted.len() * percent).div_ceil(100).max(1);
+    sorted.get(rank - 1).copied().map_or(0, nanoseconds)
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Plan, manifest_of, probes};
 use crate::probe::judge::{self, Judging};
 use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
-use crate::scenario::{Line, Scenario};
+use crate::scenario::{LineSource, Scenario};
 use crate::units::Tokens;
 
 /// The conditions that decide results and may differ between two runs of the same sessions, by
@@ -37,28 +37,27 @@ pub(super) fn conditions(scenario: &Scenario) -> BTreeMap<String, String> {
         Judging::Needed => "those that rules cannot grade",
         Judging::All => "all",
     };
-    let is_judged = !models.judges.is_empty();
+    let by_judges = !models.judges.is_empty();
     let snippets = scenario.recovery.map(|recovery| {
         let (number, tokens) = (recovery.snippets, recovery.snippet_tokens);
         format!("{number} snippets of {tokens} tokens")
     });
     let trigger = json!(scenario.trigger).to_string();
-    let is_by_rule = window.line() == Some(Line::Rule);
     let asking = &models.asking;
     let found = [
         (evaluators::EVALUATORS, Some(evaluators::all())),
         ("provider", Some(scenario.provider.to_string())),
         ("sizes", Some(head.unwrap_or_else(|| sizes.to_owned()))),
         ("window reserves", Some(reserves)),
-        ("line", is_by_rule.then(|| "by rule".to_owned())),
+        ("line", (window.line() == Some(LineSource::Rule)).then(|| "by rule".to_owned())),
         ("cache", Some(cached)),
         ("reader window", asking.window.map(in_words)),
         ("reader tools", left_out(asking.omits_tools)),
         ("reader output", asking.longest.map(in_words)),
         ("reader escape", left_out(asking.omits_escape)),
-        (JUDGE_RUBRIC, is_judged.then(judge::rubric_hash)),
-        (JUDGE_PROMPT, is_judged.then(judge::prompt_id)),
-        (JUDGED, is_judged.then(|| judged.to_owned())),
+        (JUDGE_RUBRIC, by_judges.then(judge::rubric_hash)),
+        (JUDGE_PROMPT, by_judges.then(judge::prompt_id)),
+        (JUDGED, by_judges.then(|| judged.to_owned())),
         ("items", scenario.selection.in_words()),
         ("recovery", snippets),
         ("trigger", window.is_matched.then_some(trigger)),
@@ -78,7 +77,7 @@ fn left_out(is_left_out: bool) -> Option<String> {
 
 /// Whether sessions are prepared in the same way under both: windows and strategies may differ.
 fn prepares_alike(one: &Scenario, other: &Scenario) -> bool {
-    let of = |scenario: &Scenario| {
+    let [one, other] = [one, other].map(|scenario| {
         json!([
             scenario.provider,
             scenario.selection,
@@ -90,8 +89,8 @@ fn prepares_alike(one: &Scenario, other: &Scenario) -> bool {
             scenario.faults,
             scenario.models.values(),
         ])
-    };
-    of(one) == of(other)
+    });
+    one == other
 }
 
 impl Plan {

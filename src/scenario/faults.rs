@@ -46,18 +46,17 @@ fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule> {
     let probability = match &setting.value {
         Value::Table(table) => {
             let keys = CheckedTable::new(table, path, (&super::KEYS, "strike"))?;
-            let Some(calls) = keys.setting("calls") else {
+            let Some(list) = keys.setting("calls") else {
                 let problem = format!("`{path}.calls` must be set");
                 return Err(SettingError::new(&setting.place, problem));
             };
             return Ok(FaultSchedule::Calls {
-                calls: self::calls(&format!("{path}.calls"), calls)?,
+                calls: calls(&format!("{path}.calls"), list)?,
                 attempts: keys.whole("attempts").unwrap_or(1),
             });
         }
         Value::List(_) => {
-            let calls = calls(path, setting)?;
-            return Ok(FaultSchedule::Calls { calls, attempts: 1 });
+            return Ok(FaultSchedule::Calls { calls: calls(path, setting)?, attempts: 1 });
         }
         Value::Real(number) => *number,
         Value::Integer(0) => 0.0,
@@ -76,12 +75,13 @@ fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule> {
 }
 
 fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>> {
-    let call = |item: &Setting| match item.value {
-        Value::Integer(call) => usize::try_from(call).ok(),
-        _ => None,
-    };
-    let items = setting.as_list();
-    let numbers: Option<BTreeSet<usize>> = items.and_then(|items| items.iter().map(call).collect());
+    let numbers = setting.as_list().and_then(|items| {
+        let calls = items.iter().map(|item| match item.value {
+            Value::Integer(call) => usize::try_from(call).ok(),
+            _ => None,
+        });
+        calls.collect::<Option<BTreeSet<usize>>>()
+    });
     numbers.ok_or_else(|| {
         let problem =
             format!("`{path}` must be a list of calls, counted from 0, not `{}`", setting.value);

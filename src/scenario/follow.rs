@@ -12,21 +12,18 @@ pub(super) fn find_followed(
     mut strategies: Vec<StrategySpec>,
     place: &Place,
 ) -> Result<Vec<StrategySpec>> {
-    let names = |specs: &[StrategySpec], follow: bool| -> Vec<String> {
-        let chosen = specs.iter().filter(|spec| spec.follows().is_some() == follow);
-        chosen.map(|spec| spec.name().to_owned()).collect()
-    };
-    let (followers, leaders) = (names(&strategies, true), names(&strategies, false));
+    let (followers, leaders): (Vec<StrategySpec>, Vec<StrategySpec>) =
+        strategies.iter().cloned().partition(|spec| spec.follows().is_some());
     for at in 0..strategies.len() {
         let spec = &strategies[at];
         let Some(follows) = spec.follows() else {
             continue;
         };
-        if leaders.iter().any(|name| name == follows) {
+        if leaders.iter().any(|leader| leader.name() == follows) {
             continue;
         }
-        let place = spec.table().get("follows").map_or(place, |it| &it.place);
-        if followers.iter().any(|name| name == follows) {
+        let place = spec.table().get("follows").map_or(place, |setting| &setting.place);
+        if followers.iter().any(|follower| follower.name() == follows) {
             let problem = format!(
                 "`{}` follows `{follows}`, which itself follows another strategy",
                 spec.name()
@@ -42,7 +39,7 @@ pub(super) fn find_followed(
             let error = SettingError::new(place, problem).with_hint(format!(
                 "add `{follows}` to the strategies, or write a number of tokens, as in `tail@20000`"
             ));
-            let known = leaders.iter().map(String::as_str);
+            let known = leaders.iter().map(StrategySpec::name);
             return Err(with_suggestion(error, follows, known));
         };
         let meant = spec.clone().following(meant);

@@ -26,16 +26,15 @@ pub struct GateSetting {
 
 /// Reads `[gate]`; the defaults where there is none.
 pub(super) fn read(keys: &CheckedTable<'_>) -> Result<GateSetting> {
-    let owned = |name: &str| keys.text(name).map(str::to_owned);
     Ok(GateSetting {
         margins: keys.setting("margins").map_or(Ok(Vec::new()), margins)?,
         replaces_margins: keys.flag("only"),
-        target: owned("target"),
+        target: keys.text("target").map(str::to_owned),
         hard_break: keys.flag("hard_break"),
         coverage: keys.number("coverage").unwrap_or(0.98),
         fail_on_inconclusive: keys.setting("fail_on").is_some(),
-        baseline: owned("baseline"),
-        anchor: owned("anchor"),
+        baseline: keys.text("baseline").map(str::to_owned),
+        anchor: keys.text("anchor").map(str::to_owned),
     })
 }
 
@@ -49,19 +48,19 @@ fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>> {
         return Err(SettingError::new(&setting.place, "`gate.margins` must be a table")
             .with_hint("as in `margins = { facts = 0.03 }`"));
     };
-    let margin = |(metric, setting): &(String, Setting)| {
+    let margins = table.entries().iter().map(|(metric, setting)| {
         let number = match &setting.value {
             Value::Real(number) => Some(*number),
             // No margin is so large that it were not exact.
             Value::Integer(number) => u32::try_from(*number).ok().map(f64::from),
             _ => None,
         };
-        let number =
+        let margin =
             number.filter(|number| number.is_finite() && *number >= 0.0).ok_or_else(|| {
                 let problem = format!("`gate.margins.{metric}` must be a number from 0");
                 SettingError::new(&setting.place, problem)
             })?;
-        Ok((metric.clone(), number, setting.place.clone()))
-    };
-    table.entries().iter().map(margin).collect()
+        Ok((metric.clone(), margin, setting.place.clone()))
+    });
+    margins.collect()
 }

@@ -47,7 +47,7 @@ pub struct ModelsSetting {
     /// The use of recorded answers.
     pub replay: ReplayMode,
     /// How fast each provider is asked.
-    pub pace: Pace,
+    pub pace: RequestPace,
     /// Limits on spending.
     pub budget: Budget,
 }
@@ -154,15 +154,15 @@ pub(crate) fn is_at_home(url: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next(),
         None => authority.split(':').next(),
-    };
-    let host = host.unwrap_or_default();
+    }
+    .unwrap_or_default();
     let address: Option<IpAddr> = host.parse().ok();
     host.eq_ignore_ascii_case("localhost") || address.is_some_and(|ip| ip.is_loopback())
 }
 
 /// How fast each provider is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-pub struct Pace {
+pub struct RequestPace {
     /// Requests under way at most.
     pub at_once: usize,
     /// How often a request is sent again.
@@ -208,13 +208,14 @@ impl ModelsSetting {
     /// smaller: it may count more tokens than the scenario's counter, and what is measured of that would be another
     /// number each time.
     pub fn settle_window(&mut self, known: impl Fn(&str) -> Option<Tokens>) {
-        let less_thoughts = |name: &str| Some(known(name)? - THINKING);
         let window = match &self.reader {
             Some(ModelSetting::Live(live)) => match live.home {
                 Some(home) => home.window.map(|window| Tokens(window.0 / 5 * 4)),
-                None => less_thoughts(&live.model),
+                None => known(&live.model).map(|window| window - THINKING),
             },
-            Some(ModelSetting::Cassette { name, .. }) => less_thoughts(name),
+            Some(ModelSetting::Cassette { name, .. }) => {
+                known(name).map(|window| window - THINKING)
+            }
             Some(ModelSetting::Offline | ModelSetting::Scripted { .. }) | None => None,
         };
         self.asking.window = self.asking.window.or(window);
@@ -293,11 +294,7 @@ impl ModelSetting {
 /// Reads `[models]`; `folder` is where relative paths start.
 pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetting> {
     let path_of = |name: &str| keys.reader().path_of(name);
-    let named = |name: &str| {
-        let setting = keys.given(name);
-        setting.map_or(Ok(None), |setting| one(&path_of(name), setting, folder))
-    };
-    let reader = named("reader")?;
+    let reader = named(keys, "reader", folder)?;
     if reader == Some(ModelSetting::Offline) {
         let problem =
             format!("`{}` cannot be `offline`: rules answer no questions", path_of("reader"));
@@ -305,8 +302,8 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
             "`none` asks nobody, and the facts kept are measured all the same; or name a model";
         return Err(SettingError::new(keys.place_of("reader"), problem).with_hint(hint));
     }
-    let judges = keys.given("judge").map(|setting| judges_of(&path_of("judge"), setting, folder));
-    let judges = judges.transpose()?.unwrap_or_default();
+    let given = keys.given("judge").map(|setting| judges_of(&path_of("judge"), setting, folder));
+    let judges = given.transpose()?.unwrap_or_default();
     let answers = keys.whole("answers").unwrap_or(1);
     let judgements = keys.whole("judgements").unwrap_or(1);
     let window = keys.whole("reader_window").map(Tokens);
@@ -328,7 +325,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
     let budget = keys.table("budget")?;
     let replay = keys.one_of("replay", ReplayMode::ALL, ReplayMode::name);
     Ok(ModelsSetting {
-        summariser: named("summariser")?.ok_or_else(|| {
+        summariser: named(keys, "summariser", folder)?.ok_or_else(|| {
             let problem = format!("`{}` cannot be `none`", path_of("summariser"));
             SettingError::new(keys.place_of("summariser"), problem)
                 .with_hint("`offline` writes summaries by rule")
@@ -395,6 +392,12 @@ fn judges_of(path: &str, setting: &Setting, folder: &Path) -> Result<Vec<ModelSe
     Ok(judges)
 }
 
+/// The model that a key names; `None` for nobody.
+fn named(keys: &CheckedTable<'_>, key: &str, folder: &Path) -> Result<Option<ModelSetting>> {
+    let setting = keys.given(key);
+    setting.map_or(Ok(None), |setting| one(&keys.reader().path_of(key), setting, folder))
+}
+
 /// A word, or a table that says more.
 fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetting>> {
     const HINT: &str = "`offline`, `none`, or a table as in `{ kind = \"openai\", model = \"…\" }`";
@@ -412,43 +415,45 @@ fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetti
 }
 
 fn table_of(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSetting> {
-    let must_be_set = |key: &str| keys.reader().must_be_set(key);
     let Some(kind) = keys.text("kind") else {
-        return Err(must_be_set("kind")
-            .with_hint("`offline`, `openai`, `anthropic`, `scripted` or `cassette`"));
+        let hint = "`offline`, `openai`, `anthropic`, `scripted` or `cassette`";
+        return Err(keys.reader().must_be_set("kind").with_hint(hint));
     };
     keys.reader().refuse_others(&keys.of_kind(kind))?;
     let name = keys.text("model").map(str::to_owned);
-    // It becomes part of records and reports.
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+".contains(c);
-    let is_id = |id: &String| !id.is_empty() && id.len() <= 200 && id.chars().all(is_plain);
-    if let Some(name) = name.as_ref().filter(|name| !is_id(name)) {
+    if let Some(name) = name.as_ref().filter(|name| !is_model_id(name)) {
         let path = keys.reader().path_of("model");
         let problem = format!("`{path}` must be a model's id, not `{name}`");
         return Err(SettingError::new(keys.place(), problem));
     }
     let place = keys.place().clone();
-    let id = name.clone().ok_or_else(|| must_be_set("model"));
+    let id = name.clone().ok_or_else(|| keys.reader().must_be_set("model"));
     Ok(match kind {
         "offline" => ModelSetting::Offline,
         "scripted" => ModelSetting::Scripted {
             name: name.unwrap_or_else(|| "scripted".to_owned()),
             script: match keys.text("script") {
                 Some(script) => (folder.join(script), place),
-                None => return Err(must_be_set("script")),
+                None => return Err(keys.reader().must_be_set("script")),
             },
         },
         "cassette" => {
-            ModelSetting::Cassette { name: id?, provider: provider(keys, "provider"), place }
+            ModelSetting::Cassette { name: id?, provider: provider_of(keys, "provider"), place }
         }
         _ => live(id?, keys, folder)?,
     })
 }
 
+/// Whether a text can be the id of a model, which becomes part of records and reports.
+fn is_model_id(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 200
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/:@+".contains(c))
+}
+
 /// The provider that a key names.
-fn provider(keys: &CheckedTable<'_>, key: &str) -> Provider {
-    let named = keys.one_of(key, Provider::ALL, Provider::name);
-    named.unwrap_or_default()
+fn provider_of(keys: &CheckedTable<'_>, key: &str) -> Provider {
+    keys.one_of(key, Provider::ALL, Provider::name).unwrap_or_default()
 }
 
 /// Whether a text can name an environment variable; the keys of most providers cannot.
@@ -459,7 +464,7 @@ pub fn is_variable_name(text: &str) -> bool {
 }
 
 fn live(model: String, keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSetting> {
-    let provider = provider(keys, "kind");
+    let provider = provider_of(keys, "kind");
     let base_url = keys.text("base_url").map(str::to_owned);
     let key = keys.text("key").map(str::to_owned);
     if key.as_deref().is_some_and(|key| !is_variable_name(key)) {
@@ -473,12 +478,12 @@ fn live(model: String, keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSe
     }
     // The providers' own APIs know schemas and the newer name of the limit; what another server knows
     // only its operator does.
-    let is_own = base_url.is_none();
+    let own_api = base_url.is_none();
     let slots = keys.whole("slots");
-    let is_here = base_url.as_deref().is_some_and(is_at_home);
+    let at_home = base_url.as_deref().is_some_and(is_at_home);
     // One that wants a key, or answers as a model that is paid for, is the way to a provider.
     let leads_on = key.is_some() || Prices::built_in()?.of(&model).is_some();
-    let home = (is_here && (slots.is_some() || !leads_on)).then(|| Home {
+    let home = (at_home && (slots.is_some() || !leads_on)).then(|| Home {
         is_told: slots.is_some(),
         slots: slots.unwrap_or(SLOTS),
         window: None,
@@ -495,7 +500,7 @@ fn live(model: String, keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSe
     }
     let limit = match keys.text("limit") {
         Some("max_completion_tokens") => "max_completion_tokens",
-        None if is_own && provider == Provider::OpenAi => "max_completion_tokens",
+        None if own_api && provider == Provider::OpenAi => "max_completion_tokens",
         _ => "max_tokens",
     };
     let thinking = match provider {
@@ -514,7 +519,7 @@ fn live(model: String, keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSe
         temperature: keys.number("temperature").or(home.map(|_| 0.0)),
         limit,
         thinking: keys.whole("thinking_tokens").map_or(thinking, Tokens),
-        structured: keys.setting("structured").map_or(is_own, |_| keys.flag("structured")),
+        structured: keys.setting("structured").map_or(own_api, |_| keys.flag("structured")),
         home,
         place: keys.place().clone(),
     }))

@@ -19,13 +19,13 @@ pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection> {
 /// Percents of a session, ascending.
 fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>> {
     let items = setting.as_list().unwrap_or_default();
-    let percent = |item: &Setting| match item.value {
+    let percents = items.iter().map(|item| match item.value {
         Value::Integer(percent @ 1..=100) => u8::try_from(percent).ok(),
         _ => None,
-    };
-    let points: Option<Vec<u8>> = items.iter().map(percent).collect();
-    let is_ascending = |points: &Vec<u8>| points.is_sorted_by(|one, next| one < next);
-    points.filter(|points| !points.is_empty() && is_ascending(points)).ok_or_else(|| {
+    });
+    let points: Option<Vec<u8>> = percents.collect();
+    let ascending = points.filter(|points| points.is_sorted_by(|one, next| one < next));
+    ascending.filter(|points| !points.is_empty()).ok_or_else(|| {
         let problem = format!(
             "`{}` must be a list of ascending whole numbers from 1 to 100, not `{}`",
             keys.reader().path_of("points"),
@@ -37,14 +37,14 @@ fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>> {
 
 fn kinds(keys: &CheckedTable<'_>) -> Result<Vec<ProbeKind>> {
     let names = keys.reader().texts("kinds")?.unwrap_or_default();
-    let wrong = |problem: String| SettingError::new(keys.place_of("kinds"), problem);
     let mut kinds: Vec<ProbeKind> = Vec::new();
     for name in names {
         let Some(kind) = ProbeKind::ALL.into_iter().find(|kind| kind.name() == name) else {
             let problem =
                 format!("`{}` names no kind of probe: `{name}`", keys.reader().path_of("kinds"));
             let all = ProbeKind::ALL.map(ProbeKind::name).join(", ");
-            return Err(wrong(problem).with_hint(format!("kinds are {all}")));
+            let hint = format!("kinds are {all}");
+            return Err(SettingError::new(keys.place_of("kinds"), problem).with_hint(hint));
         };
         if !kinds.contains(&kind) {
             kinds.push(kind);
@@ -52,7 +52,8 @@ fn kinds(keys: &CheckedTable<'_>) -> Result<Vec<ProbeKind>> {
     }
     if kinds.is_empty() && keys.setting("kinds").is_some() {
         let problem = format!("`{}` names no kind", keys.reader().path_of("kinds"));
-        return Err(wrong(problem).with_hint("leave it out to ask all kinds"));
+        let hint = "leave it out to ask all kinds";
+        return Err(SettingError::new(keys.place_of("kinds"), problem).with_hint(hint));
     }
     kinds.sort_unstable();
     Ok(kinds)

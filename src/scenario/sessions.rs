@@ -10,10 +10,8 @@ use crate::units::Tokens;
 /// Reads one entry of `[[sessions]]`; `folder` is where relative paths start.
 pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>> {
     let keys = CheckedTable::new(table, "sessions", (&super::KEYS, "session"))?;
-    let recipe = match keys.setting("synthetic") {
-        Some(_) => Some(recipe(&keys.table("synthetic")?)?),
-        None => None,
-    };
+    let synthetic = keys.setting("synthetic");
+    let recipe = synthetic.map(|_| recipe(&keys.table("synthetic")?)).transpose()?;
     let wrong = |place, problem: &str| Err(SettingError::new(place, problem));
     match (keys.file("path", folder), recipe) {
         (Some((path, place)), None) if keys.setting("count").is_none() => {

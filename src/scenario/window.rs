@@ -18,7 +18,7 @@ pub struct WindowSetting {
     /// Whether all strategies share one trigger, the scenario's: with `mode = "matched"`.
     pub is_matched: bool,
     /// Where the line is known from at which the recorded product compacts.
-    pub line: Line,
+    pub line: LineSource,
     /// Tokens the model may write in one response; nothing: what the recorded product reserves, in
     /// its own window, else none.
     pub max_output: Option<Tokens>,
@@ -45,7 +45,7 @@ pub enum WindowMode {
 
 /// Where the line is known from at which a product compacts by itself.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub enum Line {
+pub enum LineSource {
     /// From its last automatic compaction in the recording, before the first one from its rule.
     #[default]
     Recorded,
@@ -55,7 +55,7 @@ pub enum Line {
 
 impl WindowSetting {
     /// Where the recorded product's line is known from, if the window is the product's own.
-    pub fn line(&self) -> Option<Line> {
+    pub fn line(&self) -> Option<LineSource> {
         (self.mode == WindowMode::Native(None)).then_some(self.line)
     }
 
@@ -119,7 +119,6 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger)> 
     let mode = keys.text("mode").unwrap_or_default();
     let fraction = keys.number("fraction");
     let tokens = keys.whole("tokens").map(Tokens);
-    let wrong = |problem: &str| Err(SettingError::new(keys.place(), problem));
     let size = match (mode, fraction, tokens) {
         // The size of a window in which triggers are matched is named as any other.
         ("fit" | "matched", Some(fraction), None) if fraction > 0.0 => WindowMode::Fit(fraction),
@@ -128,16 +127,18 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger)> 
             return Err(SettingError::new(keys.place_of("fraction"), problem));
         }
         ("fit", _, None) => {
-            let error = wrong("`window.fraction` must be set");
             let hint = "with `mode = \"fit\"`, as in `fraction = 0.6`";
-            return error.map_err(|error: SettingError| error.with_hint(hint));
+            let error = SettingError::new(keys.place(), "`window.fraction` must be set");
+            return Err(error.with_hint(hint));
         }
         ("fit", _, Some(_)) => {
-            return wrong("`window.tokens` has no meaning with `mode = \"fit\"`");
+            let problem = "`window.tokens` has no meaning with `mode = \"fit\"`";
+            return Err(SettingError::new(keys.place(), problem));
         }
         (_, None, tokens) => WindowMode::Native(tokens),
         (_, Some(_), _) => {
-            return wrong("`window.fraction` needs `mode = \"fit\"` and no `tokens`");
+            let problem = "`window.fraction` needs `mode = \"fit\"` and no `tokens`";
+            return Err(SettingError::new(keys.place(), problem));
         }
     };
     // By default as much as the recorded product reserves.
@@ -159,8 +160,8 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<(WindowSetting, Trigger)> 
         mode: size,
         is_matched: mode == "matched",
         line: match keys.text("line") {
-            Some("rule") => Line::Rule,
-            _ => Line::Recorded,
+            Some("rule") => LineSource::Rule,
+            _ => LineSource::Recorded,
         },
         max_output: max_output.map(Tokens),
         overflow_reserve: Tokens(keys.whole("overflow_reserve").unwrap_or_default()),
@@ -184,7 +185,7 @@ mod tests {
         let window = |mode| WindowSetting {
             mode,
             is_matched: false,
-            line: Line::Recorded,
+            line: LineSource::Recorded,
             max_output: None,
             overflow_reserve: Tokens::ZERO,
             head: None,

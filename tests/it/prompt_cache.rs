@@ -10,7 +10,7 @@ use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse
 use proctor::model::scripted::Scripted;
 use proctor::record::{CellRecord, PriceEntry};
 use proctor::replay::prompt_cache::{
-    CacheEvent, EditedEntries, IdealCache, Line, Piece, Pieces, PromptCache, SentAt, Split,
+    CacheEvent, EditedEntries, IdealCache, PromptLine, PromptPiece, BlockList, PromptCache, SentAt, Split,
 };
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};
@@ -151,7 +151,7 @@ proptest! {
     ) {
         let counts = contexts::counts();
         let mut context = Context::default();
-        let mut line = Line::new(&[]);
+        let mut line = PromptLine::new(&[]);
         let mut cache = PromptCache::new(Arc::new(scheme(reuse)), Client::RECOMMENDED);
         let mut memory = Memory { reuse, kept: Vec::new() };
         let mut now = 0;
@@ -159,7 +159,7 @@ proptest! {
             match happening {
                 Happening::Append(origin, message) => {
                     let entry = Entry::new(origin.clone(), Arc::from(message.clone()), &counts);
-                    line.append(&Pieces::of(&entry, &counts));
+                    line.append(&BlockList::of(&entry, &counts));
                     context.append(entry);
                 }
                 Happening::Patch(changes) => {
@@ -167,7 +167,7 @@ proptest! {
                     let applied = contexts::apply(&mut context, edits, &counts).unwrap();
                     let edits = applied.change.edits.iter().map(|edit| EditedEntries {
                         entries: edit.entries.clone(),
-                        with: edit.with.iter().map(|entry| Pieces::of(entry, &counts)).collect(),
+                        with: edit.with.iter().map(|entry| BlockList::of(entry, &counts)).collect(),
                         cache: CacheEffect::Breaks,
                     });
                     line.patch(&edits.collect::<Vec<_>>());
@@ -278,7 +278,7 @@ proptest! {
         let counts = contexts::counts();
         let mut scheme = scheme(Reuse::Breakpoints);
         scheme.rates.write = Some(write);
-        let mut line = Line::new(&[]);
+        let mut line = PromptLine::new(&[]);
         let mut context = Context::default();
         let mut ideal = IdealCache::new(Arc::new(scheme));
         let mut memory = IdealMemory::default();
@@ -287,7 +287,7 @@ proptest! {
             match happening {
                 Happening::Append(origin, message) => {
                     let entry = Entry::new(origin.clone(), Arc::from(message.clone()), &counts);
-                    line.append(&Pieces::of(&entry, &counts));
+                    line.append(&BlockList::of(&entry, &counts));
                     context.append(entry);
                 }
                 Happening::Patch(changes) => {
@@ -295,7 +295,7 @@ proptest! {
                     let applied = contexts::apply(&mut context, edits, &counts).unwrap();
                     let edits = applied.change.edits.iter().map(|edit| EditedEntries {
                         entries: edit.entries.clone(),
-                        with: edit.with.iter().map(|entry| Pieces::of(entry, &counts)).collect(),
+                        with: edit.with.iter().map(|entry| BlockList::of(entry, &counts)).collect(),
                         cache: CacheEffect::Breaks,
                     });
                     let edits: Vec<EditedEntries> = edits.collect();
@@ -357,8 +357,8 @@ proptest! {
         scheme.minimum = Tokens(minimum);
         let scheme = Arc::new(scheme);
         let client = Client::of(clients);
-        let head = [Piece::new("tools", Tokens(3)), Piece::new("system", Tokens(4))];
-        let mut line = Line::new(&head);
+        let head = [PromptPiece::new("tools", Tokens(3)), PromptPiece::new("system", Tokens(4))];
+        let mut line = PromptLine::new(&head);
         let mut context = Context::default();
         let mut usual = PromptCache::new(scheme.clone(), client);
         let mut edge = PromptCache::new(scheme.clone(), client);
@@ -369,14 +369,14 @@ proptest! {
             match happening {
                 Happening::Append(origin, message) => {
                     let entry = Entry::new(origin.clone(), Arc::new((**message).clone()), &counts);
-                    line.append(&Pieces::of(&entry, &counts));
+                    line.append(&BlockList::of(&entry, &counts));
                     context.append(entry);
                 }
                 Happening::Patch(changes) => {
                     // Before a patch a summary may be asked for, with some of the agent's prompt.
-                    let mut request = Line::new(&head);
+                    let mut request = PromptLine::new(&head);
                     for entry in context.entries().iter().take(edges[at]) {
-                        request.append(&Pieces::of(entry, &counts));
+                        request.append(&BlockList::of(entry, &counts));
                     }
                     let shared = line.shared_with(&request);
                     let reads = [&usual, &edge].map(|it| it.side_request(&line, &request, shared, now));
@@ -386,7 +386,7 @@ proptest! {
                     let applied = contexts::apply(&mut context, edits, &counts).unwrap();
                     let edits = applied.change.edits.iter().map(|edit| EditedEntries {
                         entries: edit.entries.clone(),
-                        with: edit.with.iter().map(|entry| Pieces::of(entry, &counts)).collect(),
+                        with: edit.with.iter().map(|entry| BlockList::of(entry, &counts)).collect(),
                         cache: CacheEffect::Breaks,
                     });
                     line.patch(&edits.collect::<Vec<_>>());

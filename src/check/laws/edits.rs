@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Judged, Known};
-use crate::check::play::{Plays, Prompt};
+use super::{Judged, StrategyFacts};
+use crate::check::play::{Plays, SentPrompt};
 use crate::session::{ContentBlock, Message, Session, ToolResult};
 
 /// Characters from the beginning of a result by which it is known, and which a cut of it keeps.
@@ -41,7 +41,7 @@ impl<'s> Originals<'s> {
     }
 }
 
-impl Prompt {
+impl SentPrompt {
     /// All results of tools.
     pub(super) fn results(&self) -> impl Iterator<Item = &ToolResult> {
         let messages = self.entries.iter().map(|entry| &entry.message);
@@ -55,7 +55,7 @@ impl Prompt {
     }
 }
 
-pub(super) fn keep(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn keep(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let originals = Originals::of(&plays.scene.session);
     let mut had_chance = false;
@@ -80,7 +80,7 @@ pub(super) fn keep(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(had_chance, found)
 }
 
-pub(super) fn cuts(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn cuts(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let originals = Originals::of(&plays.scene.session);
     let mut had_chance = false;
@@ -106,7 +106,7 @@ fn cut_twice(before: &BTreeMap<&str, String>, now: &BTreeMap<&str, String>) -> O
 
 /// Finds a result whose new text names another one that is gone or edited, too.
 fn dangling(
-    prompt: &Prompt,
+    prompt: &SentPrompt,
     edited: &BTreeMap<&str, String>,
     originals: &Originals<'_>,
 ) -> Option<String> {

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::prompts::text_of;
-use super::{Judged, Known};
-use crate::check::play::{Asked, Played, Plays, Prompt, Writer};
-use crate::check::world::{DONE, Fact, FactKind, Matter};
+use super::{Judged, StrategyFacts};
+use crate::check::play::{Asked, Played, Plays, SentPrompt, SummaryWriter};
+use crate::check::world::{DONE, FactKind, Matter};
 use crate::probe::faithful::{OPENING, said_in};
 use crate::session::{ContentBlock, Message, Role, Session};
 use crate::units::many;
@@ -70,14 +70,14 @@ fn numbers(text: &str) -> Vec<usize> {
 impl Played {
     /// Each whole answer with the first prompt that was changed after it, and the request behind it. Of several answers
     /// before one change the last is meant.
-    fn adopted(&self) -> impl Iterator<Item = (&Asked, &str, &Prompt)> {
+    fn adopted(&self) -> impl Iterator<Item = (&Asked, &str, &SentPrompt)> {
         self.asked.iter().enumerate().filter_map(|(at, asked)| {
             let answer = &*asked.answer.as_ref()?.text;
             let event = self.record.compactions.iter().find(|event| event.call >= asked.call)?;
             let mut later = self.asked[at + 1..].iter();
-            let is_last = !later.any(|other| other.call <= event.call);
+            let last = !later.any(|other| other.call <= event.call);
             let prompt = self.prompts.iter().find(|prompt| prompt.call >= event.call)?;
-            (is_last && number(answer).is_some()).then_some((asked, answer, prompt))
+            (last && number(answer).is_some()).then_some((asked, answer, prompt))
         })
     }
 }
@@ -85,13 +85,13 @@ impl Played {
 /// The first facts of this kind that an answer held, and that the prompt made of it does not.
 fn changed(plays: &Plays<'_>, kind: FactKind) -> Judged {
     let played = plays.usual();
-    let facts = || plays.scene.facts.iter().filter(|fact| fact.kind == kind);
+    let facts = plays.scene.facts.iter().filter(|fact| fact.kind == kind);
     let mut had_chance = false;
     let found = played.adopted().find_map(|(_, answer, prompt)| {
         let text = prompt.text();
-        let held = |fact: &&Fact| answer.contains(fact.value);
-        had_chance |= facts().any(|fact| held(&fact));
-        let lost = facts().find(|fact| held(fact) && !text.contains(fact.value))?;
+        let mut held = facts.clone().filter(|fact| answer.contains(fact.value)).peekable();
+        had_chance |= held.peek().is_some();
+        let lost = held.find(|fact| !text.contains(fact.value))?;
         Some(format!(
             "call {}: the model wrote `{}`, and the prompt does not say `{}`",
             prompt.call, lost.evidence, lost.value
@@ -100,23 +100,23 @@ fn changed(plays: &Plays<'_>, kind: FactKind) -> Judged {
     Judged::by(had_chance, found)
 }
 
-pub(super) fn values(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn values(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     changed(plays, FactKind::Value)
 }
 
-pub(super) fn rules(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn rules(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     changed(plays, FactKind::Rule)
 }
 
-pub(super) fn kept(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn kept(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
-    let adopted: Vec<(&Asked, &str, &Prompt)> = played.adopted().collect();
+    let adopted: Vec<(&Asked, &str, &SentPrompt)> = played.adopted().collect();
     let mut pairs = adopted.iter().zip(adopted.iter().skip(1));
     let found = pairs.find_map(|((_, before, first), (asked, _, prompt))| {
         let (request, text, was) = (said_in(&asked.request), prompt.text(), first.text());
         let lost = plays.scene.facts.iter().find(|fact| {
-            let was_kept = before.contains(fact.value) && was.contains(fact.value);
-            was_kept && !request.contains(fact.value) && !text.contains(fact.value)
+            let kept = before.contains(fact.value) && was.contains(fact.value);
+            kept && !request.contains(fact.value) && !text.contains(fact.value)
         })?;
         Some(format!(
             "call {}: `{}`, which the summary before held, was in no request and is gone",
@@ -126,7 +126,7 @@ pub(super) fn kept(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(adopted.len() > 1, found)
 }
 
-pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn unseen(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     let mut had_chance = false;
@@ -143,9 +143,9 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
         }
         let text = now.text();
         let unseen = before.messages(session).zip(&before.entries).find_map(|(at, entry)| {
-            let mark = mark(&entry.message)?;
-            let is_gone = at.is_none_or(|at| !present.contains(&at)) && !text.contains(&mark);
-            had_chance |= is_gone;
+            let begin = mark(&entry.message)?;
+            let gone = at.is_none_or(|at| !present.contains(&at)) && !text.contains(&begin);
+            had_chance |= gone;
             let said = text_of(&entry.message);
             let unseen_fact = plays.scene.facts.iter().map(|fact| fact.evidence).find(|evidence| {
                 // A transcript may escape what markup escapes.
@@ -154,10 +154,10 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
             });
             let unseen = match unseen_fact {
                 Some(evidence) => evidence.to_owned(),
-                None if holds(&sent, &mark) => return None,
-                None => format!("{mark}…"),
+                None if holds(&sent, &begin) => return None,
+                None => format!("{begin}…"),
             };
-            is_gone.then_some((at, unseen))
+            gone.then_some((at, unseen))
         });
         let (at, mark) = unseen?;
         let message = at.map(|at| format!("message {at}"));
@@ -167,7 +167,7 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(had_chance, found)
 }
 
-pub(super) fn done(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn done(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     let [closed, open] = ["[x]", "[ ]"].map(|state| format!("{state} {DONE}"));
@@ -182,16 +182,16 @@ pub(super) fn done(plays: &Plays<'_>, _: &Known) -> Judged {
         had_chance |= written.iter().any(|text| text.contains(DONE));
         // The newest state is the last one, be it in a summary or in a message that stayed.
         let text = prompt.text();
-        let is_open = text.rfind(&open) > text.rfind(&closed)
+        let reopened = text.rfind(&open) > text.rfind(&closed)
             && written.iter().any(|text| text.contains(&open));
-        is_open.then(|| {
+        reopened.then(|| {
             format!("call {}: `{DONE}`, which is finished, is open in the prompt", prompt.call)
         })
     });
     Judged::by(had_chance, found)
 }
 
-pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn once(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let mut had_chance = false;
     let found = played.prompts.iter().find_map(|prompt| {
@@ -202,8 +202,7 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
             return Some(format!("call {}: summary {twice} is in the prompt twice", prompt.call));
         }
         found.iter().find_map(|number| {
-            let mut asked = played.asked.iter();
-            let asked = asked.find(|asked| {
+            let asked = played.asked.iter().find(|asked| {
                 let answer = asked.answer.as_ref();
                 answer.is_some_and(|answer| self::number(&answer.text) == Some(*number))
             })?;
@@ -213,26 +212,28 @@ pub(super) fn once(plays: &Plays<'_>, _: &Known) -> Judged {
             format!("call {}: summary {inner} is in the prompt beside summary {outer}, which was made of it", prompt.call)
         })
     });
-    let session = plays.scene.session.messages().iter();
-    let known: BTreeSet<String> = session.filter_map(|message| mark(message)).collect();
-    let alike = || {
-        played.prompts.iter().find_map(|prompt| {
-            // A program may write a message of the session anew.
-            let own = prompt.written().map(|entry| &entry.message);
-            let own = own
-                .filter(|message| mark(message).is_some_and(|mark| !known.contains(&mark)))
-                .map(|message| text_of(message))
-                .filter(|text| !text.contains(OPENING))
-                .take(MOST_COMPARED);
-            let written: Vec<BTreeSet<String>> = own.map(|text| words(&text)).collect();
-            let is_twice = written.iter().enumerate().any(|(at, one)| {
-                written[..at].iter().any(|other| one.len() > FEWEST_WORDS && are_alike(one, other))
-            });
-            is_twice
-                .then(|| format!("call {}: two texts of the strategy say the same", prompt.call))
+    Judged::by(had_chance, found.or_else(|| said_twice(played, &plays.scene.session)))
+}
+
+/// Finds a prompt in which two texts of the strategy are alike.
+fn said_twice(played: &Played, session: &Session) -> Option<String> {
+    let known: BTreeSet<String> =
+        session.messages().iter().filter_map(|message| mark(message)).collect();
+    let prompt = played.prompts.iter().find(|prompt| {
+        // A program may write a message of the session anew.
+        let own = prompt
+            .written()
+            .map(|entry| &entry.message)
+            .filter(|message| mark(message).is_some_and(|mark| !known.contains(&mark)))
+            .map(|message| text_of(message))
+            .filter(|text| !text.contains(OPENING))
+            .take(MOST_COMPARED);
+        let written: Vec<BTreeSet<String>> = own.map(|text| words(&text)).collect();
+        written.iter().enumerate().any(|(at, one)| {
+            written[..at].iter().any(|other| one.len() > FEWEST_WORDS && are_alike(one, other))
         })
-    };
-    Judged::by(had_chance, found.or_else(alike))
+    })?;
+    Some(format!("call {}: two texts of the strategy say the same", prompt.call))
 }
 
 fn are_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
@@ -245,18 +246,21 @@ fn words(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-pub(super) fn language(plays: &Plays<'_>, _: &Known) -> Judged {
+fn chinese_characters(text: &str) -> usize {
+    text.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count()
+}
+
+pub(super) fn language(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     if plays.scene.subject != Matter::Chinese {
         return Judged::NoChance;
     }
     let played = plays.usual();
-    let count =
-        |text: &str| text.chars().filter(|c: &char| ('\u{4e00}'..='\u{9fff}').contains(c)).count();
     let mut had_chance = false;
     let found = played.adopted().find_map(|(_, answer, prompt)| {
-        let wrote = count(answer);
+        let wrote = chinese_characters(answer);
         had_chance |= wrote > 0;
-        let written: usize = prompt.written_texts().map(|text| count(&text)).sum();
+        let written: usize =
+            prompt.written_texts().map(|text| chinese_characters(&text)).sum();
         ((written as f64) < STAYS * wrote as f64).then(|| {
             format!(
                 "call {}: of {wrote} Chinese characters of the summary {written} are in the prompt",
@@ -268,22 +272,21 @@ pub(super) fn language(plays: &Plays<'_>, _: &Known) -> Judged {
 }
 
 /// The messages that a summariser would have to keep are gone, though it answered nothing whole and the prompt fits.
-pub(super) fn safe_failure(plays: &Plays<'_>, _: &Known) -> Judged {
-    let answers = [(Writer::Fails, "failed"), (Writer::Empty, "was empty")];
-    dropped(plays, &answers)
+pub(super) fn safe_failure(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
+    dropped(plays, &[(SummaryWriter::Fails, "failed"), (SummaryWriter::Empty, "was empty")])
 }
 
 /// The same of an answer that broke off, that declines or that calls a tool.
-pub(super) fn whole(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn whole(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let answers = [
-        (Writer::Cut, "broke off"),
-        (Writer::Refuses, "declined"),
-        (Writer::CallsTool, "called a tool"),
+        (SummaryWriter::Cut, "broke off"),
+        (SummaryWriter::Refuses, "declined"),
+        (SummaryWriter::CallsTool, "called a tool"),
     ];
     dropped(plays, &answers)
 }
 
-fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
+fn dropped(plays: &Plays<'_>, answers: &[(SummaryWriter, &str)]) -> Judged {
     // One that asks for nothing here does so whatever the answer would be.
     if !plays.scene.is_usual() || plays.usual().asked.is_empty() {
         return Judged::NoChance;
@@ -314,7 +317,7 @@ fn dropped(plays: &Plays<'_>, answers: &[(Writer, &str)]) -> Judged {
     Judged::by(had_chance, None)
 }
 
-pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
+pub(super) fn invention(plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     // One line is a frame if it is seen elsewhere, and there has to be an elsewhere: prompts are refused in few scenes.
@@ -325,11 +328,11 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
     if let Some(found) = other_session(played) {
         return Judged::Broken(found);
     }
-    let source = Source::of(played, session);
+    let source = SaidTexts::of(played, session);
     let mut judged: BTreeSet<String> = BTreeSet::new();
-    let instruction = played.asked.first().and_then(|asked| asked.request.messages.last());
-    let instruction = instruction.map_or_else(String::new, |message| text_of(message));
-    let instruction: BTreeSet<&str> = instruction.lines().map(str::trim).collect();
+    let request = played.asked.first().and_then(|asked| asked.request.messages.last());
+    let text = request.map_or_else(String::new, |message| text_of(message));
+    let instruction: BTreeSet<&str> = text.lines().map(str::trim).collect();
     let found = played.prompts.iter().find_map(|prompt| {
         let entries = prompt.written();
         entries.filter(|entry| entry.message.role() == Role::User).find_map(|entry| {
@@ -340,9 +343,9 @@ pub(super) fn invention(plays: &Plays<'_>, known: &Known) -> Judged {
             }
             let invented = source.lines(&text).find(|line| {
                 // Frames that a request has in its last message are an instruction for the summariser.
-                let is_frame =
+                let framed =
                     known.frames.contains(&frame(line)) && !instruction.contains(line.trim());
-                source.puts_words_into_a_mouth(line) || !is_frame && source.is_new(line)
+                source.puts_words_into_a_mouth(line) || !framed && source.is_new(line)
             })?;
             Some(format!(
                 "call {}: neither the session nor a model's answer says `{}`",
@@ -367,20 +370,19 @@ fn other_session(played: &Played) -> Option<String> {
 }
 
 /// All that was said in a play by the session and by models.
-struct Source {
+struct SaidTexts {
     text: String,
     lines: BTreeSet<String>,
     words: BTreeSet<String>,
 }
 
-impl Source {
+impl SaidTexts {
     fn of(played: &Played, session: &Session) -> Self {
         let said = session.messages().iter().map(|message| text_of(message));
         let answers = played.answers().map(|answer| answer.text.to_string());
         let text = said.chain(answers).collect::<Vec<_>>().join("\n");
-        let words = words(&text);
         let lines = text.lines().map(|line| line.trim().to_owned()).collect();
-        Self { text, lines, words }
+        Self { words: words(&text), text, lines }
     }
 
     /// The lines that are long enough to say something, and that nobody else said.
@@ -417,8 +419,8 @@ fn frame(line: &str) -> String {
 /// The lines that the strategy wrote in a play, each with its numbers left out: one line may be there in several
 /// versions.
 pub(in crate::check) fn frames(played: &Played, session: &Session) -> Vec<String> {
-    let source = Source::of(played, session);
-    let texts: BTreeSet<String> = played.prompts.iter().flat_map(Prompt::written_texts).collect();
+    let source = SaidTexts::of(played, session);
+    let texts: BTreeSet<String> = played.prompts.iter().flat_map(SentPrompt::written_texts).collect();
     let versions: BTreeSet<&str> = texts.iter().flat_map(|text| source.lines(text)).collect();
     versions.into_iter().map(frame).collect()
 }

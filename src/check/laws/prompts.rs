@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::edits::{BEGIN, Originals, result_text};
 use super::times::LARGE;
-use super::{Judged, Known};
-use crate::check::play::{Asked, Played, Plays, Prompt};
+use super::{Judged, StrategyFacts};
+use crate::check::play::{Asked, Played, Plays, SentPrompt};
 use crate::check::world::Matter;
 use crate::context::validity::{Level as ValidityLevel, Rule};
 use crate::context::{Entry, Origin};
@@ -28,7 +28,7 @@ pub(super) fn text_of(message: &Message) -> String {
     message.model_text().iter().map(|text| &**text).collect::<Vec<_>>().join("\n")
 }
 
-impl Prompt {
+impl SentPrompt {
     /// All of its texts.
     pub(in crate::check) fn text(&self) -> String {
         self.entries.iter().map(|entry| text_of(&entry.message)).collect::<Vec<_>>().join("\n")
@@ -75,7 +75,7 @@ fn are_same(one: &Message, other: &Message) -> bool {
             (Some(tool), Some(same)) => tool.id == same.id,
             (None, None) => {
                 let [id, other] =
-                    [one, other].map(|block| block.as_result().map(|it| &it.tool_use_id));
+                    [one, other].map(|block| block.as_result().map(|result| &result.tool_use_id));
                 id == other && text == same
             }
             _ => false,
@@ -83,18 +83,17 @@ fn are_same(one: &Message, other: &Message) -> bool {
 }
 
 /// The first entry in which a prompt differs from the one before it; `None` where it only goes on.
-fn first_change(before: &Prompt, now: &Prompt) -> Option<usize> {
+fn first_change(before: &SentPrompt, now: &SentPrompt) -> Option<usize> {
     let mut pairs = before.entries.iter().zip(&now.entries);
     let other = pairs.position(|(one, other)| {
         !Arc::ptr_eq(&one.message, &other.message) && one.message != other.message
     });
-    let is_shorter = now.entries.len() < before.entries.len();
-    other.or(is_shorter.then_some(now.entries.len()))
+    other.or((now.entries.len() < before.entries.len()).then_some(now.entries.len()))
 }
 
 impl Played {
     /// The prompts that are not the one before with messages behind it, each with the one before.
-    pub(super) fn changes(&self) -> impl Iterator<Item = (&Prompt, &Prompt, usize)> {
+    pub(super) fn changes(&self) -> impl Iterator<Item = (&SentPrompt, &SentPrompt, usize)> {
         let pairs = self.prompts.iter().zip(self.prompts.iter().skip(1));
         pairs.filter_map(|(before, now)| Some((before, now, first_change(before, now)?)))
     }
@@ -118,16 +117,17 @@ fn is_of_thinking(rule: &str) -> bool {
 fn in_words(played: &Played, found: &Violation) -> String {
     let prompt = played.prompts.iter().find(|prompt| prompt.call == found.call);
     let id = found.subject.rsplit(' ').next().unwrap_or_default();
-    let holds = |entry: &Entry| {
-        entry.message.tool_results().any(|(_, result)| &*result.tool_use_id == id)
-            || entry.message.tool_uses().any(|(_, tool)| &*tool.id == id)
-    };
-    let at = prompt.and_then(|prompt| prompt.entries.iter().position(holds));
-    let at = at.map_or_else(String::new, |at| format!(", at message {at} of the prompt"));
-    format!("call {}: {}: {}{at}", found.call, found.rule, found.subject)
+    let at = prompt.and_then(|prompt| {
+        prompt.entries.iter().position(|entry| {
+            entry.message.tool_results().any(|(_, result)| &*result.tool_use_id == id)
+                || entry.message.tool_uses().any(|(_, tool)| &*tool.id == id)
+        })
+    });
+    let place = at.map_or_else(String::new, |at| format!(", at message {at} of the prompt"));
+    format!("call {}: {}: {}{place}", found.call, found.rule, found.subject)
 }
 
-pub(super) fn valid(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn valid(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let refused = violation(&played.record, |rule| !is_of_thinking(rule));
     let in_prompt = refused.map(|found| in_words(played, found));
@@ -150,7 +150,7 @@ fn unpaired(asked: &Asked) -> Option<String> {
     ))
 }
 
-pub(super) fn thinking(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn thinking(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let found = violation(&played.record, is_of_thinking);
     let subjects = [Matter::Work, Matter::Loaded, Matter::Refused];
@@ -158,7 +158,7 @@ pub(super) fn thinking(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(had_chance, found.map(|found| in_words(played, found)))
 }
 
-pub(super) fn bytes(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn bytes(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     if plays.scene.subject != Matter::Pictures {
         return Judged::NoChance;
     }
@@ -177,7 +177,7 @@ fn typed_beside(message: &Message) -> Option<&str> {
     message.content().iter().find_map(ContentBlock::as_text).map(|text| &**text)
 }
 
-pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn newest_request(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     let found = played.prompts.iter().find_map(|prompt| {
@@ -211,7 +211,7 @@ pub(super) fn newest_request(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(played.has_fired(), found)
 }
 
-pub(super) fn newest_results(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn newest_results(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let window = plays.scene.window;
     let mut had_chance = false;
@@ -251,21 +251,21 @@ fn message_tokens(session: &Session, range: std::ops::Range<usize>) -> Tokens {
     Tokens(texts.map(|text| text.chars().count() as u64 / 4).sum())
 }
 
-pub(super) fn ends(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn ends(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
-    let found = played.prompts.iter().find(|prompt| {
+    let prompt = played.prompts.iter().find(|prompt| {
         let last = prompt.entries.last();
         let own = plays.scene.session.messages().get(prompt.before.saturating_sub(1));
         last.is_some_and(|entry| entry.message.role() == Role::Assistant)
             && own.is_some_and(|message| message.role() == Role::User)
     });
-    let found = found.map(|prompt| {
+    let found = prompt.map(|prompt| {
         format!("call {}: the prompt ends with a message of the assistant", prompt.call)
     });
     Judged::by(played.has_fired(), found)
 }
 
-pub(super) fn order(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn order(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     let found = played.prompts.iter().find_map(|prompt| {
@@ -291,8 +291,7 @@ pub(super) fn order(plays: &Plays<'_>, _: &Known) -> Judged {
             let next = messages[place..].iter().copied().flatten().next();
             let from = last.map_or(0, |last| last + 1);
             let replaced = (from..next.unwrap_or(prompt.before)).any(|at| !present.contains(&at));
-            if last.is_some() && !replaced {
-                let last = last.unwrap_or_default();
+            if let Some(last) = last.filter(|_| !replaced) {
                 return Some(format!(
                     "call {}: a text of the strategy stands behind message {last}, of which nothing there was replaced",
                     prompt.call
@@ -304,7 +303,7 @@ pub(super) fn order(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(played.has_fired(), found)
 }
 
-pub(super) fn undone(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn undone(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
     let pairs = played.prompts.iter().zip(played.prompts.iter().skip(1));
@@ -315,8 +314,7 @@ pub(super) fn undone(plays: &Plays<'_>, _: &Known) -> Judged {
             .filter_map(|(_, message)| {
                 let history = &session.messages()[..before.before];
                 let at = history.iter().position(|known| are_same(known, message))?;
-                let is_back = !present.contains(&at) && !history[at].has_tag(Tag::TypedUser);
-                is_back.then_some(at)
+                (!present.contains(&at) && !history[at].has_tag(Tag::TypedUser)).then_some(at)
             })
             .collect();
         (back.len() >= COME_BACK).then(|| {
@@ -326,25 +324,25 @@ pub(super) fn undone(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(played.has_fired(), found)
 }
 
-pub(super) fn prefix(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn prefix(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     // Where a result is a large part of the window, whoever edits rarely does so in few calls, too.
-    let has_small_results = match plays.scene.subject {
+    let small_results = match plays.scene.subject {
         Matter::Growth => plays.scene.window >= LARGE,
         subject => subject == Matter::Long,
     };
-    if !has_small_results {
+    if !small_results {
         return Judged::NoChance;
     }
-    let changes: Vec<(&Prompt, &Prompt, usize)> = played.changes().collect();
+    let changes: Vec<(&SentPrompt, &SentPrompt, usize)> = played.changes().collect();
     let Some((_, first, _)) = changes.first() else {
         return Judged::NoChance;
     };
     let calls = played.prompts.iter().skip_while(|prompt| prompt.call < first.call).count();
     let sent = changes.iter().flat_map(|(_, now, at)| &now.entries[*at..]);
     let again: Tokens = sent.map(|entry| entry.size().tokens).sum();
-    let is_often = changes.len() >= FEWEST_EDITS && changes.len() * FEW > calls;
-    let found = is_often.then(|| {
+    let often = changes.len() >= FEWEST_EDITS && changes.len() * FEW > calls;
+    let found = often.then(|| {
         format!(
             "call {}: from there on it changes the prefix in {} of {calls} calls, and {} tokens are written to the \
              cache again",
@@ -356,7 +354,7 @@ pub(super) fn prefix(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(calls > FEWEST_EDITS, found)
 }
 
-pub(super) fn never_larger(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn never_larger(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let asked: BTreeSet<usize> = played.asked.iter().map(|asked| asked.call).collect();
     let mut events = played.record.compactions.iter();

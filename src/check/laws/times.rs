@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Judged, Known};
+use super::{Judged, StrategyFacts};
 use crate::check::play::{Asked, Played, Plays};
 use crate::check::world::{Matter, OUTAGE};
 use crate::record::End;
@@ -42,17 +42,17 @@ const EARLY: f64 = 0.4;
 const BOUND: f64 = 0.5;
 const GENERATIONS: usize = 5;
 
-pub(super) fn idempotent(plays: &Plays<'_>, known: &Known) -> Judged {
+pub(super) fn idempotent(plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
     let window = plays.scene.window;
     let trigger = known.triggers.get(&window);
     let Some(trigger) = trigger.filter(|_| plays.scene.is_usual()) else {
         return Judged::NoChance;
     };
-    let at_rest = |size: Tokens| (size.0 as f64) < AT_REST * trigger.0 as f64;
+    let most = AT_REST * trigger.0 as f64;
     let Some(played) = plays.twice() else {
         return Judged::OutOfTime;
     };
-    let found = played.again.iter().find(|(_, size)| at_rest(*size)).map(|(call, size)| {
+    let found = played.again.iter().find(|(_, size)| (size.0 as f64) < most).map(|(call, size)| {
         format!(
             "call {call}: given its own context of {size} tokens again, it changed it once more"
         )
@@ -61,17 +61,17 @@ pub(super) fn idempotent(plays: &Plays<'_>, known: &Known) -> Judged {
 }
 
 /// Finds a strategy that never asks again once a model did not answer for a while.
-pub(super) fn tries_again(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn tries_again(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let mut failed = played.asked.iter().filter(|asked| asked.answer.is_none());
     let (Matter::Outage, Some(first)) = (plays.scene.subject, failed.next()) else {
         return Judged::NoChance;
     };
-    let has_answer = played.asked.iter().any(|asked| asked.answer.is_some());
+    let answered = played.asked.iter().any(|asked| asked.answer.is_some());
     let mut later = played.prompts.iter().skip_while(|prompt| prompt.call < first.call);
     let begin = later.next().map(|prompt| prompt.tokens);
-    let has_grown = later.last().map(|prompt| prompt.tokens) > begin;
-    let found = (matches!(played.record.end, End::Died { .. }) || !has_answer && has_grown).then(|| {
+    let grown = later.last().map(|prompt| prompt.tokens) > begin;
+    let found = (matches!(played.record.end, End::Died { .. }) || !answered && grown).then(|| {
         format!(
             "call {}: a model does not answer, nor until call {OUTAGE}; then it is not asked again",
             first.call
@@ -104,7 +104,7 @@ fn times_sent(played: &Played, asked: &Asked) -> usize {
     others.count()
 }
 
-pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn progress(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     if plays.scene.subject == Matter::Outage {
         return insists(plays.usual());
     }
@@ -118,7 +118,7 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
     let often = calls.windows(2).find(|pair| pair[1] - pair[0] < CALLS);
     let often =
         often.map(|pair| format!("calls {} and {}: a model is asked in both", pair[0], pair[1]));
-    let frees_nothing = || {
+    let found = often.or_else(|| {
         calls.iter().find_map(|call| {
             let mut own = played.record.compactions.iter().filter(|event| event.call == *call);
             let first = own.next()?;
@@ -127,11 +127,11 @@ pub(super) fn progress(plays: &Plays<'_>, _: &Known) -> Judged {
                 format!("call {call}: a model is asked, and {before} tokens become {after}")
             })
         })
-    };
-    Judged::by(!calls.is_empty(), often.or_else(frees_nothing))
+    });
+    Judged::by(!calls.is_empty(), found)
 }
 
-pub(super) fn bounded(plays: &Plays<'_>, known: &Known) -> Judged {
+pub(super) fn bounded(plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let fired = played.fired(known.asks);
     let answered = fired.len();
@@ -154,7 +154,7 @@ pub(super) fn bounded(plays: &Plays<'_>, known: &Known) -> Judged {
 }
 
 /// Finds a session that ends at a prompt which the strategy did not make smaller.
-pub(super) fn survives(plays: &Plays<'_>, _: &Known) -> Judged {
+pub(super) fn survives(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let subjects = [
         Matter::Growth,
         Matter::Chinese,
@@ -178,7 +178,7 @@ pub(super) fn survives(plays: &Plays<'_>, _: &Known) -> Judged {
     Judged::by(true, found)
 }
 
-pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
+pub(super) fn in_time(plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let window = plays.scene.window;
     match plays.scene.subject {
@@ -191,8 +191,8 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
     let found = if window <= SMALL {
         let calls = played.prompts.len();
         let fired = played.fired(known.asks);
-        let is_always = calls >= FEWEST_CALLS && fired.len() * 2 > calls;
-        is_always.then(|| {
+        let always = calls >= FEWEST_CALLS && fired.len() * 2 > calls;
+        always.then(|| {
             format!(
                 "in a window of {window} tokens it compacts before {} of {calls} calls",
                 fired.len()
@@ -209,9 +209,9 @@ pub(super) fn in_time(plays: &Plays<'_>, known: &Known) -> Judged {
 }
 
 /// Finds a strategy that fires much earlier with a picture than with text.
-fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
+fn counts_pictures(plays: &Plays<'_>, known: &StrategyFacts) -> Option<String> {
     let window = plays.scene.window;
-    let of_text = known.fired_at.iter().find(|(of, _)| *of == window)?.1?;
+    let of_text = known.first_fired(window)?;
     let fired = plays.usual().fired(known.asks);
     let first = fired.first()?;
     (first.before.0 as f64 <= PICTURES * of_text.0 as f64).then(|| {
@@ -223,9 +223,8 @@ fn counts_pictures(plays: &Plays<'_>, known: &Known) -> Option<String> {
 }
 
 /// Finds a strategy that fires early here, and late in a smaller window: at a count of tokens, whatever the window.
-fn ignores_window(window: Tokens, known: &Known) -> Option<String> {
-    let at = |wanted: Tokens| known.fired_at.iter().find(|(of, _)| *of == wanted)?.1;
-    let own = at(window)?;
+fn ignores_window(window: Tokens, known: &StrategyFacts) -> Option<String> {
+    let own = known.first_fired(window)?;
     let share = own.0 as f64 / window.0 as f64;
     let smaller = known.fired_at.iter().filter(|(of, _)| *of < window);
     let mut later = smaller.filter_map(|(of, fired)| Some((*fired)?.0 as f64 / of.0 as f64));

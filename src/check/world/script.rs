@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Begin, DONE, Fact, Matter, OPEN, Scene, session_of};
+use super::{Begin, DONE, SceneFact, Matter, OPEN, Scene, session_of};
 use crate::session::wire::images::image;
 use crate::session::{ContentBlock, JsonText, Message, Opaque, Role, Tag};
 use crate::units::Tokens;
@@ -176,7 +176,7 @@ impl Script {
         self,
         subject: Matter,
         window: Tokens,
-        facts: &'static [Fact],
+        facts: &'static [SceneFact],
     ) -> Option<Scene> {
         let kind = format!("{subject:?}").to_lowercase();
         let name = format!("{kind}-{}k", window.0 / 1_000);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::{Meter, RequestBill, answered};
 use crate::model::{Model, Reply, Request};
-use crate::replay::Unanswered;
+use crate::replay::MissedAnswer;
 use crate::step::Answer;
 use crate::tokens::CountedTexts;
 
@@ -49,20 +49,20 @@ impl Meter<'_> {
             OutgoingRequest { put, model, repeat }
         });
         let sendings: Vec<OutgoingRequest<'_>> = outgoing.collect();
-        let is_over = AtomicBool::new(self.is_over());
+        let over = AtomicBool::new(self.is_over());
         let came: Vec<OnceLock<Reply>> = puts.iter().map(|_| OnceLock::new()).collect();
         for wave in waves(&sendings) {
-            self.send_wave(&sendings, &wave, &is_over, &came);
+            self.send_wave(&sendings, &wave, &over, &came);
         }
-        let booked = sendings.iter().zip(came).filter_map(|(sending, came)| {
+        let replies = sendings.iter().zip(came).filter_map(|(sending, came)| {
             let answered = came.into_inner()?;
             if let (Some(model), None) = (sending.model, &self.unanswered) {
-                self.unanswered = Unanswered::of(model, &answered.answer);
+                self.unanswered = MissedAnswer::of(model, &answered.answer);
             }
             let booked = self.book(&sending.put.request, &answered);
             Some((answered.answer, booked))
         });
-        let booked = booked.collect();
+        let booked = replies.collect();
         self.time += self.clock.now().saturating_sub(started);
         booked
     }
@@ -81,12 +81,12 @@ impl Meter<'_> {
             for at in group {
                 let sending = &sendings[*at];
                 let model = sending.model.filter(|_| !is_over.load(Ordering::SeqCst));
-                let answered = answered(&sending.put.request, model, sending.repeat, counts);
-                let unanswered = model.and_then(|model| Unanswered::of(model, &answered.answer));
+                let reply = answered(&sending.put.request, model, sending.repeat, counts);
+                let unanswered = model.and_then(|model| MissedAnswer::of(model, &reply.answer));
                 if unanswered.is_some_and(|why| why.ends_asking()) {
                     is_over.store(true, Ordering::SeqCst);
                 }
-                drop(came[*at].set(answered));
+                drop(came[*at].set(reply));
             }
         };
         let work = || {
@@ -111,14 +111,14 @@ fn at_once(sending: &OutgoingRequest<'_>) -> usize {
     sending.model.map_or(1, Model::at_once)
 }
 
+fn has_slots(sending: &OutgoingRequest<'_>) -> bool {
+    sending.model.is_some_and(|model| model.slots().is_some())
+}
+
 /// Which requests are sent together, in groups that are sent one by one: first one of each prompt that has
 /// no answer yet, then all others. Where a server has slots, all requests of a prompt are a group; models that
 /// take one request at a time get them in their order.
 fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<Vec<usize>>> {
-    let has_slots = |sending: &OutgoingRequest<'_>| {
-        let model = sending.model;
-        model.is_some_and(|model| model.slots().is_some())
-    };
     let mut all = sendings.iter();
     if all.all(|one| at_once(one) < 2 && !has_slots(one)) {
         return vec![(0..sendings.len()).map(|at| vec![at]).collect()];
@@ -140,8 +140,9 @@ fn waves(sendings: &[OutgoingRequest<'_>]) -> Vec<Vec<Vec<usize>>> {
         first.push(vec![at]);
         // A recorded answer caches nothing.
         let request = &sending.put.request;
-        let is_kept = |model: &dyn Model| model.is_kept(request, sending.repeat);
-        if has_slots(sending) || !sending.model.is_some_and(is_kept) {
+        if has_slots(sending)
+            || !sending.model.is_some_and(|model| model.is_kept(request, sending.repeat))
+        {
             groups.insert(prompt, first.len() - 1);
         }
     }

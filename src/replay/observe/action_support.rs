@@ -158,12 +158,12 @@ impl ActionSupportObserver {
 
     fn count(&mut self, entry: &Entry, change: impl Fn(&mut u32)) {
         self.pointers.count(entry, &change);
-        let is_message = matches!(entry.origin, Origin::Verbatim(_) | Origin::Edited { .. });
+        let own = matches!(entry.origin, Origin::Verbatim(_) | Origin::Edited { .. });
         for (block, text) in entry.message.model_text().iter().enumerate() {
-            let is_verbatim = is_message && entry.is_verbatim(block);
+            let verbatim = own && entry.is_verbatim(block);
             for &entity in self.entities.find(text).iter() {
                 change(&mut self.present[entity as usize]);
-                if is_verbatim {
+                if verbatim {
                     change(&mut self.verbatim[entity as usize]);
                 }
             }
@@ -199,13 +199,13 @@ impl Observer for ActionSupportObserver {
         let wanted = entities.wanted.get(&view.call).map_or(&[][..], Vec::as_slice);
         let [mut present, mut compacted, mut both, mut reachable] = [0_u32; 4];
         for &entity in wanted {
-            let is_present = self.present[entity as usize] > 0;
+            let here = self.present[entity as usize] > 0;
             let verbatim = self.verbatim[entity as usize] as usize;
-            let is_compacted = verbatim < entities.texts_before(entity, view.before);
-            present += u32::from(is_present);
-            compacted += u32::from(is_compacted);
-            both += u32::from(is_compacted && is_present);
-            reachable += u32::from(!is_present && self.miss(entity, view));
+            let rewritten = verbatim < entities.texts_before(entity, view.before);
+            present += u32::from(here);
+            compacted += u32::from(rewritten);
+            both += u32::from(rewritten && here);
+            reachable += u32::from(!here && self.miss(entity, view));
         }
         let wanted = u32::try_from(wanted.len()).unwrap_or(u32::MAX);
         self.support.wanted.push(wanted);

@@ -27,25 +27,25 @@ pub struct Changes {
     /// Messages that were appended.
     appended: usize,
     /// By stage, the compactions whose texts are kept.
-    texts: BTreeMap<Arc<str>, Vec<Texts>>,
+    texts: BTreeMap<Arc<str>, Vec<ChangeTexts>>,
 }
 
 /// The texts of one compaction.
 #[derive(Debug)]
-struct Texts {
+struct ChangeTexts {
     event: usize,
-    before: Option<Piece>,
-    after: Option<Piece>,
+    before: Option<ShownBlock>,
+    after: Option<ShownBlock>,
 }
 
 /// A message, and the block of it that is meant.
 #[derive(Debug)]
-struct Piece {
+struct ShownBlock {
     entry: Entry,
     block: Option<usize>,
 }
 
-impl Piece {
+impl ShownBlock {
     fn excerpt(&self, chars: usize) -> Excerpt {
         let (text, chars) = beginning(&self.entry, self.block, chars);
         Excerpt { kind: kind(&self.entry), message: self.entry.origin.message(), text, chars }
@@ -62,22 +62,25 @@ fn portions<'a>(entries: impl Iterator<Item = &'a Entry>) -> BTreeMap<MessageKin
     portions
 }
 
+fn same_message((old, new): &(&Entry, &Entry)) -> bool {
+    Arc::ptr_eq(&old.message, &new.message)
+}
+
 /// The edits, without the entries that stand before and after each as they did.
 fn edits(applied: &Applied) -> Vec<EntryEdit> {
-    let same = |(old, new): &(&Entry, &Entry)| Arc::ptr_eq(&old.message, &new.message);
     let mut edits = Vec::new();
     for (own, edit) in applied.edits() {
-        let before = own.iter().zip(&edit.with).take_while(same).count();
+        let before = own.iter().zip(&edit.with).take_while(same_message).count();
         let (own, with) = (&own[before..], &edit.with[before..]);
-        let after = own.iter().rev().zip(with.iter().rev()).take_while(same).count();
-        let put = |entry: &Entry| match entry.origin {
+        let after = own.iter().rev().zip(with.iter().rev()).take_while(same_message).count();
+        let put = with[..with.len() - after].iter().map(|entry| match entry.origin {
             Origin::Verbatim(message) => PutEntry::Message(message),
             _ => PutEntry::Entry(prompt_entry(entry, entry.origin.message())),
-        };
+        });
         let edit = EntryEdit {
             at: edit.entries.start + before,
             taken: own.len() - after,
-            put: with[..with.len() - after].iter().map(put).collect(),
+            put: put.collect(),
         };
         if edit.taken > 0 || !edit.put.is_empty() {
             edits.push(edit);
@@ -86,9 +89,12 @@ fn edits(applied: &Applied) -> Vec<EntryEdit> {
     edits
 }
 
+fn size(entries: &[Entry]) -> Tokens {
+    entries.iter().map(|entry| entry.size().tokens).sum()
+}
+
 /// The place of a patch that freed most: the entries before, and the entries after.
 fn place(applied: &Applied) -> Option<(&[Entry], &AppliedEdit)> {
-    let size = |entries: &[Entry]| entries.iter().map(|it| it.size().tokens).sum::<Tokens>();
     // Of equals the first.
     let edits = applied.edits().enumerate();
     let best = edits.max_by_key(|(at, (own, edit))| (size(own) - size(&edit.with), Reverse(*at)));
@@ -99,13 +105,13 @@ fn address(entry: &Entry) -> *const Message {
     Arc::as_ptr(&entry.message)
 }
 
-fn texts(event: usize, applied: &Applied) -> Option<Texts> {
+fn texts(event: usize, applied: &Applied) -> Option<ChangeTexts> {
     let (own, edit) = place(applied)?;
     let new: BTreeSet<_> = edit.with.iter().map(address).collect();
     let old: BTreeSet<_> = own.iter().map(address).collect();
     let gone = own.iter().enumerate().filter(|(_, entry)| !new.contains(&address(entry)));
     let largest = gone.max_by_key(|(at, entry)| (entry.size().tokens, Reverse(*at)));
-    let mut written = edit.with.iter().filter(|it| !old.contains(&address(it)));
+    let mut written = edit.with.iter().filter(|entry| !old.contains(&address(entry)));
     let after =
         match edit.with.iter().find(|entry: &&Entry| matches!(entry.origin, Origin::Derived(_))) {
             Some(summary) => Some(summary),
@@ -120,21 +126,21 @@ fn texts(event: usize, applied: &Applied) -> Option<Texts> {
         (before.len() == after.len() && before.len() > 1)
             .then(|| pairs.position(|(before, after)| before != after))?
     });
-    let piece = |entry: &Entry| Piece { entry: entry.clone(), block };
-    Some(Texts { event, before: largest.map(|(_, entry)| piece(entry)), after: after.map(piece) })
+    let piece = |entry: &Entry| ShownBlock { entry: entry.clone(), block };
+    let before = largest.map(|(_, entry)| piece(entry));
+    Some(ChangeTexts { event, before, after: after.map(piece) })
 }
 
 impl Changes {
     fn note(&mut self, applied: &Applied, on_append: bool) {
         let event = self.done.len();
-        let written = || applied.written();
-        let new: BTreeSet<_> = written().map(address).collect();
+        let new: BTreeSet<_> = applied.written().map(address).collect();
         let old: BTreeSet<_> = applied.change.removed.iter().map(address).collect();
         let removed = applied.change.removed.iter();
         self.done.push(CompactionChange {
             event,
             out: portions(removed.filter(|entry| !new.contains(&address(entry)))),
-            put_in: portions(written().filter(|entry| !old.contains(&address(entry)))),
+            put_in: portions(applied.written().filter(|entry| !old.contains(&address(entry)))),
             before: None,
             after: None,
             appended: self.appended,
@@ -166,8 +172,8 @@ impl Observer for Changes {
     fn finish(mut self: Box<Self>, record: &mut CellRecord) {
         for texts in self.texts.values().flatten() {
             if let Some(change) = self.done.get_mut(texts.event) {
-                change.before = texts.before.as_ref().map(|it| it.excerpt(BEFORE_CHARS));
-                change.after = texts.after.as_ref().map(|it| it.excerpt(AFTER_CHARS));
+                change.before = texts.before.as_ref().map(|block| block.excerpt(BEFORE_CHARS));
+                change.after = texts.after.as_ref().map(|block| block.excerpt(AFTER_CHARS));
             }
         }
         record.changes = self.done;

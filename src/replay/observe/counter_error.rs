@@ -44,9 +44,9 @@ impl Observer for CounterErrors {
         if self.pairs.is_empty() {
             return;
         }
-        let error =
-            |(counted, billed): &(u64, u64)| counted.abs_diff(*billed) as f64 / *billed as f64;
-        let mut errors: Vec<f64> = self.pairs.iter().map(error).collect();
+        let pairs = self.pairs.iter();
+        let mut errors: Vec<f64> =
+            pairs.map(|pair| pair.0.abs_diff(pair.1) as f64 / pair.1 as f64).collect();
         errors.sort_unstable_by(f64::total_cmp);
         // A recording may claim any number of tokens: their sum need not fit one.
         let counted: f64 = self.pairs.iter().map(|(counted, _)| *counted as f64).sum();

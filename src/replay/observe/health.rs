@@ -5,7 +5,7 @@
 //! known from the patch that puts it in the place of something: what it stands for must be larger.
 
 use super::prelude::*;
-use super::{Observer, StrategyRequest};
+use super::{Observer, BilledRequest};
 use crate::context::validity::summary::is_question;
 use crate::model::{Purpose, Stop};
 use crate::record::{Ailment, SummaryHealth, UnhealthySummary};
@@ -33,28 +33,27 @@ pub struct Health {
 }
 
 impl Observer for Health {
-    fn asked(&mut self, asked: &StrategyRequest) {
-        let is_summary = matches!(
+    fn asked(&mut self, asked: &BilledRequest) {
+        let summary = matches!(
             asked.request.purpose,
             Purpose::Compaction | Purpose::Recovery | Purpose::Background
         ) && matches!(asked.request.task, Task::Summarise { .. });
-        let Some(answer) = asked.answer.as_ref().filter(|_| is_summary) else {
+        let Some(answer) = asked.answer.as_ref().filter(|_| summary) else {
             return;
         };
         self.settle();
         self.found.summaries += 1;
-        let is_larger = asked.usage.output > asked.usage.prompt();
+        let larger = asked.usage.output > asked.usage.prompt();
         self.pending = Some(UnhealthySummary {
             call: asked.call,
-            ailments: ailments(&answer.text, answer.stop, is_larger, &self.session),
+            ailments: ailments(&answer.text, answer.stop, larger, &self.session),
             text: answer.text.chars().take(KEPT_CHARS).collect(),
         });
     }
 
     fn patched(&mut self, applied: &Applied) {
-        let is_larger = is_larger(applied);
-        if let (Some(is_larger), Some(summary)) = (is_larger, &mut self.pending) {
-            if is_larger && !summary.ailments.contains(&Ailment::LargerThanSource) {
+        if let (Some(larger), Some(summary)) = (is_larger(applied), &mut self.pending) {
+            if larger && !summary.ailments.contains(&Ailment::LargerThanSource) {
                 summary.ailments.push(Ailment::LargerThanSource);
             }
             self.settle();
@@ -93,18 +92,20 @@ impl Health {
 /// Whether what a patch wrote is larger than what it took out for it; nothing where it wrote no
 /// summary. What it only moved or restored counts on neither side.
 fn is_larger(applied: &Applied) -> Option<bool> {
-    let size = |entries: &mut dyn Iterator<Item = &Entry>| -> Tokens {
-        entries.map(|entry| entry.size().tokens).sum()
-    };
-    let is_summary = |entry: &&Entry| matches!(entry.origin, Origin::Derived(_));
-    let stays = |entry: &&Entry| {
+    let mut summaries = applied
+        .written()
+        .filter(|entry| matches!(entry.origin, Origin::Derived(_)))
+        .peekable();
+    summaries.peek()?;
+    let kept = applied.written().filter(|entry| {
         let mut removed = applied.change.removed.iter();
         removed.any(|removed| removed.message == entry.message)
-    };
-    applied.written().find(is_summary)?;
-    let source =
-        size(&mut applied.change.removed.iter()) - size(&mut applied.written().filter(stays));
-    Some(size(&mut applied.written().filter(is_summary)) > source)
+    });
+    Some(tokens(summaries) > tokens(applied.change.removed.iter()) - tokens(kept))
+}
+
+fn tokens<'e>(entries: impl Iterator<Item = &'e Entry>) -> Tokens {
+    entries.map(|entry| entry.size().tokens).sum()
 }
 
 /// The ailments of a summary of a session with these letters, in the order of [`Ailment`].
@@ -141,10 +142,10 @@ fn is_tool_call(text: &str) -> bool {
     let inner =
         text.trim_start_matches("```json").trim_start_matches("```").trim_end_matches("```").trim();
     let marked = ["<tool_call", "<function_call", "<invoke", "[TOOL_CALL"];
-    let is_json = inner.starts_with('{') && inner.ends_with('}');
+    let json = inner.starts_with('{') && inner.ends_with('}');
     let holds = |key: &str| inner.contains(&format!("\"{key}\""));
-    let is_call = is_json && (holds("arguments") || holds("input") || holds("parameters"));
-    marked.iter().any(|mark| text.starts_with(mark)) || (is_call && holds("name"))
+    let call = json && (holds("arguments") || holds("input") || holds("parameters"));
+    marked.iter().any(|mark| text.starts_with(mark)) || (call && holds("name"))
 }
 
 fn is_chat(text: &str) -> bool {

@@ -63,8 +63,8 @@ impl LostBeforeRead {
             // The file of an offloaded result is named by the hash of its content.
             let path = format!("{}.txt", ContentHash::of(was.as_bytes()).hex(12));
             self.found.reachable += u64::from(is.is_some_and(|is| is.contains(&path)));
-            let versions = versions.iter().flatten();
-            let mut texts = versions.filter_map(|version| version.model_text().get(block));
+            let known = versions.iter().flatten();
+            let mut texts = known.filter_map(|version| version.model_text().get(block));
             self.found.saved += u64::from(texts.any(|text| text.contains(&path)));
         }
     }

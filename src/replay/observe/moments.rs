@@ -35,9 +35,9 @@ impl Moments {
             self.in_flight.insert(tool.id.clone());
             parts.extend([tool.name.as_bytes(), tool.input.as_str().as_bytes()]);
             if tool.class == ToolClass::Todo {
-                let done = done(&tool.input.value());
-                self.phase_end |= done > self.done;
-                self.done = done;
+                let finished = done(&tool.input.value());
+                self.phase_end |= finished > self.done;
+                self.done = finished;
             }
         }
         let calls = (!parts.is_empty()).then(|| ContentHash::of_parts(parts));
@@ -69,13 +69,13 @@ impl Moments {
 
 /// How many items of a task list are done: in the whole list, or in the update of one item.
 fn done(input: &Value) -> usize {
-    let is_done = |item: &&Value| {
-        let status = item.get("status").and_then(Value::as_str);
-        matches!(status, Some("completed" | "done"))
-    };
     let lists = ["todos", "tasks", "items", "plan"].iter();
     let list = lists.filter_map(|name| input.get(name)?.as_array()).flatten();
-    list.chain([input]).filter(is_done).count()
+    let finished = list.chain([input]).filter(|item| {
+        let status = item.get("status").and_then(Value::as_str);
+        matches!(status, Some("completed" | "done"))
+    });
+    finished.count()
 }
 
 impl Observer for Moments {

@@ -3,14 +3,14 @@
 use std::sync::OnceLock;
 
 use super::prelude::*;
-use super::{CallView, Observer, StrategyRequest};
+use super::{CallView, Observer, BilledRequest};
 use crate::bill::Bill;
 use crate::context::{CacheEffect, measure};
 use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, ModelCall, ObservedCache, PriceEntry};
 use crate::replay::prompt_cache::{
-    CacheEvent, CacheOutcome, EditedEntries, IdealCache, Line, Loss, Piece, Pieces, PromptCache,
+    CacheEvent, CacheOutcome, EditedEntries, IdealCache, PromptLine, CacheLoss, PromptPiece, BlockList, PromptCache,
     RecordedCache, SentAt,
 };
 use crate::units::Usage;
@@ -34,7 +34,7 @@ const LOOK_BACK: &str = "look-back";
 #[derive(Debug, Clone)]
 pub struct CachePlan {
     schemes: Vec<Arc<CacheScheme>>,
-    head: Vec<Piece>,
+    head: Vec<PromptPiece>,
     counts: Arc<CountedTexts>,
     messages: usize,
     pub(crate) pacing: SentAt,
@@ -56,9 +56,9 @@ impl CachePlan {
         schemes: Vec<CacheScheme>,
         bill: Arc<Bill>,
     ) -> Self {
-        let mut head = Pieces::head(session.tools(), session.system(), counts);
+        let mut head = BlockList::head(session.tools(), session.system(), counts);
         if bill.scale(0).head > Tokens::ZERO {
-            head.insert(0, Piece::new(HEAD, Tokens::ZERO));
+            head.insert(0, PromptPiece::new(HEAD, Tokens::ZERO));
         }
         Self {
             schemes: schemes.into_iter().map(Arc::new).collect(),
@@ -102,8 +102,8 @@ impl CachePlan {
         prices.relative(&own.model, own.per_token.input?, named)
     }
 
-    fn pieces(&self, entry: &Entry) -> Pieces {
-        Pieces::of(entry, &self.counts)
+    fn pieces(&self, entry: &Entry) -> BlockList {
+        BlockList::of(entry, &self.counts)
     }
 }
 
@@ -112,7 +112,7 @@ impl CachePlan {
 #[derive(Debug)]
 pub struct PromptCaches {
     plan: Arc<CachePlan>,
-    line: Line,
+    line: PromptLine,
     /// The last is that of the edge, from the first call on at which the strategy names one. Until then
     /// it is as usual.
     caches: Vec<(PromptCache, CacheRecord)>,
@@ -162,7 +162,7 @@ impl Clock {
 impl PromptCaches {
     /// Watches a cell, and compares these of its calls with their bills.
     pub fn new(plan: Arc<CachePlan>, compared: Option<Compared>) -> Self {
-        let caches = plan.schemes.iter().map(|scheme| {
+        let pairs = plan.schemes.iter().map(|scheme| {
             let record = CacheRecord {
                 scheme: scheme.name.clone(),
                 rates: scheme.rates,
@@ -171,8 +171,8 @@ impl PromptCaches {
             };
             (PromptCache::new(scheme.clone(), plan.client), record)
         });
-        let caches = caches.collect();
-        let mut line = Line::new(&plan.head);
+        let caches = pairs.collect();
+        let mut line = PromptLine::new(&plan.head);
         line.reserve(plan.messages);
         line.size_by(plan.bill.scale(0));
         let own = plan.schemes.first().filter(|scheme| scheme.reuse == Reuse::Breakpoints);
@@ -200,9 +200,9 @@ impl PromptCaches {
         for (cache, _) in &mut self.caches {
             cache.removed(change.removed);
         }
-        let lowest = self.broken_by.as_ref().map(|(lowest, _)| *lowest);
-        let broken_at = change.broken_at.into_iter();
-        for at in broken_at.filter(|at| lowest.is_none_or(|lowest| *at < lowest)) {
+        if let Some(at) = change.broken_at
+            && self.broken_by.as_ref().is_none_or(|(lowest, _)| at < *lowest)
+        {
             self.broken_by = Some((at, cause.clone()));
         }
     }
@@ -228,9 +228,9 @@ impl PromptCaches {
             return;
         };
         let first = view.session.compactions().first();
-        let is_compared = first.is_some_and(|compaction| compaction.at <= view.before)
+        let compared = first.is_some_and(|compaction| compaction.at <= view.before)
             == (*calls == Compared::Compacted);
-        let Some(usage) = view.response.details.usage.filter(|_| is_compared) else {
+        let Some(usage) = view.response.details.usage.filter(|_| compared) else {
             return;
         };
         let billed = usage.prompt();
@@ -272,8 +272,8 @@ fn note(
     // Less than a step is rounding.
     if served.broken >= step.max(Tokens(1)) {
         let cause = match served.loss {
-            Some(Loss::Expired) => EXPIRED,
-            Some(Loss::Missed) => MISSED,
+            Some(CacheLoss::Expired) => EXPIRED,
+            Some(CacheLoss::Missed) => MISSED,
             None => stage.unwrap_or(LOOK_BACK),
         };
         let total = record.breaks.entry(cause.to_owned()).or_default();
@@ -296,15 +296,14 @@ fn ideal_record(own: &CacheRecord, ideal: IdealCache, calls: &[ModelCall]) -> Ca
     };
     for (number, read) in asked {
         let prompt = calls.get(number).map(|call| call.usage.prompt());
-        let read = read.min(prompt.unwrap_or_default());
-        put(&mut record.strategy_read, number, read);
+        put(&mut record.strategy_read, number, read.min(prompt.unwrap_or_default()));
     }
     record
 }
 
 /// The blocks of a request that goes on with the agent's prompt.
-fn line_of(request: &Request, plan: &CachePlan) -> Line {
-    let mut line = Line::new(&plan.head);
+fn line_of(request: &Request, plan: &CachePlan) -> PromptLine {
+    let mut line = PromptLine::new(&plan.head);
     for message in &request.messages {
         let entry = Entry::new(Origin::Authored, message.clone(), &plan.counts);
         line.append(&plan.pieces(&entry));
@@ -319,7 +318,7 @@ impl Observer for PromptCaches {
         self.line.append(&self.plan.pieces(entry));
     }
 
-    fn asked(&mut self, asked: &StrategyRequest) {
+    fn asked(&mut self, asked: &BilledRequest) {
         if let Some(named) = &asked.request.model {
             let price = self.plan.relative(named);
             for (_, record) in &mut self.caches {
@@ -329,16 +328,15 @@ impl Observer for PromptCaches {
         }
         let now = self.clock.request(self.plan.pacing);
         // Tools come first in a prompt. Without them nothing behind them is found again.
-        let is_recorded = matches!(asked.request.task, Task::Recorded { .. });
-        if asked.request.tools.is_none() || (is_recorded && !self.plan.client.forks) {
+        let recorded = matches!(asked.request.task, Task::Recorded { .. });
+        if asked.request.tools.is_none() || (recorded && !self.plan.client.forks) {
             return;
         }
         let request = line_of(&asked.request, &self.plan);
         let shared = self.line.shared_with(&request);
         for (cache, record) in &mut self.caches {
             let read = cache.side_request(&self.line, &request, shared, now);
-            let read = read.min(asked.usage.prompt());
-            put(&mut record.strategy_read, asked.number, read);
+            put(&mut record.strategy_read, asked.number, read.min(asked.usage.prompt()));
         }
         if let Some(ideal) = &mut self.ideal {
             ideal.side_request(&self.line, shared, asked.number, now);
@@ -355,7 +353,7 @@ impl Observer for PromptCaches {
         }
         let edits = applied.change.edits.iter().map(|edit| EditedEntries {
             entries: edit.entries.clone(),
-            with: edit.with.iter().map(|it| self.plan.pieces(it)).collect(),
+            with: edit.with.iter().map(|entry| self.plan.pieces(entry)).collect(),
             cache: edit.cache,
         });
         self.edit(&edits.collect::<Vec<_>>(), &applied.stage);
@@ -373,11 +371,13 @@ impl Observer for PromptCaches {
     fn called(&mut self, view: &CallView<'_>) {
         let now = self.clock.request(self.plan.pacing);
         self.line.size_by(view.scale);
-        let stage = self.broken_by.take();
-        let stage = stage.as_ref().map(|(_, stage)| &**stage);
+        let broken_by = self.broken_by.take();
+        let stage = broken_by.as_ref().map(|(_, stage)| &**stage);
         let edge = view.edge.map(|entry| self.line.first_block(entry));
-        let is_edge = |(_, record): &(_, CacheRecord)| record.placement == Placement::Edge;
-        if edge.is_some() && self.ideal.is_some() && !self.caches.iter().any(is_edge) {
+        if edge.is_some()
+            && self.ideal.is_some()
+            && self.caches.iter().all(|(_, record)| record.placement != Placement::Edge)
+        {
             let mut usual = self.caches.first().cloned();
             if let Some((_, record)) = &mut usual {
                 record.placement = Placement::Edge;
@@ -387,8 +387,8 @@ impl Observer for PromptCaches {
         let event = self.event();
         self.line.meet(event);
         for (cache, record) in &mut self.caches {
-            let edge = edge.filter(|_| record.placement == Placement::Edge);
-            let served = cache.send(&self.line, edge, now);
+            let own = edge.filter(|_| record.placement == Placement::Edge);
+            let served = cache.send(&self.line, own, now);
             note(record, self.calls, &served, cache.scheme.step, stage);
         }
         if let Some(ideal) = &mut self.ideal {
@@ -410,8 +410,8 @@ impl Observer for PromptCaches {
     fn finish(self: Box<Self>, record: &mut CellRecord) {
         drop(self.line);
         let own = self.caches.first().map(|(_, own)| own);
-        let ideal = own.zip(self.ideal);
-        let ideal = ideal.map(|(own, ideal)| ideal_record(own, ideal, &record.model_calls));
+        let both = own.zip(self.ideal);
+        let ideal = both.map(|(own, ideal)| ideal_record(own, ideal, &record.model_calls));
         let caches = self.caches.into_iter().map(|(_, record)| record);
         let mut records: Vec<CacheRecord> = caches.chain(ideal).collect();
         for record in &mut records {

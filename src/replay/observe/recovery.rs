@@ -38,8 +38,8 @@ impl RecoveryPlan {
         // Counting every piece that is tried would take longer than the replay: four characters are
         // about a token, and what is paid is counted.
         let most = usize::try_from(setting.snippet_tokens).unwrap_or(usize::MAX);
-        let fits = |text: &str| text.len() <= most.saturating_mul(4);
-        Self { snippets: Snippets::of(texts, fits), survival, setting, counts }
+        let snippets = Snippets::of(texts, |text| text.len() <= most.saturating_mul(4));
+        Self { snippets, survival, setting, counts }
     }
 }
 

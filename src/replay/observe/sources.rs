@@ -106,10 +106,10 @@ impl Pointers {
     /// Whether a tool result can be read again before the message of index `before`: from the file
     /// it was offloaded to, or by its call from a file that has not changed since.
     pub(super) fn is_recoverable(&self, source: &ResultSource, before: usize) -> bool {
-        let is_unchanged = source.is_file && source.changed.is_none_or(|at| at >= before);
-        let is_counted = |count: Option<&u32>| count.is_some_and(|count| *count > 0);
-        is_counted(self.files.get(&source.hash))
-            || (is_unchanged && is_counted(self.tool_uses.get(&source.tool_use)))
+        self.files.get(&source.hash).is_some_and(|count| *count > 0)
+            || (source.is_file
+                && source.changed.is_none_or(|at| at >= before)
+                && self.tool_uses.get(&source.tool_use).is_some_and(|count| *count > 0))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::prelude::*;
 use super::sources::Pointers;
-use super::{CallView, Observer, StrategyRequest};
+use super::{CallView, Observer, BilledRequest};
 use crate::patterns::PatternsError;
 use crate::probe::faithful::Quote;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
@@ -15,7 +15,7 @@ use crate::probe::{ProbeExt as _, Specified as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;
 use death::after_death;
-use occurrences::{Occurrences, Position, PromptOccurrences};
+use occurrences::{Occurrences, PromptPosition, PromptOccurrences};
 use order::{OrderFate, Rank};
 use recoverable::Sources;
 use summary_requests::SummaryRequests;
@@ -80,13 +80,13 @@ impl SurvivalPlan {
     ) -> Result<Self, PatternsError> {
         let survival = Survival::new(&probes)?;
         let calls = session.calls();
-        let said_at = items.iter().map(|item| {
+        let first_calls = items.iter().map(|item| {
             let evidence = probes[item.probe].evidence_before(calls[item.call]);
             // Of what was said bit by bit, the oldest bit has the longest way.
             let said = evidence.first()?;
             Some(calls.partition_point(|answer| answer <= said))
         });
-        let said_at = said_at.collect();
+        let said_at = first_calls.collect();
         let tools = session.tools().iter().map(ToolSchema::text);
         let mut pinned = Vec::new();
         for text in session.system().into_iter().chain(tools) {
@@ -200,8 +200,9 @@ impl SurvivalObserver {
     pub fn new(plan: Arc<SurvivalPlan>) -> Self {
         let slots = plan.survival.slot_count() + plan.messages;
         let mut counts = vec![0; slots];
-        let is_strong = |(_, strength): &&(usize, _)| *strength == MatchStrength::Strong;
-        plan.pinned.iter().filter(is_strong).for_each(|(slot, _)| counts[*slot] += 1);
+        for (slot, strength) in &plan.pinned {
+            counts[*slot] += u32::from(*strength == MatchStrength::Strong);
+        }
         Self {
             counts,
             lost: BTreeMap::new(),
@@ -254,7 +255,7 @@ impl SurvivalObserver {
             call: applied.call,
             stage: applied.stage.to_string(),
             reason: applied.reason.clone(),
-            seen_by_summariser: self.sent.as_ref().map(|it| it.has(slot, applied)),
+            seen_by_summariser: self.sent.as_ref().map(|sent| sent.has(slot, applied)),
         }
     }
 
@@ -264,28 +265,27 @@ impl SurvivalObserver {
         let probe = &plan.probes[item.probe];
         let evidence = probe.evidence_before(before);
         let messages = plan.survival.slot_count();
-        let is_verbatim = |message: usize| prompt.is_verbatim[message];
         // The evidence of an open question is searched for as whole messages.
-        let is_open = probe.kind() == ProbeKind::Open;
-        let asked = if is_open {
+        let open = probe.kind() == ProbeKind::Open;
+        let asked = if open {
             evidence.iter().map(|message| messages + message).collect()
         } else {
             plan.asked_slots(index, before)
         };
         // The evidence is no longer wholly verbatim; for a decoy, which has none, a part of the
         // history is not.
-        let is_compacted = if probe.kind().is_never_said() {
-            prompt.is_verbatim.iter().filter(|it| **it).count() < before
+        let rewritten = if probe.kind().is_never_said() {
+            prompt.is_verbatim.iter().filter(|verbatim| **verbatim).count() < before
         } else {
-            !is_open && evidence.iter().any(|message| !is_verbatim(*message))
+            !open && evidence.iter().any(|message| !prompt.is_verbatim[*message])
         };
         let found: Vec<Occurrences> = asked.iter().map(|slot| prompt.of(*slot)).collect();
-        let lost = asked.iter().zip(&found).filter(|(_, it)| !it.is_strong());
-        let at = |(slot, found): (&usize, &Occurrences)| {
+        let weak_slots = asked.iter().zip(&found).filter(|(_, found)| !found.is_strong());
+        let lost = weak_slots.filter_map(|(slot, found)| {
             let changed = found.changed.and_then(|_| self.changed.get(slot));
             self.lost.get(slot).or(changed)
-        };
-        let lost_at = lost.filter_map(at).max_by_key(|lost| lost.call).cloned();
+        });
+        let lost_at = lost.max_by_key(|lost| lost.call).cloned();
         let found: Vec<&Occurrences> = found.iter().collect();
         let changed = found.iter().filter_map(|slot| slot.changed).next_back();
         let unsure =
@@ -293,12 +293,8 @@ impl SurvivalObserver {
         let weak = changed.map(|change| change.place).or(unsure);
         let mentions = found.iter().filter_map(|slot| slot.unsure_at);
         let mention = mentions.max_by_key(|mention| (mention.entry, mention.at));
-        let unsure_said = |fate: Fate| {
-            let mention = mention.filter(|_| fate == Fate::Unsure)?;
-            prompt.sentence(mention)
-        };
         if let Some(last) = self.last(item.probe, before, prompt, &ALL) {
-            let compacted = is_compacted.then(|| self.last(item.probe, before, prompt, &COMPACTED));
+            let compacted = rewritten.then(|| self.last(item.probe, before, prompt, &COMPACTED));
             let fate = match (last.fate, weak) {
                 (Fate::Lost, _) if changed.is_some() => Fate::Changed,
                 (Fate::Lost, Some(_)) => Fate::Unsure,
@@ -309,37 +305,24 @@ impl SurvivalObserver {
                 score: last.score,
                 most: (fate == Fate::Unsure).then_some(1.0),
                 place: last.place.or(weak).map(|place| PlaceInPrompt::ALL[place]),
-                compacted_score: compacted.map(|it| it.map_or(0.0, |it| it.score)),
+                compacted_score: compacted.map(|last| last.map_or(0.0, |last| last.score)),
                 lost_at,
                 said: match last.older {
                     Some(older) => {
                         let versions = probe.fact.spec().current(before);
                         versions.get(older).map(|value| (*value).to_owned())
                     }
-                    None => unsure_said(fate),
+                    None => prompt.sentence(mention.filter(|_| fate == Fate::Unsure)),
                 },
                 judged: None,
             };
         }
         // A decoy is there as soon as its value is: its key may well be another's.
         let any = probe.kind() == ProbeKind::Decoy;
-        let holds = |it: &Occurrences, place: usize, any: bool| {
-            it.strong[place].is_some() || (any && it.unsure[place])
-        };
-        let share = |found: &[&Occurrences], places: &[usize], any: bool| {
-            let is_there = |it: &&&Occurrences| places.iter().any(|at| holds(it, *at, any));
-            let there = found.iter().filter(is_there).count();
-            // A reason without its choice is nothing, and half of the way leads nowhere.
-            let is_void = match &probe.fact {
-                Fact::Decision { .. } => !found.first().is_some_and(|choice| is_there(&choice)),
-                Fact::TwoStep { .. } => there < found.len(),
-                _ => false,
-            };
-            if is_void { 0.0 } else { there as f64 / found.len().max(1) as f64 }
-        };
-        let score = share(&found, &ALL, any);
-        let most = share(&found, &ALL, true);
-        let strong = ALL.into_iter().find(|place| found.iter().any(|it| holds(it, *place, any)));
+        let score = share(&probe.fact, &found, &ALL, any);
+        let most = share(&probe.fact, &found, &ALL, true);
+        let strong =
+            ALL.into_iter().find(|place| found.iter().any(|slot| slot.is_in(&[*place], any)));
         let fate = match () {
             () if score >= 1.0 => Fate::Kept,
             () if score > 0.0 => Fate::Partial,
@@ -352,20 +335,20 @@ impl SurvivalObserver {
             score,
             most: (most > score).then_some(most),
             place: strong.or(weak).map(|place| PlaceInPrompt::ALL[place]),
-            compacted_score: is_compacted.then(|| match &probe.fact {
+            compacted_score: rewritten.then(|| match &probe.fact {
                 // Of a list, only what is no longer where it was said.
                 Fact::Artifact { files, .. } => {
-                    let files = files.iter().filter(|file| file.is_listed(before));
-                    let gone = files.zip(&found).filter(|(file, _)| !is_verbatim(file.message));
+                    let listed = files.iter().filter(|file| file.is_listed(before)).zip(&found);
+                    let gone = listed.filter(|(file, _)| !prompt.is_verbatim[file.message]);
                     let gone: Vec<&Occurrences> = gone.map(|(_, found)| *found).collect();
-                    share(&gone, &COMPACTED, any)
+                    share(&probe.fact, &gone, &COMPACTED, any)
                 }
-                _ => share(&found, &COMPACTED, any),
+                _ => share(&probe.fact, &found, &COMPACTED, any),
             }),
             lost_at,
             said: match fate {
-                Fate::Changed => changed.and_then(|change| prompt.sentence(change)),
-                fate => unsure_said(fate),
+                Fate::Changed => prompt.sentence(changed),
+                fate => prompt.sentence(mention.filter(|_| fate == Fate::Unsure)),
             },
             judged: None,
         }
@@ -383,17 +366,29 @@ impl SurvivalObserver {
         let spec = fact.spec();
         let slots = prompt.slots[self.plan.survival.slots(probe)].iter();
         let ranks: Vec<Option<Rank>> = slots.map(|slot| slot.last(places)).collect();
-        let said = || &ranks[..spec.current(before).len()];
+        let said = &ranks[..ranks.len().min(spec.current(before).len())];
         match fact {
-            _ if spec.answers == Answers::Newest => Some(order::newest(said())),
-            Fact::Order { .. } => Some(order::sequence(said())),
+            _ if spec.answers == Answers::Newest => Some(order::newest(said)),
+            Fact::Order { .. } => Some(order::sequence(said)),
             Fact::Continuation { items, .. } => {
-                let done = items.iter().map(|it| it.done.is_some_and(|at| at < before));
+                let done = items.iter().map(|item| item.done.is_some_and(|at| at < before));
                 Some(order::pending(&ranks, done))
             }
             _ => None,
         }
     }
+}
+
+/// The share of a fact's slots that are in one of these places; `any` counts places where they are unsure.
+fn share(fact: &Fact, found: &[&Occurrences], places: &[usize], any: bool) -> f64 {
+    let there = found.iter().filter(|slot| slot.is_in(places, any)).count();
+    // A reason without its choice is nothing, and half of the way leads nowhere.
+    let void = match fact {
+        Fact::Decision { .. } => !found.first().is_some_and(|choice| choice.is_in(places, any)),
+        Fact::TwoStep { .. } => there < found.len(),
+        _ => false,
+    };
+    if void { 0.0 } else { there as f64 / found.len().max(1) as f64 }
 }
 
 fn place_of(origin: &Origin) -> usize {
@@ -420,13 +415,12 @@ struct SlotMatch {
 
 fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMatch)) {
     let place = place_of(&entry.origin);
-    let is_written = matches!(entry.origin, Origin::Derived(_) | Origin::Authored);
+    let written = matches!(entry.origin, Origin::Derived(_) | Origin::Authored);
     for (block, text) in entry.message.model_text().iter().enumerate() {
-        let is_recorded = entry.is_verbatim(block) || matches!(entry.origin, Origin::Restored(_));
-        let written_by = if is_recorded { WrittenBy::Session } else { WrittenBy::Compaction };
+        let recorded = entry.is_verbatim(block) || matches!(entry.origin, Origin::Restored(_));
+        let written_by = if recorded { WrittenBy::Session } else { WrittenBy::Compaction };
         for finding in survival.find(text, written_by).iter() {
-            let is_sequence = survival.is_sequence(finding.slot);
-            let within = match (is_recorded || is_sequence, is_written) {
+            let within = match (recorded || survival.is_sequence(finding.slot), written) {
                 (true, _) => (block, finding.at),
                 (false, true) => (0, 0),
                 (false, false) => (block, 0),
@@ -443,7 +437,7 @@ fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMat
 }
 
 impl Observer for SurvivalObserver {
-    fn asked(&mut self, asked: &StrategyRequest) {
+    fn asked(&mut self, asked: &BilledRequest) {
         if matches!(asked.request.task, Task::Summarise { .. }) && asked.answer.is_some() {
             let sent = self.sent.get_or_insert_default();
             sent.note(&self.plan.survival, asked);
@@ -489,9 +483,9 @@ impl Observer for SurvivalObserver {
             // Nothing was searched for a person's question, and nothing is lost of it.
             if found.fate == Fate::Lost && probe.kind() != ProbeKind::Unanswerable {
                 let evidence = probe.evidence_before(view.before);
-                let pointers = pointers.get_or_insert_with(|| Pointers::of(view.context));
+                let known = pointers.get_or_insert_with(|| Pointers::of(view.context));
                 let sources = &self.plan.sources;
-                if sources.is_recoverable(at, &evidence, view.before, pointers) {
+                if sources.is_recoverable(at, &evidence, view.before, known) {
                     found.fate = Fate::Reachable;
                 }
             }

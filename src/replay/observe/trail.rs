@@ -113,26 +113,26 @@ impl TrailPlan {
     /// The path that a token is: one of the session's, whole or from some folder on, or any other
     /// name with a folder and an ending.
     fn path_of(&self, token: &str) -> Option<Arc<str>> {
-        let token = token.split_once(':').map_or(token, |(path, _)| path).trim_start_matches("./");
-        if token.is_empty() {
+        let path = token.split_once(':').map_or(token, |(path, _)| path).trim_start_matches("./");
+        if path.is_empty() {
             return None;
         }
-        if let Some(known) = self.paths.get(token) {
+        if let Some(known) = self.paths.get(path) {
             return Some(known.clone());
         }
-        let (folders, name) = token.rsplit_once('/').unwrap_or(("", token));
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
         let (stem, ending) = name.rsplit_once('.')?;
-        let is_file = !stem.is_empty()
+        let file_name = !stem.is_empty()
             && (1..=5).contains(&ending.len())
             && ending.starts_with(|c: char| c.is_ascii_alphabetic());
-        if !is_file {
+        if !file_name {
             return None;
         }
-        if let Some(Some(path)) = self.by_end.get(token) {
-            return Some(path.clone());
+        if let Some(Some(known)) = self.by_end.get(path) {
+            return Some(known.clone());
         }
         // A name alone that fits no file, or several, is not a path.
-        (!folders.is_empty()).then(|| token.into())
+        (!folders.is_empty()).then(|| path.into())
     }
 }
 
@@ -185,9 +185,9 @@ impl ArtifactTrailObserver {
             let now = self.now.entry(touch.0).or_default();
             let right = if self.done.contains(&touch) { by } else { 0 };
             let times = self.told.entry(touch).or_default();
-            let was_told = *times > 0;
+            let before = *times > 0;
             *times += by;
-            if was_told != (*times > 0) {
+            if before != (*times > 0) {
                 now.mentioned = now.mentioned.saturating_add_signed(by);
                 now.correct = now.correct.saturating_add_signed(right);
             }
@@ -217,8 +217,7 @@ impl Observer for ArtifactTrailObserver {
                 if self.done.insert(touch.clone()) {
                     let now = self.now.entry(touch.0).or_default();
                     now.touched += 1;
-                    let is_told = self.told.get(touch).is_some_and(|times| *times > 0);
-                    now.correct += u64::from(is_told);
+                    now.correct += u64::from(self.told.get(touch).is_some_and(|times| *times > 0));
                 }
             }
             self.seen += 1;

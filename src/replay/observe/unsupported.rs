@@ -66,8 +66,8 @@ fn each_supported(message: &Message, mut found: impl FnMut(&str)) {
     for (text, block) in message.model_text().iter().zip(message.content()) {
         // In the arguments of a tool a line feed is written `\n`, and would stick to a name.
         if matches!(block, ContentBlock::ToolUse(_)) {
-            let text = text.replace("\\n", "\n").replace("\\t", "\t");
-            entities::supported(&text, &mut found);
+            let plain = text.replace("\\n", "\n").replace("\\t", "\t");
+            entities::supported(&plain, &mut found);
         } else {
             entities::supported(text, &mut found);
         }

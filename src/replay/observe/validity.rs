@@ -25,7 +25,7 @@ pub struct Validity {
     user_message: Option<usize>,
     /// Whether the context holds it word for word; `None` if it may have changed.
     is_whole: Option<bool>,
-    summaries: Summaries,
+    summaries: UnseenSummaries,
     calls: ToolCalls,
     /// The addresses of messages that stages wrote since the last call.
     written: BTreeSet<usize>,
@@ -63,13 +63,13 @@ impl Observer for Validity {
         let before: BTreeSet<usize> = change.removed.iter().map(address).collect();
         let after: BTreeSet<usize> = applied.written().map(address).collect();
         let mut gone = before.difference(&after);
-        if gone.any(|it| self.written.contains(it)) {
+        if gone.any(|message| self.written.contains(message)) {
             self.patches.insert(Finding {
                 rule: Rule::RewrittenTwice,
                 subject: Subject::Stage(applied.stage.clone()),
             });
         }
-        self.written.retain(|it| after.contains(it) || !before.contains(it));
+        self.written.retain(|message| after.contains(message) || !before.contains(message));
         self.written.extend(after.difference(&before));
         change.removed.iter().for_each(|entry| self.left(entry));
         applied.written().for_each(|entry| self.entered(entry));
@@ -106,7 +106,7 @@ impl Observer for Validity {
 
     fn finish(mut self: Box<Self>, record: &mut CellRecord) {
         self.note(BTreeSet::new(), self.next);
-        self.closed.sort_by_key(|it: &Violation| (it.call, it.rule.clone(), it.subject.clone()));
+        self.closed.sort_by_key(|one| (one.call, one.rule.clone(), one.subject.clone()));
         record.violations = self.closed;
     }
 }
@@ -188,8 +188,8 @@ struct ToolCalls {
 
 impl ToolCalls {
     fn enters(&mut self, entry: &Entry) {
-        let is_whole = matches!(entry.origin, Origin::Verbatim(_) | Origin::Restored(_));
-        if !is_whole && only_message(entry).is_some() && first_use(&entry.message).is_some() {
+        let intact = matches!(entry.origin, Origin::Verbatim(_) | Origin::Restored(_));
+        if !intact && only_message(entry).is_some() && first_use(&entry.message).is_some() {
             self.new.insert(address(entry), entry.clone());
         }
     }
@@ -225,23 +225,24 @@ impl ToolCalls {
 
     /// The calls that this API minds at a call, since the user spoke with message `spoke`.
     fn findings(&self, rules: RuleSet, view: &CallView<'_>, spoke: usize) -> Vec<Finding> {
-        let of =
-            |rule| move |message: &usize| Finding { rule, subject: Subject::Message(*message) };
-        let dropped = of(Rule::ThinkingDropped);
-        match rules {
+        let (rule, messages): (Rule, Vec<usize>) = match rules {
             RuleSet::Anthropic => {
                 let mut said = view.session.messages()[..view.before].iter();
-                let last = said.rposition(|it| it.role() == Role::Assistant);
-                let last = last.filter(|at| self.without_thinking.contains_key(at));
-                last.iter().map(dropped).collect()
+                let answer = said.rposition(|message| message.role() == Role::Assistant);
+                let last = answer.filter(|at| self.without_thinking.contains_key(at));
+                (Rule::ThinkingDropped, last.into_iter().collect())
             }
-            RuleSet::OpenAiResponses => self.without_thinking.keys().map(dropped).collect(),
+            RuleSet::OpenAiResponses => {
+                (Rule::ThinkingDropped, self.without_thinking.keys().copied().collect())
+            }
             RuleSet::Gemini => {
                 let of_turn = self.changed.range(spoke..);
-                of_turn.map(|(at, _)| of(Rule::CallChanged)(at)).collect()
+                (Rule::CallChanged, of_turn.map(|(at, _)| *at).collect())
             }
-            RuleSet::OpenAi => Vec::new(),
-        }
+            RuleSet::OpenAi => return Vec::new(),
+        };
+        let subjects = messages.into_iter().map(Subject::Message);
+        subjects.map(|subject| Finding { rule, subject }).collect()
     }
 }
 
@@ -254,16 +255,16 @@ fn only_message(entry: &Entry) -> Option<usize> {
 }
 
 fn first_use(message: &Message) -> Option<&ToolUse> {
-    message.tool_uses().next().map(|(_, it)| it)
+    message.tool_uses().next().map(|(_, tool)| tool)
 }
 
 fn count_thinking(message: &Message) -> usize {
-    let is_thinking = |block: &&ContentBlock| match block {
+    let thinking = message.content().iter().filter(|block| match block {
         ContentBlock::Thinking(_) => true,
         ContentBlock::Opaque(opaque) => &*opaque.kind == "redacted_thinking",
         _ => false,
-    };
-    message.content().iter().filter(is_thinking).count()
+    });
+    thinking.count()
 }
 
 /// Where the entry's message is kept: entries share messages, and a message is never written to.
@@ -274,10 +275,9 @@ fn address(entry: &Entry) -> usize {
 /// Whether the message holds words of the user: more than tool results, and not injected.
 fn is_said_by_user(message: &Message) -> bool {
     let injected = [Tag::Synthetic, Tag::Meta, Tag::CompactSummary, Tag::CompactBoundary];
-    let is_result = |block: &ContentBlock| matches!(block, ContentBlock::ToolResult(_));
     message.role() == Role::User
         && !injected.iter().any(|tag| message.has_tag(*tag))
-        && !message.content().iter().all(is_result)
+        && !message.content().iter().all(ContentBlock::is_result)
 }
 
 /// Whether the prompt holds a message of the session word for word, tool results apart. What was put
@@ -295,11 +295,9 @@ fn whole(entry: &Entry) -> Option<usize> {
     match &entry.origin {
         Origin::Verbatim(at) => Some(*at),
         Origin::Edited { message, .. } => {
-            let content = entry.message.content();
-            let kept = |(block, content): (usize, &ContentBlock)| {
-                matches!(content, ContentBlock::ToolResult(_)) || entry.is_verbatim(block)
-            };
-            content.iter().enumerate().all(kept).then_some(*message)
+            let mut blocks = entry.message.content().iter().enumerate();
+            let same = blocks.all(|(at, content)| content.is_result() || entry.is_verbatim(at));
+            same.then_some(*message)
         }
         Origin::Derived(_) | Origin::Restored(_) | Origin::Authored => None,
     }
@@ -307,9 +305,9 @@ fn whole(entry: &Entry) -> Option<usize> {
 
 /// Summaries in the context that no call has seen yet, and those that are none, as the flag says.
 #[derive(Debug, Default)]
-struct Summaries(Vec<(Entry, bool)>);
+struct UnseenSummaries(Vec<(Entry, bool)>);
 
-impl Summaries {
+impl UnseenSummaries {
     fn enters(&mut self, entry: &Entry) {
         if is_summary(entry) {
             self.0.push((entry.clone(), false));
@@ -317,7 +315,7 @@ impl Summaries {
     }
 
     fn leaves(&mut self, entry: &Entry) {
-        if let Some(at) = self.0.iter().position(|(it, _)| it == entry) {
+        if let Some(at) = self.0.iter().position(|(summary, _)| summary == entry) {
             self.0.remove(at);
         }
     }

@@ -11,8 +11,8 @@ use std::cmp::Reverse;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use super::piece::Counted;
-use super::{EditedEntries, Line, SentAt, Split};
+use super::piece::CountedSize;
+use super::{EditedEntries, PromptLine, SentAt, Split};
 use crate::bill::Scale;
 use crate::context::CacheEffect;
 use crate::model::price::CacheScheme;
@@ -23,12 +23,12 @@ type NodeId = NonZeroU32;
 
 /// A place in a prompt: so many blocks, and so many tokens of the next one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Position {
+struct LinePoint {
     blocks: u32,
     part: Tokens,
 }
 
-impl Position {
+impl LinePoint {
     fn of((blocks, part): (usize, Tokens)) -> Self {
         Self { blocks: number(blocks), part }
     }
@@ -43,7 +43,7 @@ const WARM: u32 = u32::MAX / 2;
 
 /// Uses of blocks that follow each other, none of them too late for the one before.
 #[derive(Debug, Clone, Copy)]
-struct Node {
+struct CacheNode {
     /// The blocks in front of them.
     parent: Option<NodeId>,
     /// Prompts that use them. Until the end, only those that end with them.
@@ -51,9 +51,9 @@ struct Node {
     /// The prompt that used them first.
     prompt: u32,
     /// Where the last of them ends.
-    end: Position,
+    end: LinePoint,
     /// As counted at their first use, what was in front of the block that they begin in.
-    before: Counted,
+    before: CountedSize,
     /// Tokens up to and including the last of them, at their first use.
     until: Tokens,
 }
@@ -78,7 +78,7 @@ struct AgentPrompt {
 #[derive(Debug)]
 pub struct IdealCache {
     scheme: Arc<CacheScheme>,
-    nodes: Vec<Node>,
+    nodes: Vec<CacheNode>,
     /// The nodes of the last prompt, in order.
     path: Vec<NodeId>,
     sent: Vec<AgentPrompt>,
@@ -100,11 +100,11 @@ impl IdealCache {
         Self { scheme, nodes: Vec::new(), path: Vec::new(), sent: Vec::new(), asked: Vec::new() }
     }
 
-    fn node(&self, id: NodeId) -> Node {
+    fn node(&self, id: NodeId) -> CacheNode {
         self.nodes[place(id)]
     }
 
-    fn add(&mut self, node: Node) -> NodeId {
+    fn add(&mut self, node: CacheNode) -> NodeId {
         self.nodes.push(node);
         NodeId::new(number(self.nodes.len())).unwrap_or(NodeId::MAX)
     }
@@ -115,14 +115,13 @@ impl IdealCache {
     }
 
     /// Where the live prefix ends, and what it is.
-    fn live_prefix(&mut self, line: &Line, limit: usize, now: SentAt) -> (Position, Prefix) {
-        let is_live = |used: SentAt| line.is_live(&self.scheme, used, now);
-        let known = line.longest_known(limit, &is_live);
+    fn live_prefix(&mut self, line: &PromptLine, limit: usize, now: SentAt) -> (LinePoint, Prefix) {
+        let known = line.longest_known(limit, &|used| line.is_live(&self.scheme, used, now));
         let live = line.until(known.map_or(0, |known| known.blocks));
         let tokens = line.readable(live, known.is_some());
         let end = match known {
-            Some(known) if tokens == live => Position::of((known.blocks, Tokens::ZERO)),
-            _ => Position::of(line.within(tokens)),
+            Some(known) if tokens == live => LinePoint::of((known.blocks, Tokens::ZERO)),
+            _ => LinePoint::of(line.within(tokens)),
         };
         let last = match known {
             Some(known) => self.ending(line, end, known.prompt),
@@ -132,16 +131,16 @@ impl IdealCache {
     }
 
     /// The node of what others cached before a prompt.
-    fn warm(&mut self, end: Position, until: Tokens) -> Option<NodeId> {
+    fn warm(&mut self, end: LinePoint, until: Tokens) -> Option<NodeId> {
         if until == Tokens::ZERO {
             return None;
         }
-        let warm = self.add(Node {
+        let warm = self.add(CacheNode {
             parent: None,
             uses: WARM,
             prompt: number(self.sent.len()),
             end,
-            before: Counted::default(),
+            before: CountedSize::default(),
             until,
         });
         self.path = vec![warm];
@@ -149,8 +148,8 @@ impl IdealCache {
     }
 
     /// The node that ends at a place in this prompt: a longer one is split.
-    fn ending(&mut self, line: &Line, end: Position, prompt: u32) -> Option<NodeId> {
-        if end == Position::default() {
+    fn ending(&mut self, line: &PromptLine, end: LinePoint, prompt: u32) -> Option<NodeId> {
+        if end == LinePoint::default() {
             return None;
         }
         let at = self.path.partition_point(|id| self.node(*id).end < end);
@@ -166,7 +165,7 @@ impl IdealCache {
             return Some(id);
         }
         let front = node.parent.map(|parent| self.node(parent).end);
-        let start = front.map_or(0, Position::blocks);
+        let start = front.map_or(0, LinePoint::blocks);
         let own = line.counted(end.blocks()).wrapping_sub(line.counted(start));
         let counted = node.before.wrapping_add(own);
         let scale = self.sent[node.prompt as usize].scale;
@@ -174,7 +173,7 @@ impl IdealCache {
             0 => Tokens::ZERO,
             _ => scale.prompt(counted.into()),
         };
-        let front = self.add(Node { uses: 0, end, until: whole + end.part, ..node });
+        let front = self.add(CacheNode { uses: 0, end, until: whole + end.part, ..node });
         let behind = &mut self.nodes[place(id)];
         (behind.parent, behind.before) = (Some(front), counted);
         if self.path.get(at) == Some(&id) {
@@ -185,7 +184,7 @@ impl IdealCache {
 
     /// The line is about to be edited. What the provider removes on its side changes sizes and not
     /// prefixes: it gets nodes of its own.
-    pub fn edits(&mut self, line: &Line, edits: &[EditedEntries]) {
+    pub fn edits(&mut self, line: &PromptLine, edits: &[EditedEntries]) {
         let Some(prompt) = self.sent.len().checked_sub(1).map(number) else {
             return;
         };
@@ -194,16 +193,16 @@ impl IdealCache {
             for entry in [edit.entries.start, edit.entries.end] {
                 let blocks = line.first_block(entry);
                 if blocks <= line.unbroken {
-                    self.ending(line, Position::of((blocks, Tokens::ZERO)), prompt);
+                    self.ending(line, LinePoint::of((blocks, Tokens::ZERO)), prompt);
                 }
             }
         }
     }
 
-    /// The prompt is sent. The caller calls [`Line::sent`] afterwards.
-    pub fn send(&mut self, line: &Line, now: SentAt) {
+    /// The prompt is sent. The caller calls [`PromptLine::sent`] afterwards.
+    pub fn send(&mut self, line: &PromptLine, now: SentAt) {
         let (known, prefix) = self.live_prefix(line, line.len(), now);
-        let length = Position::of((line.len(), Tokens::ZERO));
+        let length = LinePoint::of((line.len(), Tokens::ZERO));
         let mut last = prefix.last;
         let kept = last.map(|last| {
             let end = self.node(last).end;
@@ -219,7 +218,7 @@ impl IdealCache {
             }
         }
         if known < length {
-            let new = self.add(Node {
+            let new = self.add(CacheNode {
                 parent: last,
                 uses: 0,
                 prompt: number(self.sent.len()),
@@ -230,26 +229,26 @@ impl IdealCache {
             self.path.push(new);
             last = Some(new);
         }
-        self.is_used(last);
+        self.count_use(last);
         self.sent.push(AgentPrompt { prefix, last, scale: line.scale });
     }
 
     /// The model call of this number has `shared` blocks in common with the line. It reads, and leaves
     /// nothing in the cache.
-    pub fn side_request(&mut self, line: &Line, shared: usize, number: usize, now: SentAt) {
+    pub fn side_request(&mut self, line: &PromptLine, shared: usize, number: usize, now: SentAt) {
         let (_, prefix) = self.live_prefix(line, shared, now);
-        self.is_used(prefix.last);
+        self.count_use(prefix.last);
         self.asked.push((number, prefix));
     }
 
-    fn is_used(&mut self, last: Option<NodeId>) {
+    fn count_use(&mut self, last: Option<NodeId>) {
         if let Some(node) = last.and_then(|last| self.nodes.get_mut(place(last))) {
             node.uses += 1;
         }
     }
 
     /// Whether a block is written at its first use, and read at the others.
-    fn is_written(&self, node: &Node) -> bool {
+    fn is_written(&self, node: &CacheNode) -> bool {
         let rates = self.scheme.rates;
         let write = u64::from(rates.write.unwrap_or(1_000));
         let uses = u64::from(node.uses);
@@ -260,13 +259,12 @@ impl IdealCache {
 
     /// Tokens of a live prefix that are read: those of the blocks that were written.
     fn read(&self, prefix: Prefix) -> Tokens {
-        let node = |id: NodeId| self.nodes.get(place(id));
-        let Some(end) = prefix.last.and_then(node) else {
+        let Some(end) = prefix.last.map(|id| self.node(id)) else {
             return Tokens::ZERO;
         };
         let mut last = Some(end);
-        while let Some(node_here) = last.filter(|here| !self.is_written(here)) {
-            last = node_here.parent.and_then(node);
+        while let Some(unwritten) = last.filter(|node| !self.is_written(node)) {
+            last = unwritten.parent.map(|id| self.node(id));
         }
         let unwritten = last.map(|last| end.until - last.until);
         let read = unwritten.map_or(Tokens::ZERO, |unwritten| prefix.tokens - unwritten);
@@ -279,14 +277,14 @@ impl IdealCache {
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         order.sort_unstable_by_key(|at| Reverse(self.nodes[*at].end));
         for at in order {
-            let Node { parent, uses, .. } = self.nodes[at];
+            let CacheNode { parent, uses, .. } = self.nodes[at];
             if let Some(parent) = parent {
                 let parent = &mut self.nodes[place(parent)];
                 parent.uses = parent.uses.saturating_add(uses);
             }
         }
         // The longest prefix that each prompt writes.
-        let mut written = vec![(Position::default(), Tokens::ZERO); self.sent.len()];
+        let mut written = vec![(LinePoint::default(), Tokens::ZERO); self.sent.len()];
         for node in self.nodes.iter().filter(|node| self.is_written(node)) {
             let longest = &mut written[node.prompt as usize];
             if node.end > longest.0 {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::piece::{Counted, Piece, Pieces, Run};
-use super::sent::{BlockId, Chain, Sent};
+use super::piece::{CountedSize, PromptPiece, BlockList, ToolRun};
+use super::sent::{BlockId, ChainHash, SentBlocks};
 use super::{CacheEvent, SentAt, is_live};
 use crate::bill::Scale;
 use crate::context::{CacheEffect, EditList, Moved, visit};
@@ -13,16 +13,16 @@ use crate::units::Tokens;
 
 /// A block in its place. A session may have a million, so it is kept small.
 #[derive(Debug, Clone, Copy)]
-struct Block {
+struct LineBlock {
     /// Its current content.
     content: u64,
-    /// The number under which [`Sent`] knows the content that the provider read: the same, unless
+    /// The number under which [`SentBlocks`] knows the content that the provider read: the same, unless
     /// the provider removed something on its side.
     id: BlockId,
-    size: Counted,
-    /// The sums up to and including this one: see [`Line::sums`].
+    size: CountedSize,
+    /// The sums up to and including this one: see [`PromptLine::sums`].
     sums: Sums,
-    run: Option<Run>,
+    run: Option<ToolRun>,
     /// How many prompts were sent before it came.
     born: u32,
 }
@@ -31,16 +31,16 @@ struct Block {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sums {
     /// Hash of the identities of its blocks.
-    chain: Chain,
+    chain: ChainHash,
     /// As counted.
-    counted: Counted,
+    counted: CountedSize,
     /// Positions of the look-back.
     positions: u32,
 }
 
 impl Sums {
     /// The sums with one more block; `last` is the block in front of it.
-    fn and(self, block: &Block, identity: u64, last: Option<Run>) -> Self {
+    fn and(self, block: &LineBlock, identity: u64, last: Option<ToolRun>) -> Self {
         let continues = block.run.is_some() && last == block.run;
         Self {
             chain: self.chain.and(identity),
@@ -52,7 +52,7 @@ impl Sums {
 
 /// Where an entry's blocks begin, how many they are, and who sent them.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct EntryPlace {
     /// The mark of its first block.
     first: u32,
     blocks: u32,
@@ -64,9 +64,9 @@ fn count(blocks: usize) -> u32 {
     u32::try_from(blocks).unwrap_or(u32::MAX)
 }
 
-impl Place {
+impl EntryPlace {
     /// The place of a message; where it begins is not known yet.
-    fn of(message: &Pieces) -> Self {
+    fn of(message: &BlockList) -> Self {
         Self { first: 0, blocks: count(message.blocks.len()), is_user: message.is_user }
     }
 }
@@ -77,7 +77,7 @@ pub struct EditedEntries {
     /// Indices before the whole patch, ascending and disjoint.
     pub entries: Range<usize>,
     /// The blocks that replace them.
-    pub with: Vec<Pieces>,
+    pub with: Vec<BlockList>,
     /// Whether the provider's cache survives it.
     pub cache: CacheEffect,
 }
@@ -88,9 +88,9 @@ pub struct EditedEntries {
 /// count from the beginning of the line, those from there on from where they once began: `shift`
 /// says how far that is off.
 #[derive(Debug, Clone)]
-pub struct Line {
-    blocks: EditList<Block>,
-    entries: EditList<Place>,
+pub struct PromptLine {
+    blocks: EditList<LineBlock>,
+    entries: EditList<EntryPlace>,
     /// Blocks that belong to no entry: tools and system prompt.
     head: usize,
     /// The sums of the first so many blocks count from the beginning. At least one block follows
@@ -101,18 +101,18 @@ pub struct Line {
     /// The number of blocks that are as they were last sent.
     pub(super) unbroken: usize,
     /// Of blocks that no prompt held yet.
-    unsent: Counted,
+    unsent: CountedSize,
     pub(super) last_sent: Option<SentAt>,
     /// What happened to the provider's cache before the next prompt.
     pub(super) event: Option<CacheEvent>,
     /// How counted sizes become billed ones.
     pub(super) scale: Scale,
-    sent: Sent,
+    sent: SentBlocks,
 }
 
 /// The effect of a patch on a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Change {
+pub struct LineChange {
     /// The first block after which nothing is as it was sent; nothing where the cache survives.
     pub broken_at: Option<usize>,
     /// Tokens that the provider removed on its side.
@@ -121,16 +121,16 @@ pub struct Change {
 
 /// A prefix of a line that an earlier prompt had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownPrefix {
     /// Its blocks.
     pub blocks: usize,
     /// The number of that prompt.
     pub prompt: u32,
 }
 
-impl Line {
+impl PromptLine {
     /// A prompt without messages.
-    pub fn new(head: &[Piece]) -> Self {
+    pub fn new(head: &[PromptPiece]) -> Self {
         let mut line = Self {
             blocks: EditList::default(),
             entries: EditList::default(),
@@ -138,11 +138,11 @@ impl Line {
             shifted: 0,
             shift: Sums::default(),
             unbroken: 0,
-            unsent: Counted::default(),
+            unsent: CountedSize::default(),
             last_sent: None,
             event: None,
             scale: Scale::COUNTED,
-            sent: Sent::default(),
+            sent: SentBlocks::default(),
         };
         for piece in head {
             line.push(*piece);
@@ -222,7 +222,7 @@ impl Line {
     }
 
     /// The first `blocks` blocks, as counted.
-    pub(super) fn counted(&self, blocks: usize) -> Counted {
+    pub(super) fn counted(&self, blocks: usize) -> CountedSize {
         self.sums(blocks).counted
     }
 
@@ -243,14 +243,14 @@ impl Line {
     }
 
     /// Adds a message at the end.
-    pub fn append(&mut self, message: &Pieces) {
+    pub fn append(&mut self, message: &BlockList) {
         let first = count(self.blocks.first_mark() + self.blocks.len());
         message.blocks.iter().for_each(|piece| self.push(*piece));
-        self.entries.push(Place { first, ..Place::of(message) });
+        self.entries.push(EntryPlace { first, ..EntryPlace::of(message) });
     }
 
     /// Adds a block at the end.
-    fn push(&mut self, piece: Piece) {
+    fn push(&mut self, piece: PromptPiece) {
         let mut block = self.block(piece);
         let last = self.blocks.last();
         let (sums, run) = last.map_or_else(Default::default, |last| (last.sums, last.run));
@@ -263,8 +263,8 @@ impl Line {
     }
 
     /// A block that was never sent; its sums are not known yet.
-    fn block(&mut self, piece: Piece) -> Block {
-        Block {
+    fn block(&mut self, piece: PromptPiece) -> LineBlock {
+        LineBlock {
             content: piece.content,
             id: self.sent.add(piece.content),
             size: piece.size,
@@ -282,18 +282,18 @@ impl Line {
 
     /// Applies a patch whose entries are all there: costs what is between its first edit and its
     /// last, and what is in front of these or behind them, whichever is less.
-    pub fn patch(&mut self, edits: &[EditedEntries]) -> Change {
-        let mut change = Change { broken_at: None, removed: Tokens::ZERO };
-        let range = |edit: &EditedEntries| {
+    pub fn patch(&mut self, edits: &[EditedEntries]) -> LineChange {
+        let mut change = LineChange { broken_at: None, removed: Tokens::ZERO };
+        let taken = edits.iter().map(|edit| {
             self.first_block(edit.entries.start)..self.first_block(edit.entries.end)
-        };
-        let ranges: Vec<Range<usize>> = edits.iter().map(range).collect();
+        });
+        let ranges: Vec<Range<usize>> = taken.collect();
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return change;
         };
         let (start, behind) = (first.start, self.len() - last.end);
         let pairs = edits.iter().zip(&ranges);
-        let written: Vec<Vec<Block>> =
+        let written: Vec<Vec<LineBlock>> =
             pairs.map(|(edit, range)| self.written(edit, range, &mut change)).collect();
         let sent = self.unbroken;
         // What was sent behind the break may come back.
@@ -330,50 +330,49 @@ impl Line {
         &mut self,
         edit: &EditedEntries,
         range: &Range<usize>,
-        change: &mut Change,
-    ) -> Vec<Block> {
+        change: &mut LineChange,
+    ) -> Vec<LineBlock> {
         let new: usize = edit.with.iter().map(|pieces| pieces.blocks.len()).sum();
-        let is_paired = range.len() == new;
-        let keeps = is_paired && edit.cache == CacheEffect::Keeps;
+        let paired = range.len() == new;
+        let keeps = paired && edit.cache == CacheEffect::Keeps;
         let mut broken = None;
-        let mut blocks: Vec<Block> = Vec::with_capacity(new);
+        let mut blocks: Vec<LineBlock> = Vec::with_capacity(new);
         for piece in edit.with.iter().flat_map(|pieces| &pieces.blocks) {
             let at = range.start + blocks.len();
-            let is_compared = at < range.end && (is_paired || broken.is_none());
-            let was = is_compared.then(|| self.blocks[at]);
-            let was = was.filter(|was| keeps || was.content == piece.content);
-            let block = if let Some(was) = was {
-                if self.is_sent(&was) {
-                    change.removed += self.scale.text(Size::from(was.size) - piece.size.into());
+            let compared = at < range.end && (paired || broken.is_none());
+            let old = compared.then(|| self.blocks[at]);
+            let kept = old.filter(|old| keeps || old.content == piece.content);
+            let block = if let Some(old) = kept {
+                if self.is_sent(&old) {
+                    change.removed += self.scale.text(Size::from(old.size) - piece.size.into());
                 }
-                Block { content: piece.content, size: piece.size, run: piece.run, ..was }
+                LineBlock { content: piece.content, size: piece.size, run: piece.run, ..old }
             } else {
                 broken.get_or_insert(at);
                 self.block(*piece)
             };
             blocks.push(block);
         }
-        if !is_paired {
+        if !paired {
             broken.get_or_insert(range.start + new);
         }
         change.broken_at = change.broken_at.or(broken);
         blocks
     }
 
-    fn is_sent(&self, block: &Block) -> bool {
+    fn is_sent(&self, block: &LineBlock) -> bool {
         block.born < self.sent.prompts
     }
 
     /// Puts blocks and entries in the place of others. Their sums are not known yet.
-    fn replace(&mut self, edit: &EditedEntries, range: Range<usize>, blocks: &[Block]) {
+    fn replace(&mut self, edit: &EditedEntries, range: Range<usize>, blocks: &[LineBlock]) {
         let start = range.start;
-        let unsent = |line: &Self, blocks: &[Block]| -> Counted {
-            blocks.iter().filter(|block| !line.is_sent(block)).map(|block| block.size).sum()
-        };
         let (removed, moved) = self.blocks.splice(range, blocks);
-        let [came, went] = [blocks, &removed].map(|blocks| unsent(self, blocks));
+        let [came, went] = [blocks, &removed].map(|blocks| -> CountedSize {
+            blocks.iter().filter(|block| !self.is_sent(block)).map(|block| block.size).sum()
+        });
         self.unsent = (self.unsent + came).wrapping_sub(went);
-        let places: Vec<Place> = edit.with.iter().map(Place::of).collect();
+        let places: Vec<EntryPlace> = edit.with.iter().map(EntryPlace::of).collect();
         self.entries.splice(edit.entries.clone(), &places);
         // The entries that were written, and those whose blocks were moved, begin somewhere else.
         let from = edit.entries.start;
@@ -402,12 +401,13 @@ impl Line {
                 // All that is in front of the edit counts from the beginning, and so does the rest now.
                 self.shifted = 0;
             }
-            return self.add_up(edited.start..self.len());
+            let before = edited.start.checked_sub(1).map(|at| self.blocks[at].sums);
+            return self.add_up(before.unwrap_or_default(), edited.start..self.len());
         }
         let before = self.blocks[front.end].sums;
         let from = self.sums(front.start);
         self.shifted = front.end;
-        self.add_up_from(from, front.clone());
+        self.add_up(from, front.clone());
         let next = &self.blocks[front.end];
         let last = self.blocks[..front.end].last();
         let (sums, run) = last.map_or_else(Default::default, |last| (last.sums, last.run));
@@ -419,13 +419,8 @@ impl Line {
         };
     }
 
-    fn add_up(&mut self, blocks: Range<usize>) {
-        let before = blocks.start.checked_sub(1).map(|at| self.blocks[at].sums);
-        self.add_up_from(before.unwrap_or_default(), blocks);
-    }
-
     /// Writes the sums of these blocks; `sums` are those of the block in front of them.
-    fn add_up_from(&mut self, mut sums: Sums, blocks: Range<usize>) {
+    fn add_up(&mut self, mut sums: Sums, blocks: Range<usize>) {
         visit(blocks.len());
         let mut run = blocks.start.checked_sub(1).and_then(|at| self.blocks[at].run);
         for at in blocks {
@@ -456,7 +451,7 @@ impl Line {
             blocks += 1;
         }
         self.sent.prompts += 1;
-        self.unsent = Counted::default();
+        self.unsent = CountedSize::default();
         self.unbroken = self.blocks.len();
         self.last_sent = Some(now);
     }
@@ -467,14 +462,14 @@ impl Line {
         &self,
         limit: usize,
         is_live: &dyn Fn(SentAt) -> bool,
-    ) -> Option<Known> {
+    ) -> Option<KnownPrefix> {
         // Everything else was sent earlier.
         self.last_sent.filter(|last| is_live(*last))?;
-        let limit = limit.min(self.len());
-        let mut known =
-            Known { blocks: self.unbroken.min(limit), prompt: self.sent.prompts.checked_sub(1)? };
-        while known.blocks < limit {
-            let ids = self.blocks[known.blocks..limit].iter().map(|block| block.id);
+        let end = limit.min(self.len());
+        let prompt = self.sent.prompts.checked_sub(1)?;
+        let mut known = KnownPrefix { blocks: self.unbroken.min(end), prompt };
+        while known.blocks < end {
+            let ids = self.blocks[known.blocks..end].iter().map(|block| block.id);
             let chain = self.sums(known.blocks + 1).chain;
             let Some((more, prompt)) = self.sent.follow(chain, &ids, is_live) else {
                 break;
@@ -492,7 +487,7 @@ impl Line {
         // What was never sent is behind what is as it was sent, and between the two a prompt came back.
         let between = self.blocks[self.unbroken.min(from)..from].iter();
         let unsent = between.filter(|block| !self.is_sent(block));
-        let in_front: Counted = unsent.map(|block| block.size).sum();
+        let in_front: CountedSize = unsent.map(|block| block.size).sum();
         let behind = self.sums(self.len()).counted.wrapping_sub(self.sums(from).counted);
         let unsent = self.unsent.wrapping_sub(in_front);
         unbroken + self.scale.text(behind.wrapping_sub(unsent).into())
@@ -505,8 +500,8 @@ impl Line {
 
     /// Ends of the newest messages, in blocks, the newest first.
     pub fn ends(&self, count: usize, senders: Senders) -> impl Iterator<Item = usize> + '_ {
-        let ends = (0..self.entries.len()).rev();
-        let ends = ends.filter(move |at| senders == Senders::All || self.entries[*at].is_user);
+        let newest = (0..self.entries.len()).rev();
+        let ends = newest.filter(move |at| senders == Senders::All || self.entries[*at].is_user);
         ends.take(count).map(|at| self.first_block(at + 1))
     }
 

@@ -14,20 +14,20 @@ use crate::units::Tokens;
 
 /// One block of a prompt: what it says, as a hash, and how large it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Piece {
+pub struct PromptPiece {
     pub(super) content: u64,
-    pub(super) size: Counted,
-    pub(super) run: Option<Run>,
+    pub(super) size: CountedSize,
+    pub(super) run: Option<ToolRun>,
 }
 
 /// The parts of a size that a [`Scale`] reads, kept small: a long session has millions of blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Add, Sum)]
-pub(super) struct Counted {
+pub(super) struct CountedSize {
     scaled: Tokens,
     billed: Tokens,
 }
 
-impl Counted {
+impl CountedSize {
     pub(super) fn wrapping_add(self, other: Self) -> Self {
         Self {
             scaled: Tokens(self.scaled.0.wrapping_add(other.scaled.0)),
@@ -43,14 +43,14 @@ impl Counted {
     }
 }
 
-impl From<Size> for Counted {
+impl From<Size> for CountedSize {
     fn from(Size { scaled, billed, .. }: Size) -> Self {
         Self { scaled, billed }
     }
 }
 
-impl From<Counted> for Size {
-    fn from(Counted { scaled, billed }: Counted) -> Self {
+impl From<CountedSize> for Size {
+    fn from(CountedSize { scaled, billed }: CountedSize) -> Self {
         Self { scaled, billed, ..Self::default() }
     }
 }
@@ -58,12 +58,12 @@ impl From<Counted> for Size {
 /// How a block counts towards the look-back: a run of tool uses takes one position, and so does a run
 /// of tool results. Every other block takes a position of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum ToolRun {
     ToolUses,
     ToolResults,
 }
 
-impl Run {
+impl ToolRun {
     fn of(block: &ContentBlock) -> Option<Self> {
         match block {
             ContentBlock::ToolUse(_) => Some(Self::ToolUses),
@@ -76,26 +76,26 @@ impl Run {
     }
 }
 
-impl Piece {
+impl PromptPiece {
     /// A piece that says `text`.
     pub fn new(text: impl AsRef<[u8]>, tokens: Tokens) -> Self {
         // Hashes are compared with each other and never written down.
         let content = FixedState::default().hash_one(text.as_ref());
-        let size = Counted { scaled: tokens, billed: Tokens::ZERO };
+        let size = CountedSize { scaled: tokens, billed: Tokens::ZERO };
         Self { content, size, run: None }
     }
 }
 
 /// The blocks of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pieces {
-    pub(super) blocks: Vec<Piece>,
+pub struct BlockList {
+    pub(super) blocks: Vec<PromptPiece>,
     pub(super) is_user: bool,
 }
 
-impl Pieces {
+impl BlockList {
     /// The blocks of a message whose sender is the user, or is not.
-    pub fn new(blocks: Vec<Piece>, role: Role) -> Self {
+    pub fn new(blocks: Vec<PromptPiece>, role: Role) -> Self {
         Self { blocks, is_user: role == Role::User }
     }
 
@@ -118,18 +118,18 @@ impl Pieces {
             }
             sizes
         };
-        let is_user = message.role() == Role::User;
+        let user = message.role() == Role::User;
         // Of hidden thinking only the size is known: thoughts of different sizes are different.
         let hidden = message.details.hidden.0;
-        let blocks = content.zip(texts).zip(blocks).map(|((block, text), size)| Piece {
+        let blocks = content.zip(texts).zip(blocks).map(|((block, text), size)| PromptPiece {
             content: FixedState::default().hash_one((
                 discriminant(block),
                 &**text,
-                is_user,
+                user,
                 hidden,
             )),
             size: size.into(),
-            run: Run::of(block),
+            run: ToolRun::of(block),
         });
         Self::new(blocks.collect(), message.role())
     }
@@ -139,16 +139,16 @@ impl Pieces {
         tools: &[ToolSchema],
         system: Option<&Arc<str>>,
         counts: &CountedTexts,
-    ) -> Vec<Piece> {
+    ) -> Vec<PromptPiece> {
         let texts: Vec<&str> = tools.iter().map(|tool| &**tool.text()).collect();
         let sizes = tools.iter().map(|tool| counts.schema(tool.text()));
-        let tools = (!tools.is_empty()).then(|| Piece {
+        let tools = (!tools.is_empty()).then(|| PromptPiece {
             content: FixedState::default().hash_one(texts),
             size: sizes.sum::<Size>().into(),
             run: None,
         });
-        let system = system.map(|text| Piece::new(&**text, counts.size(text).tokens));
-        tools.into_iter().chain(system).collect()
+        let prompt = system.map(|text| PromptPiece::new(&**text, counts.size(text).tokens));
+        tools.into_iter().chain(prompt).collect()
     }
 
     /// Tokens of all blocks, as counted.

@@ -42,8 +42,8 @@ impl RecordedCache {
             Reuse::Breakpoints | Reuse::Nothing => 50,
         };
         let head = sizes.head.filter(|_| sizes.sizes == Sizes::Billed);
-        let readable = replayed.prompt_cache.first().map(|cache| &*cache.read);
-        let readable = readable.unwrap_or_default();
+        let first = replayed.prompt_cache.first();
+        let reads = first.map(|cache| &*cache.read).unwrap_or_default();
         let mut compactions = session.compactions().iter().peekable();
         let mut drops = sizes.drops.iter().peekable();
         let mut events = BTreeMap::new();
@@ -59,12 +59,12 @@ impl RecordedCache {
             };
             let read = read_share(&usage, *prompt);
             let most = read.min(usage.cache_read);
-            let readable = readable.get(call).copied().unwrap_or_default();
-            let is_missed = u128::from(read.0) * 100 < u128::from(readable.0) * least;
+            let readable = reads.get(call).copied().unwrap_or_default();
+            let missed = u128::from(read.0) * 100 < u128::from(readable.0) * least;
             let last = call.checked_sub(1);
             let before = last.map(|last| replayed.prompt_tokens[last].min(*prompt));
-            let is_alive = before.is_some_and(|both| read.0 * 10 >= both.0.saturating_mul(9));
-            if readable == Tokens::ZERO && is_alive && !is_changed {
+            let alive = before.is_some_and(|both| read.0 * 10 >= both.0.saturating_mul(9));
+            if readable == Tokens::ZERO && alive && !is_changed {
                 events.insert(call, CacheEvent::Alive);
             } else if readable == Tokens::ZERO {
                 let begins_later = session.loaded() > 0 || head.is_none();
@@ -73,7 +73,7 @@ impl RecordedCache {
                     _ => most.min(head.unwrap_or_default()),
                 };
                 events.insert(call, CacheEvent::Warm(warm));
-            } else if is_missed && !is_changed {
+            } else if missed && !is_changed {
                 events.insert(call, CacheEvent::Missed(most));
             }
         }

@@ -18,7 +18,7 @@ pub(super) type BlockId = u32;
 /// A hash of blocks in order, modulo the prime 2^61 − 1, which can be continued, and corrected for
 /// what is in front of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(super) struct Chain(pub(super) u64);
+pub(super) struct ChainHash(pub(super) u64);
 
 const PRIME: u64 = (1 << 61) - 1;
 
@@ -30,7 +30,7 @@ fn times(one: u64, other: u64) -> u64 {
     u64::try_from(product).unwrap_or_default()
 }
 
-impl Chain {
+impl ChainHash {
     /// The chain with one more block.
     pub(super) fn and(self, identity: u64) -> Self {
         // An empty chain and one of a block without content differ.
@@ -70,7 +70,7 @@ struct Branch {
 
 /// Everything that came into a line, and the branches that were left.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Sent {
+pub(super) struct SentBlocks {
     /// By block, its content as the provider read it.
     identities: Vec<u64>,
     /// By block, the first one that followed it.
@@ -78,14 +78,14 @@ pub(super) struct Sent {
     /// By block, those that followed it later, with the number of edits before they did.
     later: HashMap<BlockId, Vec<(u32, BlockId)>, FixedState>,
     /// By the hash of the prefix that ends with their first block. None begins with all of another.
-    left: HashMap<Chain, Vec<Branch>, FixedState>,
+    left: HashMap<ChainHash, Vec<Branch>, FixedState>,
     /// Edits so far: the number that [`Self::later`] notes.
     pub(super) edits: u32,
     /// How many prompts were sent.
     pub(super) prompts: u32,
 }
 
-impl Sent {
+impl SentBlocks {
     pub(super) fn reserve(&mut self, blocks: usize) {
         self.identities.reserve_exact(blocks);
         self.next.reserve_exact(blocks);
@@ -126,8 +126,8 @@ impl Sent {
 
     /// The blocks of a branch, in order.
     fn blocks(&self, branch: Branch) -> impl Iterator<Item = BlockId> + '_ {
-        let next = move |id: &BlockId| self.next_of(*id, branch.edits);
-        std::iter::successors(Some(branch.first), next).take(branch.blocks)
+        std::iter::successors(Some(branch.first), move |id| self.next_of(*id, branch.edits))
+            .take(branch.blocks)
     }
 
     /// How many blocks two branches have in common.
@@ -142,7 +142,7 @@ impl Sent {
 
     /// Remembers blocks of the line that were sent last at that time and are about to be edited away.
     /// `chain` is the hash of the prefix that ends with the first of them.
-    pub(super) fn leave(&mut self, chain: Chain, first: BlockId, blocks: usize, last: SentAt) {
+    pub(super) fn leave(&mut self, chain: ChainHash, first: BlockId, blocks: usize, last: SentAt) {
         let branch = Branch {
             first,
             blocks,
@@ -163,14 +163,14 @@ impl Sent {
 
     /// The line goes along the branches of which the first block makes this hash: what is left of them
     /// begins one block later. Returns whether there are any.
-    pub(super) fn enter(&mut self, chain: Chain) -> bool {
+    pub(super) fn enter(&mut self, chain: ChainHash) -> bool {
         let Some(branches) = self.left.remove(&chain) else {
             return false;
         };
         for branch in branches.into_iter().filter(|branch| branch.blocks > 1) {
             if let Some(first) = self.next_of(branch.first, branch.edits) {
-                let chain = chain.and(self.identity(first));
-                self.left.entry(chain).or_default().push(Branch {
+                let longer = chain.and(self.identity(first));
+                self.left.entry(longer).or_default().push(Branch {
                     first,
                     blocks: branch.blocks - 1,
                     ..branch
@@ -184,7 +184,7 @@ impl Sent {
     /// that held them.
     pub(super) fn follow(
         &self,
-        chain: Chain,
+        chain: ChainHash,
         ids: &(impl Iterator<Item = BlockId> + Clone),
         is_live: &dyn Fn(SentAt) -> bool,
     ) -> Option<(usize, u32)> {

@@ -26,17 +26,17 @@ fn built_in(name: &str) -> CacheScheme {
     schemes.into_iter().find(|of| of.name == name).unwrap()
 }
 
-fn user(text: &str, tokens: u64) -> Pieces {
-    Pieces::new(vec![Piece::new(text, Tokens(tokens))], Role::User)
+fn user(text: &str, tokens: u64) -> BlockList {
+    BlockList::new(vec![PromptPiece::new(text, Tokens(tokens))], Role::User)
 }
 
-fn said(text: &str, tokens: u64) -> Pieces {
-    Pieces::new(vec![Piece::new(text, Tokens(tokens))], Role::Assistant)
+fn said(text: &str, tokens: u64) -> BlockList {
+    BlockList::new(vec![PromptPiece::new(text, Tokens(tokens))], Role::Assistant)
 }
 
 /// A line under one scheme, and what its calls cost.
 struct Bench {
-    line: Line,
+    line: PromptLine,
     cache: PromptCache,
     now: SentAt,
     tokens: u64,
@@ -47,12 +47,12 @@ struct Bench {
 
 impl Bench {
     fn new(scheme: CacheScheme, head: &[u64]) -> Self {
-        let head: Vec<Piece> = head
+        let head: Vec<PromptPiece> = head
             .iter()
-            .map(|tokens| Piece::new(format!("head {tokens}"), Tokens(*tokens)))
+            .map(|tokens| PromptPiece::new(format!("head {tokens}"), Tokens(*tokens)))
             .collect();
         Self {
-            line: Line::new(&head),
+            line: PromptLine::new(&head),
             cache: PromptCache::new(Arc::new(scheme), Client::RECOMMENDED),
             now: 0,
             tokens: 0,
@@ -61,16 +61,16 @@ impl Bench {
         }
     }
 
-    fn replace(&mut self, entries: std::ops::Range<usize>, with: Vec<Pieces>) -> Change {
+    fn replace(&mut self, entries: std::ops::Range<usize>, with: Vec<BlockList>) -> LineChange {
         self.edit(entries, with, CacheEffect::Breaks)
     }
 
     fn edit(
         &mut self,
         entries: std::ops::Range<usize>,
-        with: Vec<Pieces>,
+        with: Vec<BlockList>,
         cache: CacheEffect,
-    ) -> Change {
+    ) -> LineChange {
         let change = self.line.patch(&[EditedEntries { entries, with, cache }]);
         self.cache.removed(change.removed);
         change
@@ -98,7 +98,7 @@ const BASE: u64 = 2_500;
 const TURN: u64 = 130 + 680;
 const MASKED: u64 = 130 + 12;
 
-fn turn(at: usize) -> Pieces {
+fn turn(at: usize) -> BlockList {
     user(&format!("turn {at}"), TURN)
 }
 
@@ -248,7 +248,7 @@ fn a_prefix_dies_when_nobody_uses_it() {
     assert_eq!(served("anthropic-5m", 300_000).split, split(2_100, 0));
     let late = served("anthropic-5m", 300_001);
     assert_eq!(late.split, split(0, 2_100));
-    assert!(late.loss == Some(Loss::Expired) && late.broken == Tokens(2_100));
+    assert!(late.loss == Some(CacheLoss::Expired) && late.broken == Tokens(2_100));
     assert_eq!(served("anthropic-1h", 300_001).split, split(2_100, 0));
     assert_eq!(served("none", 0), CacheOutcome::default());
 }
@@ -349,8 +349,8 @@ fn a_request_beside_the_agents_reads_as_far_as_it_begins_alike() {
     bench.line.append(&user("b", 20));
     bench.send();
     let read = |head: &[&str], words: &[&str], idle: SentAt| {
-        let head: Vec<Piece> = head.iter().map(|text| Piece::new(text, Tokens(1))).collect();
-        let mut request = Line::new(&head);
+        let head: Vec<PromptPiece> = head.iter().map(|text| PromptPiece::new(text, Tokens(1))).collect();
+        let mut request = PromptLine::new(&head);
         for (at, word) in words.iter().enumerate() {
             let message = [user, said][at % 2](word, 1);
             request.append(&message);
@@ -402,7 +402,7 @@ fn a_run_of_tool_uses_is_one_position_and_so_is_a_run_of_results() {
     let round = |at: usize, role: Role, of: &dyn Fn(String) -> ContentBlock| {
         let blocks = (0..10).map(|n| of(format!("{at}-{n}"))).collect();
         let message = Arc::new(Message::new(role, blocks));
-        Pieces::of(&Entry::new(Origin::Authored, message, &counts), &counts)
+        BlockList::of(&Entry::new(Origin::Authored, message, &counts), &counts)
     };
     let uses = |at: usize| {
         round(at, Role::Assistant, &|id| {
@@ -447,7 +447,7 @@ fn thoughts_of_different_sizes_are_different_thoughts() {
     let pieces = |hidden: u64| {
         let mut message = Message::text(Role::Assistant, "");
         message.details.hidden = Tokens(hidden);
-        Pieces::of(&Entry::new(Origin::Authored, Arc::new(message), &counts), &counts)
+        BlockList::of(&Entry::new(Origin::Authored, Arc::new(message), &counts), &counts)
     };
     let mut bench = Bench::new(plain(None), &[100]);
     bench.line.append(&pieces(184));

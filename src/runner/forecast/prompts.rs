@@ -9,8 +9,8 @@ use crate::model::{Request, Task};
 use crate::probe::Probe;
 use crate::record::{ForecastCell, PromptDue};
 use crate::replay::ceiling;
-use crate::replay::observe::{CallView, Observer, StrategyRequest};
-use crate::replay::prompt_cache::{EditedEntries, Line, Pieces, PromptCache};
+use crate::replay::observe::{CallView, Observer, BilledRequest};
+use crate::replay::prompt_cache::{EditedEntries, PromptLine, BlockList, PromptCache};
 use crate::scenario::ModelSetting;
 use crate::session::wire::Provider;
 use crate::session::{ContentBlock, Message, Session};
@@ -31,13 +31,13 @@ pub(super) fn scheme_of(model: Option<&ModelSetting>, prices: &Prices) -> CacheS
     };
     let known = prices.of(&live.model);
     let scheme = known.and_then(|(list, price)| Some((list.schemes.first()?, price)));
-    let is_spoken = |scheme: &CacheScheme| match scheme.reuse {
-        Reuse::Breakpoints => live.provider == Provider::Anthropic,
-        Reuse::LongestPrefix => live.provider == Provider::OpenAi,
-        Reuse::Nothing => false,
-    };
+    let provider = scheme.and_then(|(scheme, _)| match scheme.reuse {
+        Reuse::Breakpoints => Some(Provider::Anthropic),
+        Reuse::LongestPrefix => Some(Provider::OpenAi),
+        Reuse::Nothing => None,
+    });
     match scheme {
-        Some((scheme, price)) if is_spoken(scheme) => CacheScheme {
+        Some((scheme, price)) if provider == Some(live.provider) => CacheScheme {
             minimum: price.minimum_cacheable.unwrap_or(scheme.minimum),
             ..scheme.clone()
         },
@@ -49,9 +49,9 @@ pub(super) fn scheme_of(model: Option<&ModelSetting>, prices: &Prices) -> CacheS
 /// taken to live as long as a session is worked on.
 #[derive(Debug)]
 pub(super) struct ReaderPrompts {
-    line: Line,
+    line: PromptLine,
     /// The messages of the line.
-    messages: Vec<Pieces>,
+    messages: Vec<BlockList>,
     cache: PromptCache,
     counts: Arc<CountedTexts>,
     /// The requests of the cell that is replayed, and the prompts that its readers are asked of.
@@ -61,7 +61,7 @@ pub(super) struct ReaderPrompts {
 impl ReaderPrompts {
     pub(super) fn new(session: &Session, counts: &Arc<CountedTexts>, scheme: CacheScheme) -> Self {
         Self {
-            line: Line::new(&Pieces::head(session.tools(), session.system(), counts)),
+            line: PromptLine::new(&BlockList::head(session.tools(), session.system(), counts)),
             messages: Vec::new(),
             cache: PromptCache::new(Arc::new(scheme), QUESTIONS),
             counts: counts.clone(),
@@ -76,8 +76,8 @@ impl ReaderPrompts {
 
     /// Puts questions to a prompt of these messages, as the reader is sent them. Its size is counted: a reader is not sent the
     /// tokens that only the agent's bill shows.
-    fn put(&mut self, messages: impl Iterator<Item = Pieces>) -> PromptDue {
-        let messages: Vec<Pieces> = messages.collect();
+    fn put(&mut self, messages: impl Iterator<Item = BlockList>) -> PromptDue {
+        let messages: Vec<BlockList> = messages.collect();
         let old = self.messages.iter();
         let same = old.zip(&messages).take_while(|(old, new)| old == new).count();
         if same < self.messages.len() {
@@ -107,11 +107,10 @@ impl ReaderPrompts {
 
 /// A message as a reader is sent it, without the thinking of another model; `None` where it has
 /// nothing else.
-fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
+fn sent(entry: &Entry, counts: &CountedTexts) -> Option<BlockList> {
     let message = &entry.message;
-    let is_thinking = |block: &ContentBlock| matches!(block, ContentBlock::Thinking(_));
     if message.details.hidden == Tokens::ZERO && !message.content().iter().any(is_thinking) {
-        return Some(Pieces::of(entry, counts));
+        return Some(BlockList::of(entry, counts));
     }
     let content: Vec<ContentBlock> =
         message.content().iter().filter(|block| !is_thinking(block)).cloned().collect();
@@ -119,7 +118,11 @@ fn sent(entry: &Entry, counts: &CountedTexts) -> Option<Pieces> {
         return None;
     }
     let message = Arc::new(Message::new(message.role(), content));
-    Some(Pieces::of(&Entry::new(Origin::Authored, message, counts), counts))
+    Some(BlockList::of(&Entry::new(Origin::Authored, message, counts), counts))
+}
+
+fn is_thinking(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Thinking(_))
 }
 
 /// Tokens of a request as it is sent: thinking is left out.
@@ -128,14 +131,13 @@ fn sent_tokens(request: &Request, counts: &CountedTexts) -> Tokens {
         let entry = Entry::new(Origin::Authored, message.clone(), counts);
         Some(sent(&entry, counts)?.tokens())
     });
-    let head = Pieces::head(request.tools(), request.system.as_ref(), counts);
-    let head = Line::new(&head);
+    let head = PromptLine::new(&BlockList::head(request.tools(), request.system.as_ref(), counts));
     messages.sum::<Tokens>() + head.until(head.len())
 }
 
 /// Notes the requests of a strategy, and the prompts that readers are asked of.
 #[derive(Debug)]
-pub(super) struct Watch<'p> {
+pub(super) struct PromptWatch<'p> {
     pub(super) prompts: &'p mut ReaderPrompts,
     pub(super) probes: &'p [Probe],
     /// Indices of the probes that may be asked at each call.
@@ -144,8 +146,8 @@ pub(super) struct Watch<'p> {
     pub(super) window: Option<Tokens>,
 }
 
-impl Observer for Watch<'_> {
-    fn asked(&mut self, asked: &StrategyRequest) {
+impl Observer for PromptWatch<'_> {
+    fn asked(&mut self, asked: &BilledRequest) {
         // No model is asked for an answer that the recording holds.
         if !matches!(asked.request.task, Task::Recorded { .. }) {
             let sent = sent_tokens(&asked.request, &self.prompts.counts);

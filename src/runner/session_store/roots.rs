@@ -20,7 +20,7 @@ pub(super) fn roots(links: &[(&str, Option<&str>)], ids: &BTreeSet<String>) -> V
         let main = mains.get(id)?;
         Some(*known.get(main).unwrap_or(main))
     };
-    let root = |(id, _): &(&str, Option<&str>)| {
+    let roots = links.iter().map(|(id, _)| {
         let named = above(id)?;
         let (mut root, mut passed) = (named, BTreeSet::from([*id]));
         while let Some(next) = above(root) {
@@ -30,8 +30,8 @@ pub(super) fn roots(links: &[(&str, Option<&str>)], ids: &BTreeSet<String>) -> V
             root = next;
         }
         Some(root.to_owned())
-    };
-    links.iter().map(root).collect()
+    });
+    roots.collect()
 }
 
 #[cfg(test)]

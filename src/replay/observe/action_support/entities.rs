@@ -61,8 +61,7 @@ fn each_name(text: &str, mut found: impl FnMut(&str, Boundary)) {
             found(token, Boundary::Path);
             continue;
         }
-        for piece in token.split('/') {
-            let piece = piece.trim_matches(['.', '-', '@']);
+        for piece in token.split('/').map(|piece| piece.trim_matches(['.', '-', '@'])) {
             if is_name(piece) {
                 found(piece, Boundary::Word);
             }
@@ -86,10 +85,10 @@ pub(crate) fn supported(text: &str, mut found: impl FnMut(&str)) {
         let token = trimmed(token);
         if is_path(token) {
             found(token);
-            let token = token.trim_start_matches('/');
-            found(token);
-            for (at, _) in token.match_indices('/') {
-                found(&token[at + 1..]);
+            let relative = token.trim_start_matches('/');
+            found(relative);
+            for (at, _) in relative.match_indices('/') {
+                found(&relative[at + 1..]);
             }
         }
         for piece in token.trim_start_matches('/').split('/') {
@@ -132,13 +131,12 @@ fn is_path(token: &str) -> bool {
     if !token.contains('/') {
         return false;
     }
-    let is_absolute = token.starts_with('/');
     let mut parts = token.trim_start_matches('/').split('/');
     let Some(named) = parts.try_fold(0, |named, part| (!part.is_empty()).then_some(named + 1))
     else {
         return false;
     };
-    is_absolute || named > 2 || token.contains(['.', '_', '-'])
+    token.starts_with('/') || named > 2 || token.contains(['.', '_', '-'])
 }
 
 /// An identifier, an id, a file name or a number; plain words are none, and neither are versions

@@ -29,7 +29,7 @@ struct Snippet {
 
 /// The snippets that a search may bring back.
 #[derive(Debug)]
-pub(super) struct Scope {
+pub(super) struct SearchScope {
     is_in: Vec<bool>,
     count: usize,
     mean_length: f64,
@@ -68,26 +68,25 @@ impl Snippets {
                 _ => postings.push((at, 1)),
             }
         });
-        let text = text.into();
-        self.all.push(Snippet { owner, text, words });
+        self.all.push(Snippet { owner, text: text.into(), words });
     }
 
     /// The snippets of those owners that `may` lets in.
-    pub(super) fn within(&self, may: impl Fn(usize) -> bool) -> Scope {
+    pub(super) fn within(&self, may: impl Fn(usize) -> bool) -> SearchScope {
         let is_in: Vec<bool> = self.all.iter().map(|one| may(one.owner)).collect();
         let (mut count, mut words) = (0, 0_u64);
         for (snippet, _) in self.all.iter().zip(&is_in).filter(|(_, is_in)| **is_in) {
             count += 1;
             words += u64::from(snippet.words);
         }
-        Scope { is_in, count, mean_length: (words as f64 / (count.max(1)) as f64).max(1.0) }
+        SearchScope { is_in, count, mean_length: (words as f64 / (count.max(1)) as f64).max(1.0) }
     }
 
     /// The texts of at most `most` snippets that fit the query, best first; of those that fit
     /// equally well the newest. One that shares no word with the query fits not at all.
     pub(super) fn search(
         &self,
-        scope: &Scope,
+        scope: &SearchScope,
         query: &str,
         most: usize,
     ) -> impl Iterator<Item = &Arc<str>> {
@@ -100,8 +99,8 @@ impl Snippets {
             let inside = postings.iter().filter(|(at, _)| scope.is_in[*at]);
             let weight = rarity(scope.count, inside.clone().count());
             for &(at, times) in inside {
-                let gain = gain(times, self.all[at].words, scope.mean_length);
-                *scores.entry(at).or_default() += weight * gain;
+                let score = weight * gain(times, self.all[at].words, scope.mean_length);
+                *scores.entry(at).or_default() += score;
             }
         }
         let mut ranked: Vec<(usize, f64)> = scores.into_iter().collect();

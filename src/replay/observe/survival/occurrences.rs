@@ -23,10 +23,9 @@ impl PromptOccurrences<'_> {
     }
 
     /// The sentence that speaks of something.
-    pub(super) fn sentence(&self, mention: Mention) -> Option<String> {
-        let entry = self.context.entries().get(mention.entry?)?;
-        let (block, byte) = mention.at;
-        let text = entry.message.model_text().get(block)?;
+    pub(super) fn sentence(&self, mention: Option<Mention>) -> Option<String> {
+        let Mention { entry, at: (block, byte), .. } = mention?;
+        let text = self.context.entries().get(entry?)?.message.model_text().get(block)?;
         Some(sentence_at(text, byte).to_owned())
     }
 }
@@ -41,13 +40,13 @@ pub(super) struct Mention {
 }
 
 /// A position in a prompt: the entry (what is pinned comes before all), block and byte.
-pub(super) type Position = (Option<usize>, (usize, usize));
+pub(super) type PromptPosition = (Option<usize>, (usize, usize));
 
 /// Where a slot is found in a prompt, by place, in the order of [`PlaceInPrompt::ALL`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Occurrences {
     /// The last position.
-    pub(super) strong: [Option<Position>; 6],
+    pub(super) strong: [Option<PromptPosition>; 6],
     /// Where something else is said last, behind all that is strong.
     pub(super) changed: Option<Mention>,
     pub(super) unsure: [bool; 6],
@@ -60,7 +59,7 @@ impl Occurrences {
         &mut self,
         place: usize,
         strength: MatchStrength,
-        position: Position,
+        position: PromptPosition,
         at: (usize, usize),
     ) {
         match strength {
@@ -85,6 +84,11 @@ impl Occurrences {
 
     pub(super) fn is_strong(&self) -> bool {
         self.strong.iter().any(Option::is_some)
+    }
+
+    /// Whether it is in one of these places; `any` counts places where it is unsure.
+    pub(super) fn is_in(&self, places: &[usize], any: bool) -> bool {
+        places.iter().any(|at| self.strong[*at].is_some() || (any && self.unsure[*at]))
     }
 
     /// The last of these places.

@@ -1,11 +1,11 @@
 //! Which of several values comes last in a prompt.
 
-use super::Position;
+use super::PromptPosition;
 use crate::probe::kendall;
 use crate::record::Fate;
 
 /// Where something is last, and in which place.
-pub(super) type Rank = (Position, usize);
+pub(super) type Rank = (PromptPosition, usize);
 
 /// The fate of one probe by order.
 #[derive(Debug, PartialEq)]
@@ -44,7 +44,7 @@ pub(super) fn newest(values: &[Option<Rank>]) -> OrderFate {
 /// which both events are in the prompt: a pair that lost one of its events does not count.
 pub(super) fn sequence(ranks: &[Option<Rank>]) -> OrderFate {
     let present: Vec<Rank> = ranks.iter().copied().flatten().collect();
-    let positions: Vec<Position> = present.iter().map(|rank| rank.0).collect();
+    let positions: Vec<PromptPosition> = present.iter().map(|rank| rank.0).collect();
     let (balance, score) = kendall(&positions, ranks.len());
     let fate = match present.len() {
         0 => Fate::Lost,
@@ -65,10 +65,9 @@ pub(super) fn pending(ranks: &[Option<Rank>], done: impl Iterator<Item = bool>) 
     let mut place = None;
     for (slots, is_done) in ranks.chunks_exact(2).zip(done) {
         let (open, ticked) = (slots[0], slots[1]);
-        let is_open = open.map(|rank| rank.0) > ticked.map(|rank| rank.0);
         wanted += usize::from(!is_done);
         turned += usize::from(!is_done && ticked.is_some());
-        if is_open {
+        if open.map(|rank| rank.0) > ticked.map(|rank| rank.0) {
             kept += usize::from(!is_done);
             outdated += usize::from(is_done);
             let here = open.map(|rank| rank.1);

@@ -15,18 +15,17 @@ pub(super) struct Sources {
 impl Sources {
     pub(super) fn new(session: &Session, probes: &[Probe], survival: &Survival) -> Self {
         let places = Places::new(session);
-        let source = |message: usize, slots: &std::ops::Range<usize>| {
-            let shown = session.messages().get(message)?;
-            let holds = |block: usize| {
-                let found = survival.find(&shown.model_text()[block], WrittenBy::Session);
-                found.iter().any(|finding| slots.contains(&finding.slot))
-            };
-            let (block, _) = shown.tool_results().find(|(block, _)| holds(*block))?;
-            places.of(message, block)
-        };
         let by_probe = probes.iter().enumerate().map(|(index, probe)| {
             let slots = survival.slots(index);
-            probe.evidence.iter().filter_map(|at| source(*at, &slots)).collect()
+            let sources = probe.evidence.iter().filter_map(|at| {
+                let shown = session.messages().get(*at)?;
+                let (block, _) = shown.tool_results().find(|(block, _)| {
+                    let found = survival.find(&shown.model_text()[*block], WrittenBy::Session);
+                    found.iter().any(|finding| slots.contains(&finding.slot))
+                })?;
+                places.of(*at, block)
+            });
+            sources.collect()
         });
         Self { by_probe: by_probe.collect() }
     }
@@ -42,8 +41,8 @@ impl Sources {
         let sources = &self.by_probe[probe];
         !evidence.is_empty()
             && evidence.iter().all(|at: &usize| {
-                let mut sources = sources.iter().filter(|source| source.message == *at);
-                sources.any(|source| pointers.is_recoverable(source, before))
+                let mut own = sources.iter().filter(|source| source.message == *at);
+                own.any(|source| pointers.is_recoverable(source, before))
             })
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::StrategyRequest;
+use super::BilledRequest;
 use crate::context::{Applied, Origin};
 use crate::model::Purpose;
 use crate::probe::survival::Survival;
@@ -21,15 +21,15 @@ pub(super) struct SummaryRequests {
 
 impl SummaryRequests {
     /// Notes a request and all values in it.
-    pub(super) fn note(&mut self, survival: &Survival, asked: &StrategyRequest) {
-        let is_background = asked.request.purpose == Purpose::Background;
-        if !is_background && self.call != Some(asked.call) {
+    pub(super) fn note(&mut self, survival: &Survival, asked: &BilledRequest) {
+        let background = asked.request.purpose == Purpose::Background;
+        if !background && self.call != Some(asked.call) {
             self.call = Some(asked.call);
             self.now.clear();
         }
         let texts = asked.request.messages.iter().flat_map(|message| message.model_text());
         let held = texts.flat_map(|text| survival.held(text));
-        if is_background {
+        if background {
             self.noted.extend(held);
         } else {
             self.now.extend(held);
@@ -39,8 +39,8 @@ impl SummaryRequests {
     /// Whether a summariser had been sent this value when the patch that lost it put its summary in.
     pub(super) fn has(&self, slot: usize, applied: &Applied) -> bool {
         let mut written = applied.written();
-        let is_summary = written.any(|entry| matches!(entry.origin, Origin::Derived(_)));
-        let was_sent = self.call == Some(applied.call) && self.now.contains(&slot);
-        is_summary && (was_sent || self.noted.contains(&slot))
+        let sent = self.call == Some(applied.call) && self.now.contains(&slot);
+        written.any(|entry| matches!(entry.origin, Origin::Derived(_)))
+            && (sent || self.noted.contains(&slot))
     }
 }
