@@ -94,23 +94,21 @@ pub(crate) struct Amount {
 impl Metric {
     /// Its value over the cells of one strategy; `None` where it was not measured.
     pub(crate) fn over(&self, cells: &[&CellSummary], anchors: Anchors) -> Option<PooledValue> {
-        let all = cells.iter();
+        let all = cells.iter().copied();
         Some(match self.function {
             Formula::Mean(of) => PooledValue::Estimate(estimate(cells, of)?),
             Formula::Saved(of) => PooledValue::Estimate(saved(cells, of)?),
             Formula::Total(of) => {
-                let total = total(cells, of)?;
+                let sum = total(cells, of)?;
                 match self.unit {
-                    Unit::Dollars => PooledValue::Dollars(Usd::of_dollars(total)),
-                    Unit::Tokens => PooledValue::Tokens(Tokens(whole(total))),
-                    Unit::Share | Unit::Count | Unit::Seconds => PooledValue::Seconds(total),
+                    Unit::Dollars => PooledValue::Dollars(Usd::of_dollars(sum)),
+                    Unit::Tokens => PooledValue::Tokens(Tokens(whole(sum))),
+                    Unit::Share | Unit::Count | Unit::Seconds => PooledValue::Seconds(sum),
                 }
             }
-            Formula::Count(of) => PooledValue::Count(all.filter_map(|it| of(it)).reduce(Add::add)?),
-            Formula::Tokens(of) => {
-                PooledValue::Tokens(all.filter_map(|it| of(it)).reduce(Add::add)?)
-            }
-            Formula::Largest(of) => PooledValue::Tokens(all.filter_map(|it| of(it)).max()?),
+            Formula::Count(of) => PooledValue::Count(all.filter_map(of).reduce(Add::add)?),
+            Formula::Tokens(of) => PooledValue::Tokens(all.filter_map(of).reduce(Add::add)?),
+            Formula::Largest(of) => PooledValue::Tokens(all.filter_map(of).max()?),
             Formula::Pool(of) => return of(cells, anchors),
         })
     }

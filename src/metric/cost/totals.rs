@@ -79,12 +79,9 @@ impl CellSummary {
     /// The billed tokens of a class, where they are known.
     pub(crate) fn billed(&self, class: fn(&Usage) -> Tokens) -> Option<Amount> {
         let cost = self.costs.first().filter(|cost| cost.is_billed())?;
-        let of = |usage: &Usage| class(usage).0 as f64;
-        Some(Amount {
-            own: (cost.calls > 0).then(|| of(&cost.total())),
-            reference: of(&cost.reference),
-            whole_reference: of(&cost.reference),
-        })
+        let [own, reference] = [cost.total(), cost.reference].map(|usage| class(&usage).0 as f64);
+        let own = (cost.calls > 0).then_some(own);
+        Some(Amount { own, reference, whole_reference: reference })
     }
 
     fn amount(&self, cost: &SchemeCost) -> Option<Amount> {

@@ -135,28 +135,30 @@ impl Spend {
     }
 
     fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
-        for request in carry.requests.iter().filter(|it| cell.asks.contains_key(&it.number)) {
+        for request in carry.requests.iter().filter(|asked| cell.asks.contains_key(&asked.number)) {
             let sent = cell.sent.get(&request.number).copied().unwrap_or(request.prompt.expected);
             // Each is a prompt of its own, with breakpoints up to its end.
-            let usage = |tokens: Tokens, output| match inputs.summaries_written_from {
-                Some(minimum) if tokens >= minimum => {
-                    Usage { cache_write_5m: tokens, output, ..Usage::default() }
-                }
-                Some(_) | None => Usage::uncached(tokens, output),
-            };
             let prompts = request.prompt.around(sent);
-            self.add(1, prompts.zip(request.output, usage), terms);
+            let usage = prompts.zip(request.output, |tokens, output| {
+                match inputs.summaries_written_from {
+                    Some(minimum) if tokens >= minimum => {
+                        Usage { cache_write_5m: tokens, output, ..Usage::default() }
+                    }
+                    Some(_) | None => Usage::uncached(tokens, output),
+                }
+            });
+            self.add(1, usage, terms);
         }
     }
 
     fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
-        let asked = cell.paid.iter().flat_map(|(call, prompts)| {
+        let paid = cell.paid.iter().flat_map(|(call, prompts)| {
             let tokens = carry.prompts.get(*call).copied().unwrap_or_default();
             prompts.iter().map(move |(prompt, due)| (*prompt, *due, tokens.around(prompt.tokens)))
         });
         let each = cell.floor.iter();
         let floor = each.map(|(prompt, due)| (*prompt, *due, Span::exact(prompt.tokens)));
-        let asked = asked.chain(floor).filter(|(_, due, _)| due.questions > 0);
+        let asked = paid.chain(floor).filter(|(_, due, _)| due.questions > 0);
         for (prompt, due, tokens) in asked {
             let thinking = inputs.thinking.reader.times(due.questions);
             let longest = inputs.longest_answer.times(due.questions);
@@ -184,9 +186,9 @@ impl Spend {
         inputs: &Inputs<'_>,
         verdict: Span<Tokens>,
     ) {
-        let reached =
+        let paid =
             cell.paid.range(..cell.record.prompt_tokens.len()).flat_map(|(_, prompts)| prompts);
-        let reached = reached.map(|(_, due)| (due, false));
+        let reached = paid.map(|(_, due)| (due, false));
         let floor = cell.floor.iter().map(|(_, due)| (due, true));
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
             self.judged_at_most += due.judged;
@@ -200,12 +202,10 @@ impl Spend {
         }
         let due: SentinelsDue = cell.sentinels;
         if due.calls > 0 {
-            let usage = |tokens, calls| {
-                verdict.map(|output: Tokens| Usage::uncached(tokens, output.times(calls)))
-            };
-            self.add(due.calls, usage(due.tokens, due.calls), terms);
+            let usage = verdict.map(|output| Usage::uncached(due.tokens, output.times(due.calls)));
+            self.add(due.calls, usage, terms);
             // Only a judge that is unfit for the first ones is asked these.
-            let narrow = usage(due.narrow_tokens, due.narrow_calls).high;
+            let narrow = Usage::uncached(due.narrow_tokens, verdict.high.times(due.narrow_calls));
             let nothing = Usage::default();
             let calls = Span::new(0, 0, due.narrow_calls);
             self.pay(calls, Span::new(nothing, nothing, narrow), terms);
@@ -286,7 +286,7 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
 }
 
 /// Tokens times `part / whole`.
-fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
+pub(super) fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
     let part = u128::from(tokens.0) * u128::from(part) / u128::from(whole.max(1));
     Tokens(u64::try_from(part).unwrap_or(u64::MAX))
 }
