@@ -112,8 +112,8 @@ impl Rules {
             let score = found
                 .or_else(|| abstains_in_one_order(answer).then_some(wrong(Outcome::Abstained)))?;
             // "None" may be a count.
-            let is_count = spec.current(before).last() == Some(&"0");
-            (score.1 != Outcome::Abstained || !is_count).then_some(score)
+            let count = spec.current(before).last() == Some(&"0");
+            (score.1 != Outcome::Abstained || !count).then_some(score)
         });
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },

@@ -103,10 +103,10 @@ fn prompt_id_of(
         others: vec!["other".to_owned()],
         ..Brief::new("question", "reference")
     };
-    let request = request(&brief, &answer);
-    let limit = request.max_output.0.to_string();
-    let mut parts: Vec<&[u8]> = request.system.iter().map(|text| text.as_bytes()).collect();
-    for message in &request.messages {
+    let sent = request(&brief, &answer);
+    let limit = sent.max_output.0.to_string();
+    let mut parts: Vec<&[u8]> = sent.system.iter().map(|text| text.as_bytes()).collect();
+    for message in &sent.messages {
         parts.extend(message.model_text().iter().map(|text| text.as_bytes()));
     }
     parts.push(limit.as_bytes());

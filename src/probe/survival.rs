@@ -315,9 +315,9 @@ impl Survival {
     /// The least words of a text that hold a finding by themselves: of its line, or of what stands around it, at most
     /// [`BINDING_BYTES`] to a side. `None` where more would be needed.
     pub(crate) fn quote(&self, text: &str, finding: &Finding) -> Option<Arc<str>> {
-        let line = text[..finding.at].rfind('\n').map_or(0, |at| at + 1);
+        let start = text[..finding.at].rfind('\n').map_or(0, |at| at + 1);
         let rest = text[finding.at..].find('\n');
-        let line = line..rest.map_or(text.len(), |rest| finding.at + rest);
+        let line = start..rest.map_or(text.len(), |rest| finding.at + rest);
         let radii = [40, 80, 160, 400, BINDING_BYTES];
         let wide = radii.map(|radius| {
             // No word is cut: half a number is another one.
@@ -431,10 +431,10 @@ impl Survival {
             let places: Vec<Range<usize>> =
                 versions.iter().map(|(_, place)| place.clone()).collect();
             versions.retain(|(_, place)| !places.iter().any(|other| is_part(place, other)));
-            let is_one_of = versions.iter().any(|(at, _)| *at != versions[0].0);
+            let several = versions.iter().any(|(at, _)| *at != versions[0].0);
             for (at, place) in &versions {
                 let target = &self.targets[*at];
-                let found = self.holds(text, place, target, written_by, is_one_of);
+                let found = self.holds(text, place, target, written_by, several);
                 best.revise(target.slot, found, place.start);
             }
         }
@@ -538,11 +538,11 @@ const QUOTED: usize = 200;
 
 /// The sentence of a text around this byte, cut where it is long.
 pub fn sentence_at(text: &str, at: usize) -> &str {
-    let at = at.min(text.len());
-    let from = text.ceil_char_boundary(at.saturating_sub(QUOTED));
-    let around = &text[from..text.floor_char_boundary(at.saturating_add(QUOTED).min(text.len()))];
+    let byte = at.min(text.len());
+    let from = text.ceil_char_boundary(byte.saturating_sub(QUOTED));
+    let around = &text[from..text.floor_char_boundary((byte + QUOTED).min(text.len()))];
     let mut sentences = words::sentences(around).into_iter();
-    let own = sentences.rfind(|own| own.start == 0 || from + own.start <= at);
+    let own = sentences.rfind(|own| own.start == 0 || from + own.start <= byte);
     own.map_or(around, |own| &around[own]).trim()
 }
 

@@ -99,9 +99,9 @@ pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
     let mut known = BTreeSet::new();
     let mut rules = all_rules(session);
     rules.retain(|rule| {
-        let is_named = rule.is_exact() || rule.sentence.contains('`') || !rule.is_typed;
+        let named = rule.is_exact() || rule.sentence.contains('`') || !rule.is_typed;
         (is_order(rule.sentence) || (rule.is_headed && rule.is_listed && !rule.is_typed))
-            && is_named
+            && named
             && known.insert(rule.key())
     });
     let asked = rules.iter().filter_map(|rule| asked(rule, None));

@@ -112,9 +112,9 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
 
 /// All facts about the agent's work.
 pub(super) fn facts(session: &Session) -> Vec<PlantedFact> {
-    let calls = calls(session);
-    let mut facts = values_again(session, &calls);
-    facts.extend(handles(session, &calls));
+    let answered = calls(session);
+    let mut facts = values_again(session, &answered);
+    facts.extend(handles(session, &answered));
     facts.extend(plan(session));
     facts
 }

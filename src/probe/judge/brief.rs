@@ -98,9 +98,9 @@ fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
 fn others(probe: &Probe, probes: &[Probe]) -> Vec<String> {
     let spec = probe.fact.spec();
     let mut found: Vec<String> = spec.others.iter().map(|&other| other.to_owned()).collect();
-    let others = || probes.iter().map(|other| other.fact.spec());
-    let same = others().filter(|other| other.kind == spec.kind);
-    let alike = others().filter(|other| other.kind != spec.kind && other.format == spec.format);
+    let all = probes.iter().map(|other| other.fact.spec());
+    let same = all.clone().filter(|other| other.kind == spec.kind);
+    let alike = all.filter(|other| other.kind != spec.kind && other.format == spec.format);
     for value in same.chain(alike).flat_map(|other| other.values) {
         if found.len() >= OTHERS {
             break;

@@ -20,8 +20,8 @@ pub(super) fn spec<'a>(
                 return Some(RIGHT);
             }
             let plain = answer.around([]);
-            let is_rejected = rejected.iter().any(|option| plain.holds_only(&said, &words(option)));
-            is_rejected.then_some(wrong(Outcome::Misbound))
+            let misbound = rejected.iter().any(|option| plain.holds_only(&said, &words(option)));
+            misbound.then_some(wrong(Outcome::Misbound))
         })),
         ..Spec::new(ProbeKind::Decision, AnswerFormat::Choice, parts)
     }

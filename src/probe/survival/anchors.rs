@@ -68,15 +68,15 @@ impl Anchor {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
         self.kind == other.kind
             && !units.is_some_and(|(own, others)| {
-                let is_clock = own == CLOCK || others == CLOCK;
-                own != others && is_clock == (self.text == other.text)
+                let clock = own == CLOCK || others == CLOCK;
+                own != others && clock == (self.text == other.text)
             })
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
-        let is_written = units.is_none() && self.written == other.written;
-        (self.text == other.text || is_written || self.is_same_name(other))
+        let verbatim = units.is_none() && self.written == other.written;
+        (self.text == other.text || verbatim || self.is_same_name(other))
             && units.is_none_or(|(own, others)| own == others)
     }
 
@@ -106,15 +106,15 @@ impl Anchor {
             let Some(mut number) = number(digits.unwrap_or(&lower)) else {
                 return Some(Self::new(AnchorKind::Id, lower));
             };
-            let is_percent = behind.trim_start().starts_with('%');
-            if number.unit.is_none() && !is_percent {
+            let percent = behind.trim_start().starts_with('%');
+            if number.unit.is_none() && !percent {
                 number.unit = currency(before.chars().next_back())
                     .or_else(|| currency(behind.trim_start().chars().next()))
                     .or_else(|| unit(next));
             }
             let (base, factor) = match &number.unit {
                 Some(unit) => scale_of(unit).unwrap_or((unit, 1.0)),
-                None => ("", if is_percent { 0.01 } else { 1.0 }),
+                None => ("", if percent { 0.01 } else { 1.0 }),
             };
             number.unit = Some(base.to_owned()).filter(|base| !base.is_empty());
             number.multiply(power(next).unwrap_or(1.0), factor);
@@ -134,9 +134,9 @@ impl Anchor {
 
 /// The numbers, ids, paths and names of a text.
 pub(super) fn anchors(text: &str) -> Vec<Anchor> {
-    let moments = moments(text);
+    let dated = moments(text);
     let mut places = tokens(text);
-    places.retain(|place| !moments.iter().any(|(whole, _)| whole.contains(&place.start)));
+    places.retain(|place| !dated.iter().any(|(whole, _)| whole.contains(&place.start)));
     let mut found: Vec<Anchor> = Vec::new();
     let mut numbers: Vec<(usize, Range<usize>)> = Vec::new();
     let mut last: Option<Anchor> = None;
@@ -151,7 +151,7 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
         found.extend(read.clone());
         last = read;
     }
-    for (place, moment) in moments {
+    for (place, moment) in dated {
         found.push(Anchor {
             written: text[place].to_lowercase(),
             unit: Some(moment.unit),
@@ -162,8 +162,8 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
         let like = numbers.iter().filter(|(at, _)| found[*at].is_like(&found[*own]));
         let like: Vec<Range<usize>> = like.map(|(_, place)| place.clone()).collect();
         let at = like.partition_point(|other| other.start < place.start);
-        let standing = standing(text, &(0..text.len()), &like, at, false);
-        found[*own].is_former = like.len() > 1 && standing == Standing::Former;
+        let former = standing(text, &(0..text.len()), &like, at, false) == Standing::Former;
+        found[*own].is_former = like.len() > 1 && former;
     }
     // Where all is in capitals, they name nothing.
     if !text.contains(char::is_lowercase) {
@@ -229,13 +229,17 @@ fn is_joined(token: &str) -> bool {
 /// Whether a token is a name: it begins with a capital, and neither does a sentence begin with it nor is it of a label in
 /// capitals (`HARD RULE:`).
 fn is_name(token: &str, before: &str, behind: &str) -> bool {
-    let shouted = |c: char| c.is_uppercase() || c == ' ';
-    let label = token.chars().all(shouted) && behind.trim_start_matches(shouted).starts_with(':');
+    let label = token.chars().all(is_shouted)
+        && behind.trim_start_matches(is_shouted).starts_with(':');
     token.starts_with(char::is_uppercase)
         && !label
         && token.chars().nth(1).is_some()
         && !before.is_empty()
         && !before.ends_with(['.', '!', '?', ':', '。'])
+}
+
+fn is_shouted(c: char) -> bool {
+    c.is_uppercase() || c == ' '
 }
 
 /// `1,500`, `5000`, `1.10`, `5mb`, `1k`; `None` of an id that begins with digits.

@@ -95,13 +95,13 @@ impl<'t> Values<'t> {
             .map(|(at, _)| at.sentence)
             .collect();
         let words = said.into_iter().map(|(at, word)| {
-            let own = own.get(&at.sentence).map_or(&[][..], Vec::as_slice);
-            let split = own.partition_point(|value| places[*value].start < at.start);
-            let mut sides = [own[..split].last(), own[split..].first()];
+            let values = own.get(&at.sentence).map_or(&[][..], Vec::as_slice);
+            let split = values.partition_point(|value| places[*value].start < at.start);
+            let mut pair = [values[..split].last(), values[split..].first()];
             if leading.contains(&at.sentence) {
-                sides.reverse();
+                pair.reverse();
             }
-            let mut sides = sides.into_iter().flatten();
+            let mut sides = pair.into_iter().flatten();
             let mut beside = sides.clone();
             let owner = beside.find(|value| clauses.contains(&(**value, at.clause)));
             (word, owner.or_else(|| sides.next()).copied())
@@ -321,13 +321,13 @@ fn joins(value: &str, end: Option<char>, beyond: [Option<char>; 2], is_front: bo
     let ([Some(joint), beyond], Some(end)) = (beyond, end) else {
         return false;
     };
-    let is_on = beyond.is_some_and(char::is_alphanumeric);
+    let longer = beyond.is_some_and(char::is_alphanumeric);
     end.is_alphanumeric()
         && match joint {
-            '-' | '.' if is_on => true,
+            '-' | '.' if longer => true,
             // A folder, where the value is a path itself.
-            '/' => is_on && (value.contains('/') || (!is_front && is_amount(value))),
-            '@' => is_on && !is_front,
+            '/' => longer && (value.contains('/') || (!is_front && is_amount(value))),
+            '@' => longer && !is_front,
             ',' => end.is_ascii_digit() && beyond.is_some_and(|c| c.is_ascii_digit()),
             // A sign; behind a blank or a line's begin it may be that of an item.
             '-' | '−' => end.is_ascii_digit() && is_front,

@@ -35,11 +35,11 @@ impl Sentence {
     /// which the other has the opposite.
     pub(super) fn polarity(&self, rule: &Self, content: &[String]) -> Polarity {
         let [own, known] = [self.negations(content), rule.negations(&[])];
-        let is_one_lost = own.count < known.count
+        let one_lost = own.count < known.count
             && (alike(content, &self.words) == content.len() || own.doubled < known.doubled);
-        let is_one_added = own.doubled > known.doubled;
+        let one_added = own.doubled > known.doubled;
         let [denies, denied] = [own, known].map(|negations| negations.count > 0);
-        if (denies && denied && (is_one_lost || is_one_added)) || self.crosses(rule) {
+        if (denies && denied && (one_lost || one_added)) || self.crosses(rule) {
             return Polarity::Unclear;
         }
         let turns = rule.turned_words(self)
@@ -49,10 +49,10 @@ impl Sentence {
             return Polarity::Same;
         }
         // A ban may only be left out, and "only in a" is "not in b".
-        let is_left_out = denied && !denies && !self.has_force();
-        let is_limit_else =
+        let left_out = denied && !denies && !self.has_force();
+        let limit_else =
             denies != denied && (self.adds(Class::Limit, rule) || rule.adds(Class::Limit, self));
-        if is_left_out || is_limit_else { Polarity::Unclear } else { Polarity::Opposite }
+        if left_out || limit_else { Polarity::Unclear } else { Polarity::Opposite }
     }
 
     /// Its negations, without those of an amount (`no more than 5`), and without those of clauses about something else
@@ -60,9 +60,8 @@ impl Sentence {
     fn negations(&self, content: &[String]) -> Negations {
         let bounds: Vec<&Cue> = self.cues.iter().filter(|cue| cue.class.is_bound()).collect();
         let forbids = self.cues.iter().filter(|cue| {
-            let mut bounds = bounds.iter();
             cue.class == Class::Forbid
-                && !bounds.any(|bound| cue.is_right_before(bound, DENIED_WITHIN))
+                && !bounds.iter().any(|bound| cue.is_right_before(bound, DENIED_WITHIN))
         });
         let places = forbids.map(|cue| cue.at.map(|at| self.clauses[at]));
         let mut clauses: Vec<Option<usize>> = places.collect();
@@ -84,14 +83,14 @@ impl Sentence {
 
     /// Whether its amounts are the most that is allowed, or the least; `None` where it has neither, or both.
     pub(super) fn bound(&self) -> Option<Class> {
-        let bounds =
+        let words =
             self.cues.iter().filter(|cue| cue.class.is_bound()).map(|cue| match cue.class {
                 Class::Upper if self.denies(cue) => Class::Lower,
                 Class::Lower if self.denies(cue) => Class::Upper,
                 class => class,
             });
         let signs = self.anchors.iter().filter_map(|anchor| anchor.bound);
-        let mut bounds = bounds.chain(signs);
+        let mut bounds = words.chain(signs);
         let first = bounds.next()?;
         bounds.all(|bound| bound == first).then_some(first)
     }

@@ -244,10 +244,10 @@ impl Lists {
         let mut counts = [0; 2];
         for word in words {
             let mut classes = self.entries.get(word).into_iter().flatten();
-            let is_foreign = self.has(&[Class::Foreign], word);
-            let is_known = classes.any(|(class, _)| *class == Class::Stop || class.is_cue());
-            counts[0] += usize::from(is_foreign);
-            counts[1] += usize::from(is_known && !is_foreign);
+            let strange = self.has(&[Class::Foreign], word);
+            let familiar = classes.any(|(class, _)| *class == Class::Stop || class.is_cue());
+            counts[0] += usize::from(strange);
+            counts[1] += usize::from(familiar && !strange);
         }
         match counts {
             [0 | 1, 0] => words.len() < 3 || !letters.into_iter().any(is_accented),

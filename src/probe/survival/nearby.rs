@@ -34,8 +34,8 @@ fn headings(text: &str, at: usize) -> impl Iterator<Item = &str> {
     let above = text[from..at].rsplit('\n').skip(1).map(str::trim);
     let mut lines = above.clone();
     let heading = lines.find(|line| line.starts_with('#'));
-    let own = above.skip_while(|line| line.is_empty());
-    let mut own = own.take_while(|line| !line.is_empty() && !line.starts_with('#'));
+    let paragraph = above.skip_while(|line| line.is_empty());
+    let mut own = paragraph.take_while(|line| !line.is_empty() && !line.starts_with('#'));
     own.find(|line| line.trim_end_matches('*').ends_with([':', '：'])).into_iter().chain(heading)
 }
 

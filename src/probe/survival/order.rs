@@ -77,11 +77,12 @@ pub(super) fn standing(
     own: usize,
     is_one_of: bool,
 ) -> Standing {
-    let value = |at: usize| &text[values[at].clone()];
-    let others: Vec<usize> = (0..values.len()).filter(|at| value(*at) != value(own)).collect();
-    let is_one_of = is_one_of || !others.is_empty();
-    let mut marks = others.iter().map(|at| marked(text, sentence, values, *at, is_one_of));
-    match marked(text, sentence, values, own, is_one_of) {
+    let value = &text[values[own].clone()];
+    let mut others: Vec<usize> = (0..values.len()).collect();
+    others.retain(|at| text[values[*at].clone()] != *value);
+    let several = is_one_of || !others.is_empty();
+    let mut marks = others.iter().map(|at| marked(text, sentence, values, *at, several));
+    match marked(text, sentence, values, own, several) {
         Standing::Plain if marks.clone().any(|mark| mark == Standing::Current) => Standing::Former,
         Standing::Plain if !others.is_empty() && marks.all(|mark| mark == Standing::Former) => {
             Standing::Current
@@ -127,9 +128,9 @@ fn marked(
     let words = words_of(clause);
     let cues = LISTS.cues(clause, &words[..words.len().min(SAID_WITHIN)]);
     // "… was withdrawn" is said of the value; "E17 expired handle" is not.
-    let is_said = words.first().is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let said = words.first().is_some_and(|word| LISTS.has(&[Class::Stop], word));
     match () {
-        () if is_said && has(&cues, Class::Revoke) => Standing::Former,
+        () if said && has(&cues, Class::Revoke) => Standing::Former,
         () if is_one_of && has(&cues, Class::FormerBehind) => Standing::Former,
         () if is_one_of && has(&cues, Class::CurrentBehind) => Standing::Current,
         () if has(&LISTS.cues(clause, &words), Class::DeniedBehind)
@@ -161,12 +162,12 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
     }
     let clause = text.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
     let words = words_of(clause);
-    let is_front = words.last().is_some_and(|word| LISTS.has(&[Class::Stop], word));
-    let is_aside = text.strip_suffix(clause).is_some_and(|text| text.ends_with('('));
+    let stop = words.last().is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let aside = text.strip_suffix(clause).is_some_and(|text| text.ends_with('('));
     let within = |class| match class {
-        Class::Denied => 1 + usize::from(is_front),
+        Class::Denied => 1 + usize::from(stop),
         Class::FormerBefore if is_one_of => MARKED_WITHIN,
-        Class::FormerBefore if is_aside => 1,
+        Class::FormerBefore if aside => 1,
         Class::CurrentBefore if is_one_of => MARKED_WITHIN - 1,
         Class::Either if is_one_of => 1,
         _ => 0,
@@ -179,8 +180,8 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
     // Of two of one place the one is a denial.
     let nearest = placed.min_by_key(|(away, class)| (*away, *class != Class::Denied));
     let mut unspaced = [Class::Denied, Class::FormerBefore, Class::CurrentBefore].into_iter();
-    let ends = || unspaced.find(|class| within(*class) > 0 && LISTS.ends(*class, clause));
-    nearest.map(|(_, class)| class).or_else(ends)
+    let own = nearest.map(|(_, class)| class);
+    own.or_else(|| unspaced.find(|class| within(*class) > 0 && LISTS.ends(*class, clause)))
 }
 
 /// Whether a place is between two pairs of tildes of its line.

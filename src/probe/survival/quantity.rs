@@ -54,8 +54,8 @@ impl Quantity {
     /// The quantity that the whole of a text is, if it is one that may be written in another way.
     pub(super) fn of(text: &str) -> Option<Self> {
         let (place, quantity) = quantities(text).into_iter().next()?;
-        let is_telling = !quantity.is_plain() || quantity.number.len() >= TELLING_DIGITS;
-        (place == (0..text.len()) && is_telling).then_some(quantity)
+        let telling = !quantity.is_plain() || quantity.number.len() >= TELLING_DIGITS;
+        (place == (0..text.len()) && telling).then_some(quantity)
     }
 
     /// Whether a text that gives the other one says this.
@@ -71,8 +71,8 @@ impl Quantity {
 
     /// Whether both measure the same thing; all currencies do.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let is_money = |own: &Self| LISTS.has(&[Class::Signs], &own.unit);
-        self.unit == other.unit || (is_money(self) && is_money(other))
+        let mut both = [self, other].into_iter();
+        self.unit == other.unit || both.all(|own| LISTS.has(&[Class::Signs], &own.unit))
     }
 
     fn is_time(&self) -> bool {
@@ -133,10 +133,10 @@ fn time(text: &str, found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
         None if sign == ":" && number < 24 => (number, CLOCK),
         _ => return None,
     };
-    let is_cut = text[..place.start].ends_with(['-', '.', ':', ',', '/'])
+    let cut = text[..place.start].ends_with(['-', '.', ':', ',', '/'])
         || text[place.end..].starts_with(':');
     let minute = found.name("minute").map_or("00", |minute| minute.as_str());
-    (!is_cut).then(|| (place, exact(format!("{hours:02}:{minute}"), unit)))
+    (!cut).then(|| (place, exact(format!("{hours:02}:{minute}"), unit)))
 }
 
 fn exact(amount: String, unit: &str) -> Quantity {
@@ -144,14 +144,17 @@ fn exact(amount: String, unit: &str) -> Quantity {
 }
 
 fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
-    let named = |names: [&str; 4]| names.iter().find_map(|name| found.name(name));
-    let part = |names| named(names).map(|part: Match<'_>| part.as_str().to_lowercase());
-    let month = part(["m", "m2", "m3", "m4"])?;
-    let month: u8 = LISTS.stands_for(Class::Months, &month).unwrap_or(&month).parse().ok()?;
-    let day: u8 = part(["d", "d2", "d3", "d4"])?.parse().ok()?;
-    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
-    let amount = format!("{}-{month:02}-{day:02}", part(["y", "y2", "y3", "y4"])?);
-    is_date.then_some((found.get(0)?.range(), exact(amount, "date")))
+    let name = part(found, ["m", "m2", "m3", "m4"])?;
+    let month: u8 = LISTS.stands_for(Class::Months, &name).unwrap_or(&name).parse().ok()?;
+    let day: u8 = part(found, ["d", "d2", "d3", "d4"])?.parse().ok()?;
+    let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
+    let amount = format!("{}-{month:02}-{day:02}", part(found, ["y", "y2", "y3", "y4"])?);
+    valid.then_some((found.get(0)?.range(), exact(amount, "date")))
+}
+
+/// The group of a date that has one of these names, in lower case.
+fn part(found: &Captures<'_>, names: [&str; 4]) -> Option<String> {
+    names.iter().find_map(|name| found.name(name)).map(|part| part.as_str().to_lowercase())
 }
 
 /// The amount at a number that is no part of an id.
@@ -180,7 +183,7 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
         unit = listed(Class::Signs, word).or_else(|| listed(Class::Units, word));
         place.end = unit.map_or(place.end, |_| word.end());
     }
-    let is_cut = text[place.end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let cut = text[place.end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
     let scale = unit.and_then(scale_of);
     if let Some((base, factor)) = scale {
         (unit, value) = (Some(base), value * factor);
@@ -188,7 +191,7 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
             value += part;
             place.end += length;
         }
-    } else if is_cut || (unit.is_none() && written.contains('.')) {
+    } else if cut || (unit.is_none() && written.contains('.')) {
         // The version of something, or an id.
         return None;
     }
@@ -212,9 +215,9 @@ fn smaller(text: &str, base: &str) -> Option<(usize, f64)> {
     let word = found.name("unit");
     let unit = word.and_then(|word| listed(Class::Units, word));
     let end = found.get(0)?.end();
-    let is_joined = and.is_none_or(|and| listed(Class::And, and).is_some());
+    let joined = and.is_none_or(|and| listed(Class::And, and).is_some());
     match unit.and_then(scale_of) {
-        Some((own, factor)) if own == base && is_joined => Some((end, value * factor)),
+        Some((own, factor)) if own == base && joined => Some((end, value * factor)),
         // An hour and its minutes.
         None if found.name("number")?.start() == 0 => Some((end, value * 60.0)),
         _ => None,

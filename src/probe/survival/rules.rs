@@ -88,8 +88,10 @@ pub(crate) fn is_order(sentence: &str) -> bool {
     let read = Sentence::read(sentence);
     let forces = read.cues.iter().filter(|cue| FORCES.contains(&cue.class));
     let first = forces.map(|cue| cue.at.unwrap_or(0)).min();
-    let is_front = |word: &String| word.len() > 1 && LISTS.has(&[Class::Stop], word);
-    first.is_some_and(|at| at <= 1 && read.words[..at].iter().all(is_front))
+    first.is_some_and(|at| {
+        let mut front = read.words[..at].iter();
+        at <= 1 && front.all(|word| word.len() > 1 && LISTS.has(&[Class::Stop], word))
+    })
 }
 
 /// Whether a heading says that what is listed below it are rules.
@@ -138,8 +140,7 @@ impl Rule {
             return *whole;
         }
         let mut said = parts.iter().flatten();
-        let changed = |(found, _): &&RuleMatch| found.changes();
-        if let Some(changed) = said.clone().find(changed) {
+        if let Some(changed) = said.clone().find(|(found, _)| found.changes()) {
             return Some(*changed);
         }
         let last = said.clone().max_by_key(|(_, at)| *at);
@@ -165,11 +166,10 @@ pub(super) fn find(rules: &[Rule], text: &str) -> Vec<Option<RuleMatch>> {
         let mut read = None;
         for (rule, known) in rules.iter().zip(&mut found) {
             // What says one sentence of a rule says nothing against another.
-            let stated = |part: &Part| holds(&words, &part.sentence.words);
-            let is_own = rule.0.iter().any(stated);
+            let own = rule.0.iter().any(|part| holds(&words, &part.sentence.words));
             for (part, known) in rule.0.iter().zip(known) {
-                let Some(topical) = part.is_topic_of(&words).filter(|_| !is_own || stated(part))
-                else {
+                let meant = !own || holds(&words, &part.sentence.words);
+                let Some(topical) = part.is_topic_of(&words).filter(|_| meant) else {
                     continue;
                 };
                 let sentence = read.get_or_insert_with(|| Sentence::read(&text[place.start..end]));
@@ -213,11 +213,11 @@ impl Part {
         if common > 0 && (2 * common >= self.key.len() || self.is_mostly_in(words)) {
             return Some(true);
         }
-        let is_named = self.begins.iter().any(|begin| begins_in(words, begin))
+        let named = self.begins.iter().any(|begin| begins_in(words, begin))
             && (common > 0
                 || self.is_mostly_in(words)
                 || (self.is_short() && self.is_named_in(words)));
-        is_named.then_some(self.key.is_empty())
+        named.then_some(self.key.is_empty())
     }
 
     /// Whether the words of one of its anchors are there in a row.
@@ -245,24 +245,24 @@ impl Part {
         // Another value counts where nearly all of the key is said: half of it may speak of something beside.
         let nearly_all = 4 * alike(&self.key, &sentence.words) >= 3 * self.key.len();
         let whole = if self.keyed { nearly_all } else { topical };
-        let is_replaced = whole && self.is_replaced(&missing, sentence);
+        let replaced = whole && self.is_replaced(&missing, sentence);
         // One word is not enough to speak of a rule without what it names.
         let speaks = whole && (missing.is_empty() || !self.is_short());
-        let is_revoked = speaks && sentence.revokes(own);
-        let is_another = self.is_another(sentence);
-        let is_amended = is_replaced && self.is_amended(&missing, sentence);
-        if nearly_all && !is_another && (is_revoked || is_amended) {
+        let revoked = speaks && sentence.revokes(own);
+        let another = self.is_another(sentence);
+        let amended = replaced && self.is_amended(&missing, sentence);
+        if nearly_all && !another && (revoked || amended) {
             return Match::Overruled;
         }
-        if is_replaced || is_revoked {
+        if replaced || revoked {
             return Match::Changed;
         }
         if !own.is_known || !sentence.is_known {
             return Match::Unsure;
         }
         let polarity = sentence.polarity(own, &self.content);
-        let is_loose = sentence.loosens(own);
-        if speaks && (is_loose || polarity == Polarity::Opposite) {
+        let loose = sentence.loosens(own);
+        if speaks && (loose || polarity == Polarity::Opposite) {
             return Match::Changed;
         }
         let restrictive = own.has(Class::Forbid) || own.has(Class::Limit);
@@ -271,18 +271,18 @@ impl Part {
             || (!restrictive && sentence.has(Class::Quantify))
             || (own.bound().is_some() && own.bound() == sentence.bound());
         let enough = !own.anchors.is_empty() || self.is_mostly_in(&sentence.words);
-        let is_excepted_else = own.has(Class::Except) != sentence.has(Class::Except);
-        let is_same = missing.is_empty()
+        let excepted_else = own.has(Class::Except) != sentence.has(Class::Except);
+        let same = missing.is_empty()
             && polarity == Polarity::Same
-            && !(is_loose || is_excepted_else || is_another || sentence.reorders(own))
+            && !(loose || excepted_else || another || sentence.reorders(own))
             && !(sentence.adds(Class::Doubt, own) || sentence.is_narrowed(own, &self.content))
             && !(own.bound().is_none() && !own.anchors.is_empty() && sentence.bound().is_some());
-        if topical && forceful && enough && is_same {
+        if topical && forceful && enough && same {
             return Match::Kept;
         }
         // All is there but what is exact and what is strong.
-        let is_all_said = alike(&self.content, &sentence.words) == self.content.len();
-        if is_all_said && !missing.is_empty() && !forceful {
+        let all_said = alike(&self.content, &sentence.words) == self.content.len();
+        if all_said && !missing.is_empty() && !forceful {
             return Match::Changed;
         }
         Match::Unsure
@@ -359,16 +359,16 @@ impl Sentence {
         let content = rule.content(&rule.anchors);
         let taken = self.cues.iter().filter(|cue| !self.denies(cue)).filter_map(|cue| {
             let place = cue.at.filter(|place| !own.contains(place))?;
-            let is_beside = behind.contains(&place) && self.is_one_clause(end - 1, place);
-            let is_front = front.contains(&place) && self.is_one_clause(at, place);
+            let beside = behind.contains(&place) && self.is_one_clause(end - 1, place);
+            let in_front = front.contains(&place) && self.is_one_clause(at, place);
             match cue.class {
                 Class::Revoke if before.contains(&place) || behind.contains(&place) => {
                     Some(Match::Overruled)
                 }
                 Class::Except if behind.contains(&place) => Some(Match::Changed),
-                Class::Restrict | Class::Weak if is_beside => Some(Match::Changed),
-                Class::Forbid | Class::Weak if is_front => Some(Match::Changed),
-                Class::Modal if is_front && !rule.has(Class::Forbid) => Some(Match::Changed),
+                Class::Restrict | Class::Weak if beside => Some(Match::Changed),
+                Class::Forbid | Class::Weak if in_front => Some(Match::Changed),
+                Class::Modal if in_front && !rule.has(Class::Forbid) => Some(Match::Changed),
                 Class::Revoke | Class::Doubt if around.contains(&place) => Some(Match::Unsure),
                 Class::Modal | Class::Permit
                     if around.contains(&place)
@@ -380,8 +380,8 @@ impl Sentence {
                 _ => None,
             }
         });
-        let is_narrowed = self.goes_on(end) || self.is_narrowed(rule, &content);
-        let otherwise = if is_narrowed { Match::Unsure } else { Match::Stated };
+        let narrowed = self.goes_on(end) || self.is_narrowed(rule, &content);
+        let otherwise = if narrowed { Match::Unsure } else { Match::Stated };
         taken.max().unwrap_or(otherwise)
     }
 

@@ -55,11 +55,11 @@ impl Sentence {
             words.push(word.to_owned());
             clauses.push(place.clause);
             let token = places.partition_point(|token| token.end <= place.start);
-            let is_in = places.get(token).is_some_and(|token| token.start <= place.start);
-            owners.push(is_in.then_some(token));
+            let inside = places.get(token).is_some_and(|token| token.start <= place.start);
+            owners.push(inside.then_some(token));
         });
-        let is_known = LISTS.know(text, &words);
         Self {
+            is_known: LISTS.know(text, &words),
             cues: LISTS.cues(text, &words),
             words,
             clauses,
@@ -68,7 +68,6 @@ impl Sentence {
             tokens: owners,
             is_question: sign(&text[last..]).is_some_and(|sign| matches!(sign, '?' | '？')),
             signs,
-            is_known,
         }
     }
 
@@ -108,11 +107,11 @@ impl Sentence {
         let others = exact_words(self.others(rule));
         self.words.windows(3).any(|words| {
             let [one, between, other] = [0, 1, 2].map(|at| &words[at]);
-            let is_either = LISTS.has(&[Class::Either], between);
-            let is_and = LISTS.has(&[Class::And], between);
-            let is_other = others.contains(one) || others.contains(other);
+            let either = LISTS.has(&[Class::Either], between);
+            let and = LISTS.has(&[Class::And], between);
+            let new = others.contains(one) || others.contains(other);
             exact.contains(one) != exact.contains(other)
-                && (is_either || (is_and && is_other))
+                && (either || (and && new))
                 && !holds(&rule.words, words)
         })
     }
@@ -226,12 +225,12 @@ impl Sentence {
     /// Where it has the words of a rule in a row, which are no part of a longer id, and no amount of another unit.
     pub(super) fn place_of(&self, rule: &Self) -> Option<usize> {
         let at = position(&self.words, &rule.words)?;
-        let is_cut = self.is_inside_id(at) || self.is_inside_id(at + rule.words.len());
+        let cut = self.is_inside_id(at) || self.is_inside_id(at + rule.words.len());
         let mut missing = rule.anchors.iter().filter(|own| !self.names(own));
-        let is_other =
+        let other_unit =
             missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
         let mut signed = self.anchors.iter().filter(|own| own.bound.is_some());
-        (!is_cut && !is_other && !signed.any(|own| !rule.anchors.contains(own))).then_some(at)
+        (!cut && !other_unit && !signed.any(|own| !rule.anchors.contains(own))).then_some(at)
     }
 
     /// Whether an id goes on from the word before this one.
@@ -247,9 +246,9 @@ fn exact_words<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> BTreeSet<String
 
 /// The first sign in a text that parts words: marks of emphasis and what joins words do not.
 fn sign(text: &str) -> Option<char> {
-    let signs = |c: &char| !c.is_alphanumeric() && !c.is_whitespace() && !"'’*_`/-".contains(*c);
+    let mut others = text.chars().filter(|c| !c.is_alphanumeric() && !c.is_whitespace());
     let dash = text.contains(" -").then_some('-');
-    text.chars().find(signs).or(dash)
+    others.find(|c| !"'’*_`/-".contains(*c)).or(dash)
 }
 
 pub(super) fn has_digit(word: &str) -> bool {

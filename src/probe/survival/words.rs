@@ -58,11 +58,11 @@ pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         next += usize::from(matches!(escaped, Some('n' | 'r' | 't')));
         let goes_on = char_at(text, next)
             .is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\' | '='));
-        let is_cut = c == '.' && is_short_for(&word, &text[next..]);
+        let shortened = c == '.' && is_short_for(&word, &text[next..]);
         let ends = matches!(escaped, Some('n' | 'r'))
             || c == '\n'
             || ends_sentence(c)
-            || (matches!(c, '.' | '!' | '?') && !goes_on && !is_cut);
+            || (matches!(c, '.' | '!' | '?') && !goes_on && !shortened);
         let parts = ends_clause(c) || (matches!(c, ',' | ';' | ':' | '(' | ')' | '—') && !goes_on);
         at.sentence += usize::from(ends);
         at.clause += usize::from(ends || parts);
