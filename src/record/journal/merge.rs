@@ -171,7 +171,6 @@ impl Input {
 
 /// Joins run folders and parts of runs to a run in `out`. What `out` holds of the same run already is joined too.
 pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
-    let true_path = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut seen = BTreeSet::from([true_path(out)]);
     let mut inputs = Vec::new();
     for folder in folders {
@@ -219,12 +218,12 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     let other_answers = join_answers(&folders, out)?;
     joining.write_cells(&lines, &out.join(CELLS))?;
     let present = joining.present;
-    let planned = |at: usize| manifest.cells_of(at);
-    let missing = (0..present.len()).map(|at| (at, planned(at).saturating_sub(present[at])));
+    let planned: Vec<usize> = (0..present.len()).map(|at| manifest.cells_of(at)).collect();
+    let missing = (0..present.len()).map(|at| (at, planned[at].saturating_sub(present[at])));
     let missing: Vec<(usize, usize)> = missing.filter(|(_, cells)| *cells > 0).collect();
     let merged = Merged {
         cells: present.iter().sum(),
-        planned: (0..present.len()).map(planned).sum(),
+        planned: planned.iter().sum(),
         missing: parts_of(&missing, division, &manifest, &inputs),
         other_answers,
     };
@@ -238,16 +237,20 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     Ok(merged)
 }
 
+fn true_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// The manifest that all have; none without any. A program that answered differently in one of them is random in all;
 /// one that is not the same in all of them makes two runs.
 fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
-    let of = |input: &Input| (input.folder.clone(), input.fingerprint.clone());
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
     if let Some(other) = inputs.iter().find(|input: &&Input| input.fingerprint != first.fingerprint)
     {
-        let (one, other) = (of(first), of(other));
+        let [one, other] =
+            [first, other].map(|input| (input.folder.clone(), input.fingerprint.clone()));
         return Err(MergeError::TwoRuns { one, other });
     }
     let mut manifest = read_manifest(&first.folder)?;
@@ -264,8 +267,8 @@ fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
                 });
             }
             own.is_random |= other.is_random;
-            let is_asked = !own.is_random && another.answers.is_some();
-            program.answers = program.answers.take().filter(|_| is_asked);
+            let asked = !own.is_random && another.answers.is_some();
+            program.answers = program.answers.take().filter(|_| asked);
         }
     }
     Ok(Some(manifest))
@@ -305,21 +308,21 @@ fn parts_of(
     for (at, cells) in missing {
         *of_shards.entry(shards[*at]).or_default() += cells;
     }
-    let command = command(inputs);
-    let missing_part = |shard| {
+    let parts = of_shards.into_iter().map(|(shard, cells)| {
         let part = Partition { shard, ..any };
-        let is_own = |shard: &Shard| shard.part == part && !shard.is_merged;
-        let own = |input: &&Input| input.shard.as_ref().is_some_and(is_own);
-        let named = inputs.iter().find(own);
+        let named = inputs.iter().find(|input| {
+            input.shard.as_ref().is_some_and(|own| own.part == part && !own.is_merged)
+        });
         let own = named.and_then(|input| input.shard.as_ref());
-        MissingPart {
+        let missing = MissingPart {
             part,
             folder: named.map(|input| input.folder.clone()),
             stopped: own.and_then(|shard| shard.stopped.clone()),
-            command: own.map_or_else(|| command.clone(), |own| own.command.clone()),
-        }
-    };
-    of_shards.into_iter().map(|(shard, cells)| (Some(missing_part(shard)), cells)).collect()
+            command: own.map_or_else(|| command(inputs), |own| own.command.clone()),
+        };
+        (Some(missing), cells)
+    });
+    parts.collect()
 }
 
 /// Checks all lines of the parts from this one on, and finds out where the cells of each session are.
@@ -327,7 +330,7 @@ fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>
     let ids = manifest.sessions.iter().zip(0..);
     let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
     let repeats = 0..manifest.repeats;
-    let strategies = manifest.strategies.iter().map(|it| &*it.name);
+    let strategies = manifest.strategies.iter().map(|entry| &*entry.name);
     let arms = strategies.flat_map(|name| repeats.clone().map(move |repeat| (name, repeat)));
     let arms: BTreeSet<(&str, u32)> = arms.chain([("full", 0), ("empty", 0)]).collect();
     let mut found = Vec::new();
@@ -451,11 +454,10 @@ fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
 fn copied(path: &Path, pieces: &mut PieceWriter<'_>) -> Result<(), MergeError> {
     let mut failure = None;
     let written = write_private(path, &mut |out| {
-        let mut write = |piece: &[u8]| -> Result<(), MergeError> {
-            let written = out.write_all(piece);
-            Ok(written.map_err(unwritable(path))?)
-        };
-        pieces(&mut write).map_err(|error| {
+        let joined = pieces(&mut |piece: &[u8]| -> Result<(), MergeError> {
+            Ok(out.write_all(piece).map_err(unwritable(path))?)
+        });
+        joined.map_err(|error| {
             failure = Some(error);
             io::Error::other("a part cannot be read")
         })
@@ -492,8 +494,8 @@ pub fn join_answers(folders: &[(&Path, Option<&Shard>)], out: &Path) -> Result<u
     }
     let mut first = Vec::new();
     let mut others: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for answers in all.values() {
-        let mut answers = answers.values();
+    for own in all.values() {
+        let mut answers = own.values();
         first.extend(answers.next().map(|(entry, _)| entry));
         for (entry, name) in answers {
             others.entry(name).or_default().push(entry);
