@@ -62,8 +62,8 @@ impl Components {
         });
         let mut advice: Vec<Advice> = advice.collect();
         advice.sort_by(|left, right| {
-            let per_call = |a: &Advice| a.removes / a.calls as f64;
-            per_call(right).total_cmp(&per_call(left))
+            let [left, right] = [left, right].map(|own| own.removes / own.calls as f64);
+            right.total_cmp(&left)
         });
         advice
     }
@@ -85,12 +85,11 @@ fn within(values: &[f64], size: usize) -> Option<f64> {
     if size < 2 {
         return None;
     }
-    let of_group = |group: &[f64]| {
+    let squares = values.chunks(size).map(|group| {
         let mean = mean_of(group);
         group.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
-    };
-    let squares: f64 = values.chunks(size).map(of_group).sum();
-    Some(squares / (values.len() / size) as f64 / (size - 1) as f64)
+    });
+    Some(squares.sum::<f64>() / (values.len() / size) as f64 / (size - 1) as f64)
 }
 
 #[cfg(test)]
