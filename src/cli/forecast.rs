@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Result, template};
-use crate::metric::forecast::{Forecast, Inputs as ForecastInputs, Spend, Thinking};
+use crate::metric::forecast::{Forecast, ForecastInputs, Spend, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};

@@ -115,7 +115,7 @@ pub struct Mismatch {
 
 /// The strategies of two sources, paired.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pairs<'a> {
+pub struct StrategyPairs<'a> {
     /// Baseline and candidate, in the order of the baseline.
     pub pairs: Vec<(&'a Sample, &'a Sample)>,
     /// Names of strategies of the baseline without a counterpart.
@@ -270,7 +270,7 @@ impl ComparedRun {
     /// Pairs the strategies with those of `candidate`, in three rounds: those of the same name; of the
     /// rest those of the same name without overrides, where it is clear which one is meant; and where
     /// each side has one strategy in all, these.
-    pub fn pairs<'a>(&'a self, candidate: &'a Self) -> Pairs<'a> {
+    pub fn pairs<'a>(&'a self, candidate: &'a Self) -> StrategyPairs<'a> {
         let sides = [self, candidate];
         let same = self.samples().filter_map(|old| Some([old, candidate.strategy(&old.strategy)?]));
         let mut pairs: Vec<[&Sample; 2]> = same.collect();
@@ -297,7 +297,7 @@ impl ComparedRun {
             let alone = sides[side].unpaired(&pairs, side);
             alone.map(|sample| sample.strategy.as_str()).collect()
         });
-        Pairs {
+        StrategyPairs {
             pairs: pairs.into_iter().map(|[old, new]| (old, new)).collect(),
             baseline_alone,
             candidate_alone,

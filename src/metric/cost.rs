@@ -21,7 +21,7 @@ pub use billed::{BilledTokens, Costs, SessionPrices, TokenClasses};
 pub use prepared::PreparedWork;
 pub use simulated::{CostRatio, SimulatedCost};
 pub use surcharge::Surcharge;
-pub(crate) use totals::Time;
+pub(crate) use totals::ModelledTime;
 pub(super) use totals::{broke_even, under_first_bill};
 
 /// The costs of a cell and of the reference under one cache scheme, over the calls both reached.

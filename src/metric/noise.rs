@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::metric::survival::is_planted;
 use crate::record::{AnswerRecord, Arm, Manifest};
-use crate::stats::components::{Item, Levels};
+use crate::stats::components::{ItemScores, Levels};
 
 /// Scores of the same items, each as often as it was repeated.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +13,7 @@ pub struct RepeatedScores {
     /// The run's repeats. A verdict by rules counts for all repeats.
     pub(crate) levels: Levels,
     /// Scores of each item.
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<ItemScores>,
     /// Items of which a repeat was not scored: a part of the repeats would understate the noise.
     pub left_out: usize,
 }
@@ -50,7 +50,7 @@ impl RepeatedScores {
         let repeats = found.into_values();
         let whole = repeats.filter(|repeats| repeats.len() == compactions);
         let scored = whole.filter_map(|repeats| repeats.into_values().collect::<Option<Vec<_>>>());
-        let items: Vec<Item> = scored.map(|scores| scores.concat()).collect();
+        let items: Vec<ItemScores> = scored.map(|scores| scores.concat()).collect();
         Some(Self {
             scored: if with_reader { "answers" } else { "facts" },
             levels: [compactions, answers, judgements],

@@ -14,7 +14,7 @@ use crate::metric::support::Support;
 use crate::metric::survival::{Score, Survival};
 use crate::metric::tokens::{self, Savings, peak_prompt};
 use crate::metric::trail;
-use crate::metric::validity::Findings;
+use crate::metric::validity::ValidityFindings;
 use crate::record::{Arm, ArtifactTrail, End, LiveRecord, PriceEntry, SessionEntry, SummaryAtoms};
 
 /// Every metric of one cell.
@@ -61,7 +61,7 @@ pub struct CellSummary {
     /// The summaries that a model wrote, generation by generation.
     pub summaries: Summaries,
     /// Rules of the provider that prompts broke.
-    pub findings: Findings,
+    pub findings: ValidityFindings,
     /// How near the window prompts came, and how restless the strategy was.
     #[serde(rename = "strain")]
     pub context_pressure: ContextPressure,
@@ -134,7 +134,7 @@ impl CellSummary {
             stages: compaction::by_stage(cell),
             model_calls: ModelCalls::of(cell),
             summaries: summaries::of(cell),
-            findings: Findings::of(cell),
+            findings: ValidityFindings::of(cell),
             context_pressure: ContextPressure::of(cell),
             support: Support::of(cell, replayed),
             trail: trail::of(cell, replayed),

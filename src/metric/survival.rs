@@ -49,7 +49,7 @@ impl Score {
     }
 
     /// The mean with its items.
-    pub(crate) fn counted(self) -> Option<Sample> {
+    pub(crate) fn counted(self) -> Option<CountedValue> {
         Some((self.mean()?, self.items))
     }
 }

@@ -4,10 +4,10 @@
 
 use super::answers::Scope;
 use super::completion::Completion;
-use super::cost::{Bill, SchemeCost, Time};
+use super::cost::{Bill, SchemeCost, ModelledTime};
 use super::pool::Formula::{Count, Largest, Mean, Pool, Saved, Tokens, Total};
 use super::pool::{PooledValue, counted, rate, share};
-use super::{CellSummary, Direction, Mark, Metric, Unit};
+use super::{CellSummary, Direction, MetricMark, Metric, Unit};
 use super::{compaction, cost, fidelity, summaries, survival, tokens, trail};
 use crate::record::words::Placement;
 
@@ -43,7 +43,7 @@ macro_rules! metrics {
             formula: $formula.trim_ascii(),
             source: $source,
             column: $column,
-            marks: &[$(Mark::$mark),*],
+            marks: &[$(MetricMark::$mark),*],
             function: $function,
         }),*]
     };
@@ -134,7 +134,7 @@ pub static METRICS: &[Metric] = metrics! {
     /// modelled time in which the agent waits, for its own calls and for those of the strategy; of the background's what is in `waited_seconds`
     /// Σ over sessions, repeats averaged, of a + (uncached + written)/ρ_prefill + read/ρ_read + output/ρ_decode of the calls of purposes agent, compaction and recovery, + waited for background; a session that no repeat completed as for the bill
     "waiting" = "waiting", Seconds, Lower, LATENCY, Some((12, 8)), [Reference, Optional]
-        => Total(|cell| cell.time(&Bill::Shown, Time::Waiting));
+        => Total(|cell| cell.time(&Bill::Shown, ModelledTime::Waiting));
 
     /// the largest prompt that was sent
     /// max over calls and sessions

@@ -63,7 +63,7 @@ impl Savings {
 }
 
 /// A share of what is compared, over the calls compared.
-pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> Option<Sample> {
+pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> Option<CountedValue> {
     let savings = cell.savings?;
     Some((of(&savings)?, savings.calls))
 }

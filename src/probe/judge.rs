@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Asking, Fact, Outcome, Pattern, Probe, Unscored, Verdict};
+use super::{Asking, Fact, Outcome, LazyPattern, Probe, Unscored, Verdict};
 use crate::model::{Purpose, Request, Task};
 use crate::probe::{ProbeExt as _, Specified as _};
 use crate::script::first_chars;
@@ -237,7 +237,7 @@ fn plain(answer: &str) -> String {
     lines.join("\n")
 }
 
-static VERDICT: Pattern = Pattern::new("(?i-u)verdict");
+static VERDICT: LazyPattern = LazyPattern::new("(?i-u)verdict");
 
 /// `text` without anything that could end its place in the prompt or pass for a verdict.
 fn neutralised(text: &str) -> String {

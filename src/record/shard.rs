@@ -129,7 +129,7 @@ impl FromStr for Partition {
 }
 
 /// A batch engine that numbers the tasks of a job in its environment.
-struct Engine {
+struct BatchEngine {
     name: &'static str,
     /// The variable with the number of a task.
     task: &'static str,
@@ -142,7 +142,7 @@ struct Engine {
     hint: &'static str,
 }
 
-impl Engine {
+impl BatchEngine {
     /// The number in the text of this variable.
     fn number(&self, name: &str, text: &str) -> Result<u32, String> {
         let of = self.name;
@@ -151,8 +151,8 @@ impl Engine {
     }
 }
 
-const ENGINES: [Engine; 3] = [
-    Engine {
+const ENGINES: [BatchEngine; 3] = [
+    BatchEngine {
         name: "Slurm",
         task: "SLURM_ARRAY_TASK_ID",
         first: ("SLURM_ARRAY_TASK_MIN", 0),
@@ -160,7 +160,7 @@ const ENGINES: [Engine; 3] = [
         tasks: "SLURM_ARRAY_TASK_COUNT",
         hint: "`sbatch --array=1-16` sets it",
     },
-    Engine {
+    BatchEngine {
         name: "Kubernetes",
         task: "JOB_COMPLETION_INDEX",
         first: ("", 0),
@@ -168,7 +168,7 @@ const ENGINES: [Engine; 3] = [
         tasks: "PROCTOR_SHARDS",
         hint: "Kubernetes does not say how many completions a job has: set it in the container's `env`",
     },
-    Engine {
+    BatchEngine {
         name: "GitLab",
         task: "CI_NODE_INDEX",
         first: ("", 1),

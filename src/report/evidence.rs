@@ -7,8 +7,8 @@ use super::build::Material;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{display, escape, headline};
-use crate::compare::Code;
-use crate::compare::advice::{Answer, FULL, RECORDED, Row, Rows, Verdict};
+use crate::compare::VerdictCode;
+use crate::compare::advice::{Answer, FULL, RECORDED, StrategyRow, Rows, Verdict};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
@@ -61,7 +61,7 @@ pub(super) fn verdict(
         let kept = kept_of_a_hundred(material, verdict.strategy.as_deref());
         let sentences = [Some(ceiling.sentence(&reader.name)), kept];
         let sentences = display::joined(sentences.into_iter().flatten(), " ");
-        verdict.begin_with(Code::ReaderRefused, sentences);
+        verdict.begin_with(VerdictCode::ReaderRefused, sentences);
     }
     verdict
 }
@@ -101,7 +101,7 @@ fn rule(manifest: &Manifest) -> Rule {
 }
 
 /// A strategy before it is judged; `None` where nothing was measured of it.
-fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>) -> Option<Row> {
+fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>) -> Option<StrategyRow> {
     let name = strategy.name.as_str();
     let sample = source.strategy(name)?;
     // Where the recorded agent compacted, full history changes what it did.
@@ -116,7 +116,7 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
     let mut recorded = material.cells_of(RECORDED);
     let agent_compacted = recorded.any(|cell| !cell.compactions.is_empty());
     let tokens_saved = strategy.estimate("tokens").map(|one| one.point_estimate);
-    Some(Row {
+    Some(StrategyRow {
         control: source.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
@@ -290,28 +290,28 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             (Some(reader), _) if reader.kind == ModelKind::Live => {
                 format!("the answers are by {}", reader.name)
             }
-            (Some(_), _) => Code::Scripted.behind("answers were scripted"),
+            (Some(_), _) => VerdictCode::Scripted.behind("answers were scripted"),
         });
         if reader.is_some() {
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
         }
     } else if is_recorded(manifest) {
         let none = "no facts are known (`proctor sessions facts` derives some)";
-        found.push(Code::NoFacts.behind(none));
+        found.push(VerdictCode::NoFacts.behind(none));
     }
     if material.has_calls() {
         found.push(match summariser.kind {
-            ModelKind::Deterministic if reader.is_none() => Code::WrittenByRules.behind(
+            ModelKind::Deterministic if reader.is_none() => VerdictCode::WrittenByRules.behind(
                 "rules wrote the summaries, and no model was asked (`--graded local` asks one)",
             ),
-            ModelKind::Deterministic => Code::WrittenByRules.behind("rules wrote the summaries"),
-            ModelKind::Scripted => Code::Scripted.behind("summaries were scripted"),
+            ModelKind::Deterministic => VerdictCode::WrittenByRules.behind("rules wrote the summaries"),
+            ModelKind::Scripted => VerdictCode::Scripted.behind("summaries were scripted"),
             ModelKind::Live => format!("the summaries are by {}", summariser.name),
         });
     }
     let random = manifest.strategies.iter().filter(|entry| entry.is_random);
     if let Some(names) = display::listed(random.map(|entry| &entry.name), ", ") {
-        found.push(Code::Random.behind(&format!(
+        found.push(VerdictCode::Random.behind(&format!(
             "the same session got different contexts under {names}: repeats show how much that matters"
         )));
     }
@@ -338,16 +338,16 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     });
     let parts = [
         (None, sizes),
-        (Some(Code::SimulatedCost), simulated),
+        (Some(VerdictCode::SimulatedCost), simulated),
         (None, cache),
-        (Some(Code::PartlyKnown), partly),
-        (Some(Code::Unpriced), cost::unpriced(material)),
+        (Some(VerdictCode::PartlyKnown), partly),
+        (Some(VerdictCode::Unpriced), cost::unpriced(material)),
         (None, Some(found.join("; "))),
-        (Some(Code::FiresEarly), early(material)),
-        (Some(Code::NeverFired), silent(material)),
-        (Some(Code::Outline), worth(manifest)),
-        (Some(Code::LeftOut), left_out),
-        (Some(Code::Repaired), repairs(&manifest.sessions)),
+        (Some(VerdictCode::FiresEarly), early(material)),
+        (Some(VerdictCode::NeverFired), silent(material)),
+        (Some(VerdictCode::Outline), worth(manifest)),
+        (Some(VerdictCode::LeftOut), left_out),
+        (Some(VerdictCode::Repaired), repairs(&manifest.sessions)),
         (None, cost::mixed(material)),
         (None, cost::fast(material)),
         (None, live.and_then(LiveTotals::waited)),

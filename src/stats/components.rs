@@ -11,7 +11,7 @@ use super::mean_of;
 pub(crate) type Levels = [usize; 3];
 
 /// Scores of one item: those of one compaction are adjacent, and within them those of one answer.
-pub(crate) type Item = Vec<f64>;
+pub(crate) type ItemScores = Vec<f64>;
 
 /// Variance of a score within an item, level by level; `None` for a level that was not repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +19,7 @@ pub(crate) struct Components(pub(crate) [Option<f64>; 3]);
 
 impl Components {
     /// Takes the variance apart. `None` where items do not all have the repeats of `levels`.
-    pub(crate) fn of(items: &[Item], levels: Levels) -> Option<Self> {
+    pub(crate) fn of(items: &[ItemScores], levels: Levels) -> Option<Self> {
         let scores: usize = levels.iter().product();
         if items.is_empty() || items.iter().any(|item| item.len() != scores) {
             return None;
@@ -107,7 +107,7 @@ mod tests {
         };
         let levels = [3, 3, 2];
         let mut item = || {
-            let mut scores = Item::new();
+            let mut scores = ItemScores::new();
             for _ in 0..3 {
                 let compaction = noise(0.3);
                 for _ in 0..3 {
@@ -117,7 +117,7 @@ mod tests {
             }
             scores
         };
-        let items: Vec<Item> = (0..600).map(|_| item()).collect();
+        let items: Vec<ItemScores> = (0..600).map(|_| item()).collect();
         let found = Components::of(&items, levels).unwrap();
         assert!((found.0[0].unwrap() - 0.09).abs() < 0.01, "{found:?}");
         assert!((found.0[1].unwrap() - 0.04).abs() < 0.005, "{found:?}");

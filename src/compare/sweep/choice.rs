@@ -242,7 +242,7 @@ fn unmeasured(points: &[&SweepPoint], cost: Axis, quality: Axis) -> String {
 }
 
 /// The result of the margin rule among the settings of one window.
-pub(super) struct Found {
+pub(super) struct MarginChoice {
     /// The setting that keeps most.
     pub best_kept: usize,
     /// Those that keep enough.
@@ -259,11 +259,11 @@ pub(super) struct Found {
 /// an interval would let nothing pass but the best kept itself. The confirmation has the intervals. A
 /// setting that is broken has no number and takes no part. Of equal savings the one that keeps more is
 /// taken, then the one with fewest `changes` to the default, then the first. `None` where nothing was measured.
-pub(super) fn margin_rule(means: &[Point], margin: f64, changes: &[usize]) -> Option<Found> {
+pub(super) fn margin_rule(means: &[Point], margin: f64, changes: &[usize]) -> Option<MarginChoice> {
     let all: Vec<usize> = measured(means).collect();
     let best_kept = best(means, changes, &all, [1, 0])?;
     let (enough, cheapest) = cheapest(means, changes, means[best_kept][1] - margin)?;
-    Some(Found { best_kept, enough, cheapest })
+    Some(MarginChoice { best_kept, enough, cheapest })
 }
 
 fn measured(means: &[Point]) -> impl Iterator<Item = usize> {

@@ -8,7 +8,7 @@ use crate::units::{Usage, Usd};
 
 /// The modelled times of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Time {
+pub(crate) enum ModelledTime {
     /// In which the agent waits: for its own calls, and for those of the strategy.
     Waiting,
     /// Of the calls in the background.
@@ -32,7 +32,7 @@ impl CellSummary {
     /// Seconds that its agent waits for its own calls and for those of the strategy, modelled; `None` where the
     /// pace of its model is unknown.
     pub fn waiting(&self) -> Option<f64> {
-        self.time(&Bill::Shown, Time::Waiting)?.own
+        self.time(&Bill::Shown, ModelledTime::Waiting)?.own
     }
 
     /// Its cost under the bill of the comparison, where that is simulated call by call.
@@ -95,14 +95,14 @@ impl CellSummary {
     }
 
     /// The seconds under this bill; `None` where the pace of the model is unknown.
-    pub(crate) fn time(&self, bill: &Bill, time: Time) -> Option<Amount> {
+    pub(crate) fn time(&self, bill: &Bill, time: ModelledTime) -> Option<Amount> {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
         let latency = self.price.as_ref()?.latency?;
         let asked = &self.model_calls;
         let waits: f64 = cost.prepared.iter().map(|work| work.wait_milliseconds(&latency)).sum();
         Some(match time {
             // Of a call to another model the start alone is known: its pace is not.
-            Time::Waiting => {
+            ModelledTime::Waiting => {
                 let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
                 let usage = cost.agent + cost.compaction + cost.recovery;
                 Amount {
@@ -111,10 +111,10 @@ impl CellSummary {
                     whole_reference: seconds(&latency, cost.reference_calls, &cost.whole_reference),
                 }
             }
-            Time::Background => {
+            ModelledTime::Background => {
                 of_strategy(seconds(&latency, asked.background.calls, &cost.background))
             }
-            Time::ForBackground => of_strategy(waits / 1_000.0),
+            ModelledTime::ForBackground => of_strategy(waits / 1_000.0),
         })
     }
 }
@@ -123,7 +123,7 @@ impl CellSummary {
 pub(in crate::metric) fn under_first_bill(
     cell: &CellSummary,
     of: fn(&SchemeCost) -> Option<f64>,
-) -> Option<Sample> {
+) -> Option<CountedValue> {
     let cost = cell.costs.first()?;
     Some((of(cost)?, cost.calls))
 }

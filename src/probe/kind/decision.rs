@@ -8,7 +8,7 @@ pub(super) fn spec<'a>(
     reason: &'a str,
     rejected: &'a [String],
 ) -> Spec<'a> {
-    let parts = vec![Part::value(key, choice), Part::new(Search::Rule, "", reason)];
+    let parts = vec![SpecPart::value(key, choice), SpecPart::new(PartSearch::Rule, "", reason)];
     Spec {
         reference: Some(format!("{choice}: {reason}").into()),
         values: vec![choice.into()],

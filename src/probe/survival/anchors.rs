@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::lists::{Class, LISTS};
-use super::order::{Standing, standing};
+use super::lists::{WordClass, LISTS};
+use super::order::{ValueStanding, standing};
 use super::quantity::{CLOCK, decimal, moments, scale_of};
 use crate::script::is_unspaced;
 
@@ -17,7 +17,7 @@ const SIGNS: &[char] = &['^', '~', '≈', '±'];
 
 /// Something that must stand as it is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Anchor {
+pub(super) struct TextAnchor {
     pub(super) kind: AnchorKind,
     /// As it is written, in lower case.
     pub(super) written: String,
@@ -25,7 +25,7 @@ pub(super) struct Anchor {
     pub(super) text: String,
     unit: Option<String>,
     /// Whether signs before it make it the most, or the least: `<= 5`.
-    pub(super) bound: Option<Class>,
+    pub(super) bound: Option<WordClass>,
     /// Whether another number beside it is said to hold in its place.
     pub(super) is_former: bool,
 }
@@ -37,14 +37,14 @@ pub(super) enum AnchorKind {
     Name,
 }
 
-impl Anchor {
+impl TextAnchor {
     fn new(kind: AnchorKind, text: String) -> Self {
         Self { kind, written: text.clone(), text, unit: None, bound: None, is_former: false }
     }
 
     /// Whether it is a number of this unit.
     pub(super) fn counts(&self, word: &str) -> bool {
-        let unit = LISTS.stands_for(Class::Units, word);
+        let unit = LISTS.stands_for(WordClass::Units, word);
         let base = unit.map(|unit| scale_of(unit).map_or(unit, |(base, _)| base));
         self.unit.is_some() && self.unit.as_deref() == base
     }
@@ -101,7 +101,7 @@ impl Anchor {
         let token = &text[place.clone()];
         let (before, behind) = (&text[..place.start], &text[place.end..]);
         let lower = rooted(text, place);
-        let digits = LISTS.stands_for(Class::Numbers, &lower);
+        let digits = LISTS.stands_for(WordClass::Numbers, &lower);
         if digits.is_some() || lower.contains(|c: char| c.is_ascii_digit()) {
             let Some(mut number) = number(digits.unwrap_or(&lower)) else {
                 return Some(Self::new(AnchorKind::Id, lower));
@@ -133,36 +133,36 @@ impl Anchor {
 }
 
 /// The numbers, ids, paths and names of a text.
-pub(super) fn anchors(text: &str) -> Vec<Anchor> {
+pub(super) fn anchors(text: &str) -> Vec<TextAnchor> {
     let dated = moments(text);
     let mut places = tokens(text);
     places.retain(|place| !dated.iter().any(|(whole, _)| whole.contains(&place.start)));
-    let mut found: Vec<Anchor> = Vec::new();
+    let mut found: Vec<TextAnchor> = Vec::new();
     let mut numbers: Vec<(usize, Range<usize>)> = Vec::new();
-    let mut last: Option<Anchor> = None;
+    let mut last: Option<TextAnchor> = None;
     for (at, place) in places.iter().enumerate() {
         // The unit of a number is no name: `MB`.
         let counted = last.is_some_and(|last| last.counts(&text[place.clone()].to_lowercase()));
         let next = places.get(at + 1).map(|next| &text[next.clone()]);
-        let read = Anchor::read(text, place, next).filter(|_| !counted);
-        if let Some(Anchor { kind: AnchorKind::Number, .. }) = read {
+        let read = TextAnchor::read(text, place, next).filter(|_| !counted);
+        if let Some(TextAnchor { kind: AnchorKind::Number, .. }) = read {
             numbers.push((found.len(), place.clone()));
         }
         found.extend(read.clone());
         last = read;
     }
     for (place, moment) in dated {
-        found.push(Anchor {
+        found.push(TextAnchor {
             written: text[place].to_lowercase(),
             unit: Some(moment.unit),
-            ..Anchor::new(AnchorKind::Number, moment.amount)
+            ..TextAnchor::new(AnchorKind::Number, moment.amount)
         });
     }
     for (own, place) in &numbers {
         let like = numbers.iter().filter(|(at, _)| found[*at].is_like(&found[*own]));
         let like: Vec<Range<usize>> = like.map(|(_, place)| place.clone()).collect();
         let at = like.partition_point(|other| other.start < place.start);
-        let former = standing(text, &(0..text.len()), &like, at, false) == Standing::Former;
+        let former = standing(text, &(0..text.len()), &like, at, false) == ValueStanding::Former;
         found[*own].is_former = like.len() > 1 && former;
     }
     // Where all is in capitals, they name nothing.
@@ -175,29 +175,29 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
 /// The unit that a character beside a number is: `$`.
 fn currency(beside: Option<char>) -> Option<String> {
     let symbol = beside.filter(|c| !c.is_alphanumeric())?.to_string();
-    LISTS.stands_for(Class::Signs, &symbol).map(str::to_owned)
+    LISTS.stands_for(WordClass::Signs, &symbol).map(str::to_owned)
 }
 
 /// The unit that the token behind a number is.
 fn unit(next: Option<&str>) -> Option<String> {
     let word = next?.to_lowercase();
-    LISTS.stands_for(Class::Units, &word).map(str::to_owned)
+    LISTS.stands_for(WordClass::Units, &word).map(str::to_owned)
 }
 
 /// The power that a word behind a number is.
 fn power(word: Option<&str>) -> Option<f64> {
-    LISTS.stands_for(Class::Powers, &word?.to_lowercase())?.parse().ok()
+    LISTS.stands_for(WordClass::Powers, &word?.to_lowercase())?.parse().ok()
 }
 
 /// How signs before a number limit it. An arrow points, and what ends a tag or begins a quotation says nothing.
-fn bound(before: &str) -> Option<Class> {
+fn bound(before: &str) -> Option<WordClass> {
     let signs = before.trim_end_matches('=');
     let sign = signs.chars().next_back()?;
     let front = signs.strip_suffix(sign)?;
     match sign {
-        '<' | '≤' => Some(Class::Upper),
-        '≥' => Some(Class::Lower),
-        '>' if front.ends_with([' ', '`', '(']) => Some(Class::Lower),
+        '<' | '≤' => Some(WordClass::Upper),
+        '≥' => Some(WordClass::Lower),
+        '>' if front.ends_with([' ', '`', '(']) => Some(WordClass::Lower),
         _ => None,
     }
 }
@@ -243,7 +243,7 @@ fn is_shouted(c: char) -> bool {
 }
 
 /// `1,500`, `5000`, `1.10`, `5mb`, `1k`; `None` of an id that begins with digits.
-fn number(text: &str) -> Option<Anchor> {
+fn number(text: &str) -> Option<TextAnchor> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || ".,'_".contains(c)));
     let (digits, suffix) = text.split_at(digits.unwrap_or(text.len()));
     if !digits.starts_with(|c: char| c.is_ascii_digit())
@@ -252,7 +252,7 @@ fn number(text: &str) -> Option<Anchor> {
     {
         return None;
     }
-    let mut number = Anchor::new(AnchorKind::Number, digits.replace([',', '\'', '_'], ""));
+    let mut number = TextAnchor::new(AnchorKind::Number, digits.replace([',', '\'', '_'], ""));
     match suffix {
         "" => {}
         own if power(Some(own)).is_some() => number.multiply(power(Some(own))?, 1.0),

@@ -1,7 +1,7 @@
 //! Whether two sentences that speak of one thing say the same of it: the same way round, and in the same order.
 
-use super::anchors::{Anchor, AnchorKind};
-use super::lists::{Class, Cue, LISTS};
+use super::anchors::{TextAnchor, AnchorKind};
+use super::lists::{WordClass, Cue, LISTS};
 use super::sentence::{DENIED_WITHIN, Sentence, alike, has_digit, is_alike};
 
 /// The most words that stand in the place of another.
@@ -51,7 +51,7 @@ impl Sentence {
         // A ban may only be left out, and "only in a" is "not in b".
         let left_out = denied && !denies && !self.has_force();
         let limit_else =
-            denies != denied && (self.adds(Class::Limit, rule) || rule.adds(Class::Limit, self));
+            denies != denied && (self.adds(WordClass::Limit, rule) || rule.adds(WordClass::Limit, self));
         if left_out || limit_else { Polarity::Unclear } else { Polarity::Opposite }
     }
 
@@ -60,7 +60,7 @@ impl Sentence {
     fn negations(&self, content: &[String]) -> Negations {
         let bounds: Vec<&Cue> = self.cues.iter().filter(|cue| cue.class.is_bound()).collect();
         let forbids = self.cues.iter().filter(|cue| {
-            cue.class == Class::Forbid
+            cue.class == WordClass::Forbid
                 && !bounds.iter().any(|bound| cue.is_right_before(bound, DENIED_WITHIN))
         });
         let places = forbids.map(|cue| cue.at.map(|at| self.clauses[at]));
@@ -82,11 +82,11 @@ impl Sentence {
     }
 
     /// Whether its amounts are the most that is allowed, or the least; `None` where it has neither, or both.
-    pub(super) fn bound(&self) -> Option<Class> {
+    pub(super) fn bound(&self) -> Option<WordClass> {
         let words =
             self.cues.iter().filter(|cue| cue.class.is_bound()).map(|cue| match cue.class {
-                Class::Upper if self.denies(cue) => Class::Lower,
-                Class::Lower if self.denies(cue) => Class::Upper,
+                WordClass::Upper if self.denies(cue) => WordClass::Lower,
+                WordClass::Lower if self.denies(cue) => WordClass::Upper,
                 class => class,
             });
         let signs = self.anchors.iter().filter_map(|anchor| anchor.bound);
@@ -120,9 +120,9 @@ impl Sentence {
     fn dividers(&self) -> Vec<(&str, usize)> {
         let mut found: Vec<(&str, usize)> = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
-            if self.cues.iter().any(|cue| cue.class == Class::Forbid && cue.at == Some(at)) {
+            if self.cues.iter().any(|cue| cue.class == WordClass::Forbid && cue.at == Some(at)) {
                 found.push(("", at));
-            } else if has_digit(word) || LISTS.has(&[Class::Divide], word) {
+            } else if has_digit(word) || LISTS.has(&[WordClass::Divide], word) {
                 found.push((word, at));
             }
         }
@@ -142,7 +142,7 @@ impl Sentence {
             moved.push(Sides {
                 is_before: own < at,
                 was_before: there < known,
-                is_content: !LISTS.has(&[Class::Stop], word),
+                is_content: !LISTS.has(&[WordClass::Stop], word),
             });
         }
         moved.retain(|word| word.is_before != word.was_before);
@@ -153,7 +153,7 @@ impl Sentence {
 
     /// Whether it has two anchors of one kind in another order than a rule.
     pub(super) fn reorders(&self, rule: &Self) -> bool {
-        let mut places: Vec<(&Anchor, usize)> = Vec::new();
+        let mut places: Vec<(&TextAnchor, usize)> = Vec::new();
         for known in rule.anchors.iter().filter(|own| own.kind != AnchorKind::Name) {
             let place = self.anchors.iter().position(|own| own.is_same(known));
             places.extend(place.map(|place| (known, place)));

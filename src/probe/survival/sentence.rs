@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::anchors::{Anchor, AnchorKind, anchors, exact, tokens};
-use super::lists::{Class, Cue, LISTS};
+use super::anchors::{TextAnchor, AnchorKind, anchors, exact, tokens};
+use super::lists::{WordClass, Cue, LISTS};
 use super::rules::FORCES;
 use super::words::{each_word, words_of};
 use crate::script::first_chars;
@@ -32,7 +32,7 @@ pub(super) struct Sentence {
     /// The number of the clause of each word.
     pub(super) clauses: Vec<usize>,
     pub(super) cues: Vec<Cue>,
-    pub(super) anchors: Vec<Anchor>,
+    pub(super) anchors: Vec<TextAnchor>,
     /// Ids, paths and other words as they are written, each as one.
     exact: Vec<String>,
     /// The number of that of each word.
@@ -72,7 +72,7 @@ impl Sentence {
     }
 
     /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
-    pub(super) fn content(&self, anchors: &[Anchor]) -> Vec<String> {
+    pub(super) fn content(&self, anchors: &[TextAnchor]) -> Vec<String> {
         let exact = exact_words(anchors.iter());
         let mut content: Vec<String> = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
@@ -80,7 +80,7 @@ impl Sentence {
                 && !self.is_of_cue(word)
                 && !has_digit(word)
                 && !exact.contains(word)
-                && !LISTS.has(&[Class::Stop, Class::Numbers, Class::Powers], word)
+                && !LISTS.has(&[WordClass::Stop, WordClass::Numbers, WordClass::Powers], word)
                 && !anchors.iter().any(|anchor| anchor.counts(word))
                 && !content.contains(word)
             {
@@ -93,10 +93,10 @@ impl Sentence {
 
     /// Whether what it says of a rule with this content may hold less far than that: it asks, or says when or where.
     pub(super) fn is_narrowed(&self, rule: &Self, content: &[String]) -> bool {
-        let mut begins = self.new_cues(Class::Narrow, rule);
-        let mut conditions = self.new_cues(Class::Restrict, rule);
+        let mut begins = self.new_cues(WordClass::Narrow, rule);
+        let mut conditions = self.new_cues(WordClass::Restrict, rule);
         (self.is_question && !rule.is_question)
-            || (!rule.has(Class::Forbid) && self.widens(rule))
+            || (!rule.has(WordClass::Forbid) && self.widens(rule))
             || begins.any(|cue| cue.at == Some(0) && self.is_fronted(content))
             || conditions.any(|cue| cue.at.is_none_or(|at| self.bears_on(at, content)))
     }
@@ -107,8 +107,8 @@ impl Sentence {
         let others = exact_words(self.others(rule));
         self.words.windows(3).any(|words| {
             let [one, between, other] = [0, 1, 2].map(|at| &words[at]);
-            let either = LISTS.has(&[Class::Either], between);
-            let and = LISTS.has(&[Class::And], between);
+            let either = LISTS.has(&[WordClass::Either], between);
+            let and = LISTS.has(&[WordClass::And], between);
             let new = others.contains(one) || others.contains(other);
             exact.contains(one) != exact.contains(other)
                 && (either || (and && new))
@@ -149,13 +149,13 @@ impl Sentence {
     pub(super) fn goes_on(&self, at: usize) -> bool {
         let mut cues = self.cues.iter().filter(|cue| cue.at == Some(at));
         match self.signs.get(at) {
-            Some(None) => !cues.any(|cue| matches!(cue.class, Class::Along | Class::Whole)),
-            Some(Some(',')) => cues.any(|cue| cue.class == Class::Narrow),
+            Some(None) => !cues.any(|cue| matches!(cue.class, WordClass::Along | WordClass::Whole)),
+            Some(Some(',')) => cues.any(|cue| cue.class == WordClass::Narrow),
             _ => false,
         }
     }
 
-    pub(super) fn has(&self, class: Class) -> bool {
+    pub(super) fn has(&self, class: WordClass) -> bool {
         self.cues.iter().any(|cue| cue.class == class)
     }
 
@@ -165,11 +165,11 @@ impl Sentence {
     }
 
     /// Whether a cue of this class is there, and not in the rule.
-    pub(super) fn adds(&self, class: Class, rule: &Self) -> bool {
+    pub(super) fn adds(&self, class: WordClass, rule: &Self) -> bool {
         self.new_cues(class, rule).next().is_some()
     }
 
-    pub(super) fn new_cues(&self, class: Class, rule: &Self) -> impl Iterator<Item = &Cue> {
+    pub(super) fn new_cues(&self, class: WordClass, rule: &Self) -> impl Iterator<Item = &Cue> {
         self.cues.iter().filter(move |cue| cue.class == class).filter(|cue| !rule.says(cue))
     }
 
@@ -181,7 +181,7 @@ impl Sentence {
 
     /// Whether a word is one of a list, and says nothing of what the sentence is about.
     pub(super) fn is_empty(&self, at: usize) -> bool {
-        LISTS.has(&[Class::Stop], &self.words[at]) || self.is_cue(at)
+        LISTS.has(&[WordClass::Stop], &self.words[at]) || self.is_cue(at)
     }
 
     /// Whether two characters without a space are partly a cue.
@@ -206,18 +206,18 @@ impl Sentence {
 
     /// Whether a negation stands right before it.
     pub(super) fn denies(&self, denied: &Cue) -> bool {
-        let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Deny);
+        let mut negations = self.cues.iter().filter(|cue| cue.class == WordClass::Deny);
         negations.any(|cue| cue.is_right_before(denied, DENIED_WITHIN))
     }
 
-    pub(super) fn names(&self, anchor: &Anchor) -> bool {
+    pub(super) fn names(&self, anchor: &TextAnchor) -> bool {
         let mut own = self.anchors.iter();
         own.any(|own| own.is_same(anchor) && (anchor.is_former || !own.is_former))
             || (anchor.kind != AnchorKind::Number && self.exact.contains(&anchor.text))
     }
 
     /// Its anchors that a rule has not.
-    pub(super) fn others(&self, rule: &Self) -> impl Iterator<Item = &Anchor> {
+    pub(super) fn others(&self, rule: &Self) -> impl Iterator<Item = &TextAnchor> {
         let anchors = self.anchors.iter();
         anchors.filter(|own| !rule.anchors.iter().any(|known| known.is_same(own)))
     }
@@ -240,7 +240,7 @@ impl Sentence {
     }
 }
 
-fn exact_words<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> BTreeSet<String> {
+fn exact_words<'a>(anchors: impl Iterator<Item = &'a TextAnchor>) -> BTreeSet<String> {
     anchors.flat_map(|anchor| words_of(&anchor.written)).collect()
 }
 

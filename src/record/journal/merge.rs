@@ -121,7 +121,7 @@ pub enum MergeError {
 }
 
 /// A folder that is joined.
-struct Input {
+struct JoinedFolder {
     folder: PathBuf,
     /// Of its run.
     fingerprint: String,
@@ -134,14 +134,14 @@ struct Input {
 
 /// A line of `cells.jsonl`.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct CellLine {
     session: u32,
     input: u32,
     begin: u64,
     length: u64,
 }
 
-impl Input {
+impl JoinedFolder {
     fn open(folder: &Path) -> Result<Self, MergeError> {
         let manifest = read_manifest(folder)?;
         // A copy may have no lock, or be one that cannot be locked.
@@ -178,7 +178,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
             return Err(MergeError::OntoItself(out.to_owned()));
         }
         if seen.insert(true_path(folder)) {
-            inputs.push(Input::open(folder)?);
+            inputs.push(JoinedFolder::open(folder)?);
         }
     }
     let named: Vec<&Path> = inputs.iter().map(|input| &*input.folder).chain([out]).collect();
@@ -194,7 +194,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     if let (Some(first), true) = (inputs.first(), out.join(MANIFEST).exists()) {
         let held = read_manifest(out)?;
         if held.fingerprint == first.fingerprint {
-            inputs.push(Input::locked(out, &held, None)?);
+            inputs.push(JoinedFolder::locked(out, &held, None)?);
         }
     }
     let Some(manifest) = one_run(&inputs)? else {
@@ -205,7 +205,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     // All cells are read before anything is written.
     let mut lines = index(&inputs, 0, &manifest)?;
     let journal = Journal::open(out, &manifest)?;
-    inputs.push(Input::locked(out, &manifest, None)?);
+    inputs.push(JoinedFolder::locked(out, &manifest, None)?);
     let division = one_division(&inputs)?;
     lines.extend(index(&inputs, inputs.len() - 1, &manifest)?);
     lines.sort_by_key(|line| line.session);
@@ -243,11 +243,11 @@ fn true_path(path: &Path) -> PathBuf {
 
 /// The manifest that all have; none without any. A program that answered differently in one of them is random in all;
 /// one that is not the same in all of them makes two runs.
-fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
+fn one_run(inputs: &[JoinedFolder]) -> Result<Option<Manifest>, MergeError> {
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
-    if let Some(other) = inputs.iter().find(|input: &&Input| input.fingerprint != first.fingerprint)
+    if let Some(other) = inputs.iter().find(|input: &&JoinedFolder| input.fingerprint != first.fingerprint)
     {
         let [one, other] =
             [first, other].map(|input| (input.folder.clone(), input.fingerprint.clone()));
@@ -275,8 +275,8 @@ fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
 }
 
 /// A part of the division that all parts are of, if there are any.
-fn one_division(inputs: &[Input]) -> Result<Option<Partition>, MergeError> {
-    let mut parts = inputs.iter().filter_map(Input::part);
+fn one_division(inputs: &[JoinedFolder]) -> Result<Option<Partition>, MergeError> {
+    let mut parts = inputs.iter().filter_map(JoinedFolder::part);
     let Some(one) = parts.next() else {
         return Ok(None);
     };
@@ -287,7 +287,7 @@ fn one_division(inputs: &[Input]) -> Result<Option<Partition>, MergeError> {
 }
 
 /// The command that makes one of the parts, if there are any.
-fn command(inputs: &[Input]) -> Vec<String> {
+fn command(inputs: &[JoinedFolder]) -> Vec<String> {
     let shard = inputs.iter().find_map(|input| input.shard.as_ref());
     shard.map(|shard| shard.command.clone()).unwrap_or_default()
 }
@@ -297,7 +297,7 @@ fn parts_of(
     missing: &[(usize, usize)],
     division: Option<Partition>,
     manifest: &Manifest,
-    inputs: &[Input],
+    inputs: &[JoinedFolder],
 ) -> Vec<(Option<MissingPart>, usize)> {
     let Some(any) = division else {
         let cells = missing.iter().map(|(_, cells)| cells).sum();
@@ -326,7 +326,7 @@ fn parts_of(
 }
 
 /// Checks all lines of the parts from this one on, and finds out where the cells of each session are.
-fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>, MergeError> {
+fn index(inputs: &[JoinedFolder], from: usize, manifest: &Manifest) -> Result<Vec<CellLine>, MergeError> {
     let ids = manifest.sessions.iter().zip(0..);
     let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
     let repeats = 0..manifest.repeats;
@@ -347,7 +347,7 @@ fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>
                 return Err(MergeError::StrayCell { cell: key, folder: input.folder.clone() });
             };
             let length = lines.length();
-            found.push(Line { session: *session, input: number, begin, length });
+            found.push(CellLine { session: *session, input: number, begin, length });
             begin += length;
         }
         if !lines.bytes().is_empty() {
@@ -360,14 +360,14 @@ fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>
 
 struct Joining<'a> {
     manifest: &'a Manifest,
-    inputs: &'a [Input],
+    inputs: &'a [JoinedFolder],
     /// How many cells of each session are there.
     present: Vec<usize>,
 }
 
 impl Joining<'_> {
     /// Writes the cells of all sessions, each cell once.
-    fn write_cells(&mut self, lines: &[Line], out: &Path) -> Result<(), MergeError> {
+    fn write_cells(&mut self, lines: &[CellLine], out: &Path) -> Result<(), MergeError> {
         copied(out, &mut |write| {
             for own in lines.chunk_by(|one, next| one.session == next.session) {
                 for line in self.session(own)? {
@@ -379,7 +379,7 @@ impl Joining<'_> {
     }
 
     /// The lines of one session in the order of the run, each cell once.
-    fn session(&mut self, lines: &[Line]) -> Result<Vec<Vec<u8>>, MergeError> {
+    fn session(&mut self, lines: &[CellLine]) -> Result<Vec<Vec<u8>>, MergeError> {
         let session = lines[0].session as usize;
         let mut cells: BTreeMap<(String, u32), (usize, Vec<u8>)> = BTreeMap::new();
         for own in lines.chunk_by(|one, next| one.input == next.input) {
@@ -416,7 +416,7 @@ impl Joining<'_> {
 }
 
 /// Joins the files of lines beside the cells, in the order of the parts.
-fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
+fn join_lines(inputs: &[JoinedFolder], out: &Path) -> Result<(), MergeError> {
     for name in [TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS] {
         let paths = inputs.iter().map(|input| input.folder.join(name));
         let paths: Vec<PathBuf> = paths.filter(|path| path.exists()).collect();
