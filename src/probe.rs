@@ -28,7 +28,7 @@ pub mod weight;
 
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
 pub use answer_format::AnswerFormat;
-pub(crate) use kind::AnsweringParts;
+pub(crate) use kind::AnswerSet;
 pub use kind::{ProbeExt, Specified};
 pub use selection::Selection;
 

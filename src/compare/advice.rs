@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::judge::{AxisFinding, Pairs, Rule, State, Target};
 use super::prediction::Prediction;
 use super::tasks::TasksSolved;
-use super::{Axis, VerdictCode, Line, Margins, Sample, SessionSample, judge};
+use super::{Axis, NoteCode, Line, Margins, Sample, SessionSample, judge};
 use crate::naming::base_name;
 use crate::stats::mean;
 use crate::stats::multiple::holm;
@@ -64,20 +64,20 @@ pub enum Answer {
 }
 
 impl Answer {
-    fn code(self) -> VerdictCode {
+    fn code(self) -> NoteCode {
         match self {
-            Self::NothingRan => VerdictCode::NothingRan,
-            Self::NoOutcomes => VerdictCode::NoOutcomes,
-            Self::AllBroken => VerdictCode::AllBroken,
-            Self::AllFaulty => VerdictCode::Broken,
-            Self::NothingFires => VerdictCode::NothingFires,
-            Self::FewSessions => VerdictCode::FewSessions,
-            Self::Use => VerdictCode::Use,
-            Self::PlainTail => VerdictCode::PlainTail,
-            Self::Ahead => VerdictCode::Ahead,
-            Self::Trade => VerdictCode::Trade,
-            Self::Keep => VerdictCode::Keep,
-            Self::Undecided => VerdictCode::Undecided,
+            Self::NothingRan => NoteCode::NothingRan,
+            Self::NoOutcomes => NoteCode::NoOutcomes,
+            Self::AllBroken => NoteCode::AllBroken,
+            Self::AllFaulty => NoteCode::Broken,
+            Self::NothingFires => NoteCode::NothingFires,
+            Self::FewSessions => NoteCode::FewSessions,
+            Self::Use => NoteCode::Use,
+            Self::PlainTail => NoteCode::PlainTail,
+            Self::Ahead => NoteCode::Ahead,
+            Self::Trade => NoteCode::Trade,
+            Self::Keep => NoteCode::Keep,
+            Self::Undecided => NoteCode::Undecided,
         }
     }
 
@@ -118,7 +118,7 @@ pub struct Verdict {
     /// What the first sentence says.
     pub answer: Answer,
     /// Its code, which `proctor explain` tells more about.
-    pub(crate) code: VerdictCode,
+    pub(crate) code: NoteCode,
     /// The strategy that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
@@ -143,7 +143,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// Puts a sentence in front of all others.
-    pub(crate) fn begin_with(&mut self, code: VerdictCode, text: String) {
+    pub(crate) fn begin_with(&mut self, code: NoteCode, text: String) {
         self.said.insert(0, Line::new(code, text));
         self.write();
     }
@@ -248,12 +248,12 @@ pub struct Avoid {
     /// Whether it is because it did not run to the end: a table says so, too.
     pub is_broken: bool,
     /// Its code.
-    pub(crate) code: VerdictCode,
+    pub(crate) code: NoteCode,
 }
 
 /// A row of a run, before it is judged.
 #[derive(Debug, Clone)]
-pub(crate) struct StrategyRow {
+pub(crate) struct RunRow {
     /// What it left.
     pub(crate) sample: Sample,
     /// What its control left; `None` for controls, and where the run has none.
@@ -274,7 +274,7 @@ pub(crate) struct StrategyRow {
     pub(crate) cause: Option<String>,
 }
 
-impl StrategyRow {
+impl RunRow {
     fn name(&self) -> &str {
         &self.sample.strategy
     }
@@ -303,7 +303,7 @@ pub(crate) struct Rows {
     /// The sessions in which doing nothing completes.
     pub(crate) fits: BTreeSet<String>,
     /// The strategies.
-    pub(crate) strategies: Vec<StrategyRow>,
+    pub(crate) strategies: Vec<RunRow>,
     /// How they are judged.
     pub(crate) rule: Rule,
 }
@@ -356,7 +356,7 @@ impl Rows {
     }
 
     /// The rows that are sound.
-    fn sound(&self) -> impl Iterator<Item = &StrategyRow> {
+    fn sound(&self) -> impl Iterator<Item = &RunRow> {
         self.strategies.iter().filter(|row| row.is_sound())
     }
 
@@ -382,7 +382,7 @@ impl Rows {
     }
 
     /// A row against doing nothing and against its control, before the adjustment for the number of strategies.
-    fn case<'a>(&'a self, row: &'a StrategyRow) -> Case<'a> {
+    fn case<'a>(&'a self, row: &'a RunRow) -> Case<'a> {
         let total = self.total(&row.sample, |_| true);
         let choice = self.has_choice();
         let fitting = Pairs::of(&self.nothing, &row.sample).only(|id| self.fits.contains(id));
@@ -402,7 +402,7 @@ impl Rows {
     }
 
     /// The rows that are sound, and the controls of these, as far as they ran to the end, the lowest bill first.
-    fn others<'a>(&'a self, with_control: impl Iterator<Item = &'a StrategyRow>) -> Vec<&'a Sample> {
+    fn others<'a>(&'a self, with_control: impl Iterator<Item = &'a RunRow>) -> Vec<&'a Sample> {
         let controls = with_control.filter_map(|row| row.control.as_ref());
         let samples = self.sound().map(|row| &row.sample).chain(controls);
         let whole = samples.filter(|sample| super::sweep::broken(sample).is_none());
@@ -415,7 +415,7 @@ impl Rows {
 
     /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the row is
     /// shown to beat it.
-    fn cheaper(&self, row: &StrategyRow, own: f64) -> Option<String> {
+    fn cheaper(&self, row: &RunRow, own: f64) -> Option<String> {
         let yardstick = self.others(self.strategies.iter()).into_iter().find(|other| {
             let total = self.total(other, |_| true);
             total.is_some_and(|total| total < own)

@@ -18,7 +18,7 @@ mod carry;
 mod spend;
 
 pub use carry::Carry;
-pub(crate) use spend::ForecastInputs;
+pub(crate) use spend::Tariff;
 use spend::part_of;
 pub use spend::{Spend, Thinking};
 
@@ -153,7 +153,7 @@ pub struct Forecast {
 
 impl Forecast {
     /// Sums cells up. `inputs` says what the models of the run itself cost and may write.
-    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &ForecastInputs<'_>) -> Self {
+    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Tariff<'_>) -> Self {
         let names = manifest.strategies.iter().map(|entry| entry.name.as_str());
         let names = std::iter::once("full").chain(names);
         let all = names.map(|name| StrategyForecast::of(manifest, name, cells, &inputs.thinking));

@@ -12,13 +12,13 @@ use crate::stats::Estimate;
 use crate::units::{Usd, whole};
 
 /// A value with the number of its observations.
-pub(crate) type CountedValue = (f64, usize);
+pub(crate) type Observed = (f64, usize);
 
 /// The function of a metric, and how its values of several cells become one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Formula {
     /// A mean over clusters.
-    Mean(fn(&CellSummary) -> Option<CountedValue>),
+    Mean(fn(&CellSummary) -> Option<Observed>),
     /// What is saved of a total.
     Saved(fn(&CellSummary) -> Option<Spending>),
     /// A total, in the unit of the metric.
@@ -120,12 +120,12 @@ pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// A share with the number of its observations.
-pub(super) fn counted(share: Option<f64>, items: u64) -> Option<CountedValue> {
+pub(super) fn counted(share: Option<f64>, items: u64) -> Option<Observed> {
     Some((share?, usize::try_from(items).unwrap_or(usize::MAX)))
 }
 
 /// A part of a whole as a share of as many observations; `None` if the whole is 0.
-pub(super) fn rate(part: u64, whole: u64) -> Option<CountedValue> {
+pub(super) fn rate(part: u64, whole: u64) -> Option<Observed> {
     counted(share(part, whole), whole)
 }
 
@@ -150,7 +150,7 @@ fn distinct(
 /// The mean over clusters, each weighing the same.
 pub(crate) fn estimate(
     cells: &[&CellSummary],
-    of: impl Fn(&CellSummary) -> Option<CountedValue>,
+    of: impl Fn(&CellSummary) -> Option<Observed>,
 ) -> Option<Estimate> {
     let (values, items) = by_cluster(cells, |cell| of(cell).map(|(value, n)| ((value, 0.0), n)));
     let values: Vec<f64> = values.into_iter().map(|(value, _)| value).collect();

@@ -49,7 +49,7 @@ impl Score {
     }
 
     /// The mean with its items.
-    pub(crate) fn counted(self) -> Option<CountedValue> {
+    pub(crate) fn counted(self) -> Option<Observed> {
         Some((self.mean()?, self.items))
     }
 }

@@ -63,7 +63,7 @@ impl Savings {
 }
 
 /// A share of what is compared, over the calls compared.
-pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> Option<CountedValue> {
+pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> Option<Observed> {
     let savings = cell.savings?;
     Some((of(&savings)?, savings.calls))
 }

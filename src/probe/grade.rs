@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization as _;
 
 use self::exact::{Around, words};
-use super::kind::{PartSearch, Spec};
+use super::kind::{SearchBy, Spec};
 use super::survival::{canonical_path, is_same_quantity};
 use super::{OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
 use crate::probe::Specified as _;
@@ -79,10 +79,10 @@ impl Rules {
             }
             for part in &spec.parts {
                 match part.search {
-                    PartSearch::Path => {
+                    SearchBy::Path => {
                         rules.paths.insert(canonical_path(part.text));
                     }
-                    PartSearch::Item => rules.items.extend(lists::normalised([part.text])),
+                    SearchBy::Item => rules.items.extend(lists::normalised([part.text])),
                     _ => {}
                 }
             }

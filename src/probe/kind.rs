@@ -72,7 +72,7 @@ pub struct Spec<'a> {
     pub(crate) parts: Vec<SpecPart<'a>>,
     /// Files that an answer may list or leave out.
     pub(super) optional: &'a [TouchedFile],
-    pub(crate) answers: AnsweringParts,
+    pub(crate) answers: AnswerSet,
     /// The reference answer that a judge is shown; without one it is what holds, a part on each line.
     pub(crate) reference: Option<Cow<'a, str>>,
     /// The unit of a count.
@@ -89,7 +89,7 @@ pub struct Spec<'a> {
 
 /// Which parts answer, and so from when on the probe can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AnsweringParts {
+pub(crate) enum AnswerSet {
     /// The items that hold, after the first of them appeared.
     Current,
     /// The newest.
@@ -119,7 +119,7 @@ pub(crate) struct SpecPart<'a> {
     pub(crate) text: &'a str,
     /// Words beside the text that bind it; of a rule its topic.
     pub(crate) key: &'a str,
-    pub(crate) search: PartSearch,
+    pub(crate) search: SearchBy,
     /// The message that says it, where it names one of its own.
     pub(crate) since: Option<usize>,
     /// The message from which on it does not answer any more.
@@ -130,7 +130,7 @@ pub(crate) struct SpecPart<'a> {
 
 /// How a part is searched for, and whether its position matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PartSearch {
+pub(crate) enum SearchBy {
     /// A word bound by its key.
     Value,
     /// The same; the whole order of events matters.
@@ -148,19 +148,19 @@ pub(crate) enum PartSearch {
 }
 
 impl<'a> SpecPart<'a> {
-    fn new(search: PartSearch, key: &'a str, text: &'a str) -> Self {
+    fn new(search: SearchBy, key: &'a str, text: &'a str) -> Self {
         Self { text, key, search, since: None, until: None, unasked: false }
     }
 
     fn value(key: &'a str, text: &'a str) -> Self {
-        Self::new(PartSearch::Value, key, text)
+        Self::new(SearchBy::Value, key, text)
     }
 
     fn values(pairs: &'a [KeyValue]) -> Vec<Self> {
         pairs.iter().map(|pair| Self::value(&pair.key, &pair.value)).collect()
     }
 
-    fn revisions(search: PartSearch, key: &'a str, revisions: &'a [Revision]) -> Vec<Self> {
+    fn revisions(search: SearchBy, key: &'a str, revisions: &'a [Revision]) -> Vec<Self> {
         let parts = revisions.iter().map(|revision| Self {
             since: Some(revision.message),
             unasked: revision.unasked,
@@ -205,7 +205,7 @@ impl<'a> Spec<'a> {
             kind,
             format,
             optional: &[],
-            answers: AnsweringParts::Current,
+            answers: AnswerSet::Current,
             reference: None,
             unit: "",
             asked: Vec::new(),
@@ -226,7 +226,7 @@ impl<'a> Spec<'a> {
     pub(super) fn holding(&self, before: usize) -> Vec<usize> {
         let mut holding: Vec<usize> = (0..self.parts.len()).collect();
         holding.retain(|at| self.parts[*at].is_current(before));
-        if self.answers == AnsweringParts::Newest {
+        if self.answers == AnswerSet::Newest {
             holding.drain(..holding.len().saturating_sub(1));
         }
         holding
@@ -273,18 +273,18 @@ impl<'a> Spec<'a> {
     fn evidence_before(&self, mut evidence: Vec<usize>, message: usize) -> Vec<usize> {
         evidence.retain(|at| *at < message);
         match self.answers {
-            AnsweringParts::Newest => {
+            AnswerSet::Newest => {
                 let said = self.parts.iter().filter_map(|part| part.since);
                 said.rev().find(|at| *at < message).into_iter().collect()
             }
-            AnsweringParts::Planned => evidence.split_off(evidence.len().saturating_sub(1)),
-            AnsweringParts::Open => {
+            AnswerSet::Planned => evidence.split_off(evidence.len().saturating_sub(1)),
+            AnswerSet::Open => {
                 let open = self.parts.iter().filter(|part| part.is_current(message));
                 let started: BTreeSet<usize> = open.filter_map(|part| part.since).collect();
                 started.into_iter().collect()
             }
             // A message says nothing any more if none of the parts that it names still answers.
-            AnsweringParts::Current | AnsweringParts::Together | AnsweringParts::Ordered | AnsweringParts::Nothing => {
+            AnswerSet::Current | AnswerSet::Together | AnswerSet::Ordered | AnswerSet::Nothing => {
                 evidence.retain(|at| {
                     let mut named = self.parts.iter().filter(|part| part.since == Some(*at));
                     named.clone().next().is_none() || named.any(|part| part.is_current(message))
@@ -299,15 +299,15 @@ impl<'a> Spec<'a> {
         let (current, others): (Vec<&SpecPart<'_>>, Vec<&SpecPart<'_>>) =
             self.parts.iter().partition(|part| part.is_current(message));
         match self.answers {
-            AnsweringParts::Nothing => true,
-            AnsweringParts::Together => evidence.last().is_some_and(|at| *at < message),
-            AnsweringParts::Open => !current.is_empty(),
-            AnsweringParts::Ordered => {
+            AnswerSet::Nothing => true,
+            AnswerSet::Together => evidence.last().is_some_and(|at| *at < message),
+            AnswerSet::Open => !current.is_empty(),
+            AnswerSet::Ordered => {
                 current.len() >= LEAST_EVENTS
                     && !others.iter().any(|event| question.contains(event.text))
             }
-            AnsweringParts::Newest => current.last().is_some_and(|newest| !newest.unasked),
-            AnsweringParts::Current | AnsweringParts::Planned => {
+            AnswerSet::Newest => current.last().is_some_and(|newest| !newest.unasked),
+            AnswerSet::Current | AnswerSet::Planned => {
                 evidence.first().is_some_and(|at| *at < message) && !current.is_empty()
             }
         }
@@ -386,7 +386,7 @@ mod tests {
     /// A kind that is in no table: the newest word of a chorus, asked for in either case.
     fn chorus(words: &[Revision]) -> Spec<'_> {
         Spec {
-            answers: AnsweringParts::Newest,
+            answers: AnswerSet::Newest,
             unit: "!",
             asked: own_and("And aloud?").into(),
             grade: Some(Box::new(|answer| {
@@ -397,7 +397,7 @@ mod tests {
             ..Spec::new(
                 ProbeKind::Recall,
                 AnswerFormat::Value,
-                SpecPart::revisions(PartSearch::Version, "chorus", words),
+                SpecPart::revisions(SearchBy::Version, "chorus", words),
             )
         }
     }

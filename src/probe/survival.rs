@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::kind::{SpecPart, PartSearch};
+use super::kind::{SpecPart, SearchBy};
 use super::{Fact, Probe};
 use crate::patterns::{Boundary, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::Specified as _;
@@ -147,10 +147,10 @@ pub struct Survival {
     /// For each probe, its slots: see [`Survival::slots`].
     slots: Vec<Range<usize>>,
     /// For each slot, how it is searched for.
-    searches: Vec<PartSearch>,
+    searches: Vec<SearchBy>,
     patterns: Patterns,
     /// The targets, each with patterns for its spellings.
-    targets: Vec<SearchTarget>,
+    targets: Vec<SoughtPart>,
     /// The target of each pattern.
     owners: Vec<usize>,
     /// The targets that may be written as another amount or date.
@@ -167,12 +167,12 @@ pub struct Survival {
 
 /// A part that is searched for.
 #[derive(Debug)]
-struct SearchTarget {
+struct SoughtPart {
     /// Of an item of a plan the slot of the open one; the next is that of the done one.
     slot: usize,
     /// Index of the probe.
     probe: usize,
-    search: PartSearch,
+    search: SearchBy,
     /// The content words of its key.
     key: Vec<String>,
     /// Its text in lower case.
@@ -183,14 +183,14 @@ struct SearchTarget {
     rejected: Vec<String>,
 }
 
-impl SearchTarget {
+impl SoughtPart {
     fn is_value(&self) -> bool {
-        self.is_version() || matches!(self.search, PartSearch::Value | PartSearch::Event)
+        self.is_version() || matches!(self.search, SearchBy::Value | SearchBy::Event)
     }
 
     /// Whether several of the values of its fact were right, one after the other.
     fn is_version(&self) -> bool {
-        self.search == PartSearch::Version
+        self.search == SearchBy::Version
     }
 }
 
@@ -228,13 +228,13 @@ impl Survival {
                 let (slot, search) = (searches.len(), part.search);
                 for text in spellings(part) {
                     let boundary = match search {
-                        PartSearch::Path => Boundary::Path,
+                        SearchBy::Path => Boundary::Path,
                         _ => Boundary::Word,
                     };
                     patterns.push(Pattern { text, boundary });
                     owners.push(targets.len());
                 }
-                let target = SearchTarget {
+                let target = SoughtPart {
                     slot,
                     probe,
                     search,
@@ -247,11 +247,11 @@ impl Survival {
                     measured.extend(Quantity::of(part.text).map(|own| (targets.len(), own)));
                 }
                 targets.push(target);
-                if search == PartSearch::Rule {
+                if search == SearchBy::Rule {
                     rules.push(SearchedRule::new(part.text, part.key));
                     rule_slots.push(slot);
                 }
-                let width = if search == PartSearch::Item { 2 } else { 1 };
+                let width = if search == SearchBy::Item { 2 } else { 1 };
                 searches.extend(std::iter::repeat_n(search, width));
             }
             slots.push(first..searches.len());
@@ -299,7 +299,7 @@ impl Survival {
     /// a list of events gives their order.
     pub fn is_sequence(&self, slot: usize) -> bool {
         let search = self.searches.get(slot);
-        matches!(search, Some(PartSearch::Event | PartSearch::Request))
+        matches!(search, Some(SearchBy::Event | SearchBy::Request))
     }
 
     /// The findings in `text`, by slot, each slot once with its best match; searched now if the
@@ -385,9 +385,9 @@ impl Survival {
             let slot = target.slot;
             match target.search {
                 // `lib\a.rs` is not `a.rs`.
-                PartSearch::Path if is_below(&text[..place.start]) => {}
-                PartSearch::Path => best.add(slot, Match::Bound, place.start),
-                PartSearch::Rule if written_by == WrittenBy::Compaction => {
+                SearchBy::Path if is_below(&text[..place.start]) => {}
+                SearchBy::Path => best.add(slot, Match::Bound, place.start),
+                SearchBy::Rule if written_by == WrittenBy::Compaction => {
                     let found = rules::stated(text, &place);
                     // Where it is taken back, what was said before does not count.
                     if found == Match::Overruled {
@@ -395,10 +395,10 @@ impl Survival {
                     }
                     best.add(slot, found, place.start);
                 }
-                PartSearch::Rule => best.add(slot, Match::Stated, place.start),
-                PartSearch::Request => requests.push((slot, place)),
+                SearchBy::Rule => best.add(slot, Match::Stated, place.start),
+                SearchBy::Request => requests.push((slot, place)),
                 _ if seen[at] > OCCURRENCES => {}
-                PartSearch::Item => match order::item_state(text, &place) {
+                SearchBy::Item => match order::item_state(text, &place) {
                     ItemState::Done => best.add(slot + 1, Match::Bound, place.start),
                     ItemState::Open => best.add(slot, Match::Bound, place.start),
                     ItemState::Unclear => best.add(slot, Match::Unbound, place.start),
@@ -408,10 +408,10 @@ impl Survival {
                         best.add(slot, Match::Unbound, place.start);
                     }
                 }
-                PartSearch::Version => {
+                SearchBy::Version => {
                     versions.entry(target.probe).or_default().push((at, place));
                 }
-                PartSearch::Value | PartSearch::Event => {
+                SearchBy::Value | SearchBy::Event => {
                     let found = self.holds(text, &place, target, written_by, false);
                     best.revise(slot, found, place.start);
                     if found == Match::Bound && written_by == WrittenBy::Session {
@@ -466,7 +466,7 @@ impl Survival {
         &self,
         text: &str,
         place: &Range<usize>,
-        target: &SearchTarget,
+        target: &SoughtPart,
         written_by: WrittenBy,
         is_one_of: bool,
     ) -> Match {
@@ -492,19 +492,19 @@ pub(crate) fn says_rule(statement: &str, topic: &str, text: &str) -> bool {
 /// The texts by which a part is found: a path with either separator, and all of it as in a JSON string.
 /// A value that only ends the one before it keeps its slot, and is never found.
 fn spellings(part: &SpecPart<'_>) -> Vec<String> {
-    if part.unasked && part.search != PartSearch::Event {
+    if part.unasked && part.search != SearchBy::Event {
         return Vec::new();
     }
     let mut all = vec![match part.search {
-        PartSearch::Path => canonical_path(part.text),
-        PartSearch::Rule | PartSearch::Request | PartSearch::Item => sentence(part.text).to_owned(),
-        PartSearch::Value | PartSearch::Event | PartSearch::Version => part.text.to_owned(),
+        SearchBy::Path => canonical_path(part.text),
+        SearchBy::Rule | SearchBy::Request | SearchBy::Item => sentence(part.text).to_owned(),
+        SearchBy::Value | SearchBy::Event | SearchBy::Version => part.text.to_owned(),
     }];
-    if part.search == PartSearch::Path && all[0].contains('/') {
+    if part.search == SearchBy::Path && all[0].contains('/') {
         all.push(all[0].replace('/', "\\"));
     }
     if let Some((file, line)) = part.text.rsplit_once(':')
-        && part.search == PartSearch::Value
+        && part.search == SearchBy::Value
         && line.parse::<u32>().is_ok()
         && file.contains('.')
     {

@@ -7,8 +7,8 @@ use super::build::Material;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{display, escape, headline};
-use crate::compare::VerdictCode;
-use crate::compare::advice::{Answer, FULL, RECORDED, StrategyRow, Rows, Verdict};
+use crate::compare::NoteCode;
+use crate::compare::advice::{Answer, FULL, RECORDED, RunRow, Rows, Verdict};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
@@ -61,7 +61,7 @@ pub(super) fn verdict(
         let kept = kept_of_a_hundred(material, verdict.strategy.as_deref());
         let sentences = [Some(ceiling.sentence(&reader.name)), kept];
         let sentences = display::joined(sentences.into_iter().flatten(), " ");
-        verdict.begin_with(VerdictCode::ReaderRefused, sentences);
+        verdict.begin_with(NoteCode::ReaderRefused, sentences);
     }
     verdict
 }
@@ -101,9 +101,9 @@ fn rule(manifest: &Manifest) -> Rule {
 }
 
 /// A strategy before it is judged; `None` where nothing was measured of it.
-fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>) -> Option<StrategyRow> {
+fn row(strategy: &StrategySummary, run: &ComparedRun, material: &Material<'_>) -> Option<RunRow> {
     let name = strategy.name.as_str();
-    let sample = source.strategy(name)?;
+    let sample = run.strategy(name)?;
     // Where the recorded agent compacted, full history changes what it did.
     let changed = if name == FULL { RECORDED } else { name };
     let fired = material.summaries_of(changed).filter(|cell| cell.fired());
@@ -116,8 +116,8 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
     let mut recorded = material.cells_of(RECORDED);
     let agent_compacted = recorded.any(|cell| !cell.compactions.is_empty());
     let tokens_saved = strategy.estimate("tokens").map(|one| one.point_estimate);
-    Some(StrategyRow {
-        control: source.strategy(&format!("tail@{name}")).cloned(),
+    Some(RunRow {
+        control: run.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
@@ -290,28 +290,28 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             (Some(reader), _) if reader.kind == ModelKind::Live => {
                 format!("the answers are by {}", reader.name)
             }
-            (Some(_), _) => VerdictCode::Scripted.behind("answers were scripted"),
+            (Some(_), _) => NoteCode::Scripted.behind("answers were scripted"),
         });
         if reader.is_some() {
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
         }
     } else if is_recorded(manifest) {
         let none = "no facts are known (`proctor sessions facts` derives some)";
-        found.push(VerdictCode::NoFacts.behind(none));
+        found.push(NoteCode::NoFacts.behind(none));
     }
     if material.has_calls() {
         found.push(match summariser.kind {
-            ModelKind::Deterministic if reader.is_none() => VerdictCode::WrittenByRules.behind(
+            ModelKind::Deterministic if reader.is_none() => NoteCode::WrittenByRules.behind(
                 "rules wrote the summaries, and no model was asked (`--graded local` asks one)",
             ),
-            ModelKind::Deterministic => VerdictCode::WrittenByRules.behind("rules wrote the summaries"),
-            ModelKind::Scripted => VerdictCode::Scripted.behind("summaries were scripted"),
+            ModelKind::Deterministic => NoteCode::WrittenByRules.behind("rules wrote the summaries"),
+            ModelKind::Scripted => NoteCode::Scripted.behind("summaries were scripted"),
             ModelKind::Live => format!("the summaries are by {}", summariser.name),
         });
     }
     let random = manifest.strategies.iter().filter(|entry| entry.is_random);
     if let Some(names) = display::listed(random.map(|entry| &entry.name), ", ") {
-        found.push(VerdictCode::Random.behind(&format!(
+        found.push(NoteCode::Random.behind(&format!(
             "the same session got different contexts under {names}: repeats show how much that matters"
         )));
     }
@@ -338,16 +338,16 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     });
     let parts = [
         (None, sizes),
-        (Some(VerdictCode::SimulatedCost), simulated),
+        (Some(NoteCode::SimulatedCost), simulated),
         (None, cache),
-        (Some(VerdictCode::PartlyKnown), partly),
-        (Some(VerdictCode::Unpriced), cost::unpriced(material)),
+        (Some(NoteCode::PartlyKnown), partly),
+        (Some(NoteCode::Unpriced), cost::unpriced(material)),
         (None, Some(found.join("; "))),
-        (Some(VerdictCode::FiresEarly), early(material)),
-        (Some(VerdictCode::NeverFired), silent(material)),
-        (Some(VerdictCode::Outline), worth(manifest)),
-        (Some(VerdictCode::LeftOut), left_out),
-        (Some(VerdictCode::Repaired), repairs(&manifest.sessions)),
+        (Some(NoteCode::FiresEarly), early(material)),
+        (Some(NoteCode::NeverFired), silent(material)),
+        (Some(NoteCode::Outline), worth(manifest)),
+        (Some(NoteCode::LeftOut), left_out),
+        (Some(NoteCode::Repaired), repairs(&manifest.sessions)),
         (None, cost::mixed(material)),
         (None, cost::fast(material)),
         (None, live.and_then(LiveTotals::waited)),

@@ -6,7 +6,7 @@ use crate::compare::sweep::{
     Choice, Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
     is_of_window, label,
 };
-use crate::compare::{Axis, VerdictCode};
+use crate::compare::{Axis, NoteCode};
 use crate::record::words::Worth;
 use crate::report::display::{self, many};
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -190,14 +190,14 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     if is_quiet(sweep) {
         let text = "nothing fires, whatever the values: no prompt is large enough. `--window fit:0.6` gives each session a \
                     window that it fills.";
-        return vec![VerdictCode::NothingFires.behind(text)];
+        return vec![NoteCode::NothingFires.behind(text)];
     }
     let standing = choice.standing;
     let code = match standing {
-        None | Some(Standing::NotConfirmed) => VerdictCode::Undecided,
-        Some(_) if sweep.confirm.is_empty() => VerdictCode::FewSessions,
-        Some(Standing::Default) => VerdictCode::Keep,
-        Some(Standing::Recommended) => VerdictCode::Use,
+        None | Some(Standing::NotConfirmed) => NoteCode::Undecided,
+        Some(_) if sweep.confirm.is_empty() => NoteCode::FewSessions,
+        Some(Standing::Default) => NoteCode::Keep,
+        Some(Standing::Recommended) => NoteCode::Use,
     };
     let mut sentences = vec![code.behind(&first_sentence(sweep, choice))];
     if let Some(found) = &choice.confirmation {

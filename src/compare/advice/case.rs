@@ -1,6 +1,6 @@
 //! A strategy beside doing nothing and beside its control: what of a recommendation is shown.
 
-use super::{Difference, StrategyRow};
+use super::{Difference, RunRow};
 use crate::compare::judge::{AxisFinding, LEVEL, Pairs, Rule, State};
 use crate::compare::{Axis, Sample};
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -131,7 +131,7 @@ fn p_of(found: &AxisFinding) -> f64 {
 
 /// A row that is sound, judged.
 pub(super) struct Case<'a> {
-    pub(super) row: &'a StrategyRow,
+    pub(super) row: &'a RunRow,
     pub(super) total: Option<f64>,
     /// Against doing nothing, where that completes in six independent sessions and more.
     pub(super) nothing: Option<Three>,

@@ -27,8 +27,8 @@ fn wave(at: usize, size: f64) -> f64 {
 }
 
 /// A strategy with its control, both as shares of doing nothing.
-pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> StrategyRow {
-    StrategyRow {
+pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> RunRow {
+    RunRow {
         sample: sample(name, sessions, own.0, own.1),
         control: Some(sample(&format!("tail@{name}"), sessions, control.0, control.1)),
         fired: sessions,
@@ -41,7 +41,7 @@ pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f
     }
 }
 
-pub(super) fn world(sessions: usize, fits: bool, rows: Vec<StrategyRow>) -> Rows {
+pub(super) fn world(sessions: usize, fits: bool, rows: Vec<RunRow>) -> Rows {
     let nothing =
         billed("none", &(0..sessions).map(bill_of).collect::<Vec<_>>(), &vec![1.0; sessions]);
     let all = nothing.sessions.keys().cloned();
@@ -200,7 +200,7 @@ fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
         ],
     );
     // A tail by name has no control, and is dominated by nothing here.
-    let tail = StrategyRow { control: None, ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6)) };
+    let tail = RunRow { control: None, ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6)) };
     check(&world(SESSIONS, false, vec![tail]), Answer::Use, &["Use tail@20000"]);
 }
 
@@ -232,7 +232,7 @@ fn twins_are_recommended_together() {
 
 #[test]
 fn what_is_broken_and_cheapest_is_never_used() {
-    let broken = StrategyRow {
+    let broken = RunRow {
         broken: Some("died in 1 of 12, first at 33".to_owned()),
         is_too_large: true,
         ..row("cheap", SESSIONS, (0.2, 1.0), (0.2, 0.9))
@@ -243,7 +243,7 @@ fn what_is_broken_and_cheapest_is_never_used() {
         &["dear"],
     );
     assert!(said.avoid.iter().any(|it| it.is_broken && it.strategy == "cheap"));
-    let refused = StrategyRow { is_too_large: false, ..broken.clone() };
+    let refused = RunRow { is_too_large: false, ..broken.clone() };
     for (row, answer, advice) in
         [(broken, Answer::AllBroken, true), (refused, Answer::AllFaulty, false)]
     {
@@ -251,7 +251,7 @@ fn what_is_broken_and_cheapest_is_never_used() {
         check(&judged, answer, &["Everything breaks"]);
         assert_eq!(answer.sentence().contains("`--window TOKENS`"), advice);
     }
-    let idle = StrategyRow { fired: 0, ..row("idle", SESSIONS, (1.0, 1.0), (1.0, 1.0)) };
+    let idle = RunRow { fired: 0, ..row("idle", SESSIONS, (1.0, 1.0), (1.0, 1.0)) };
     check(
         &world(SESSIONS, true, vec![idle]),
         Answer::NothingFires,
@@ -312,7 +312,7 @@ fn a_program_that_is_a_plain_tail_is_told_so() {
         Answer::Trade,
         &["codex is a trade"],
     );
-    assert_eq!(said.said[1].code, Some(VerdictCode::PlainTail));
+    assert_eq!(said.said[1].code, Some(NoteCode::PlainTail));
     let winner = row("codex", SESSIONS, (0.8, 0.99), (0.8, 0.8));
     let said = check(&world(SESSIONS, true, vec![program, winner]), Answer::Use, &["Use codex"]);
     assert!(said.said[1].text.starts_with("Your program mine is a plain tail"));
@@ -345,20 +345,20 @@ fn compare_says_of_a_world_what_run_says() {
         let line = of_pair(&found);
         let gated = gate(&found, [&left, &right], &Rules::default(), 1);
         // A gate passes what is used or the same, and fails what is worse in anything.
-        let fails = matches!(line.code, Some(VerdictCode::Trade | VerdictCode::Keep));
+        let fails = matches!(line.code, Some(NoteCode::Trade | NoteCode::Keep));
         assert_eq!(gated.verdict == Gated::Regressed, fails, "{}: {gated:?}", line.text);
         (line.code, line.text)
     };
     let (code, text) = of((0.9, 0.99), (1.0, 1.0));
-    assert_eq!(code, Some(VerdictCode::Use), "{text}");
+    assert_eq!(code, Some(NoteCode::Use), "{text}");
     assert!(text.starts_with("Use codex: better on bill −10 % ["), "{text}");
     let (code, text) = of((0.9, 0.92), (1.0, 1.0));
-    assert_eq!(code, Some(VerdictCode::Trade), "{text}");
+    assert_eq!(code, Some(NoteCode::Trade), "{text}");
     let (code, text) = of((1.14, 1.0), (1.0, 1.0));
     assert!(
-        code == Some(VerdictCode::Keep) && text.starts_with("Keep none: codex is worse on bill +14 % ["),
+        code == Some(NoteCode::Keep) && text.starts_with("Keep none: codex is worse on bill +14 % ["),
         "{text}"
     );
     let (code, _) = of((1.0, 1.0), (1.0, 1.0));
-    assert_eq!(code, Some(VerdictCode::NoDifference));
+    assert_eq!(code, Some(NoteCode::NoDifference));
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::case::{Case, Three, is_above};
-use super::{Answer, RECORDED, StrategyRow, Rows, Verdict, accepting};
+use super::{Answer, RECORDED, RunRow, Rows, Verdict, accepting};
 use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::{around, listed, money, percent, points};
-use crate::compare::{VerdictCode, Line, Margins, Sample, judge};
+use crate::compare::{NoteCode, Line, Margins, Sample, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::{Tokens, many};
@@ -35,16 +35,16 @@ impl Verdict {
         }
         if !self.turns_with.is_empty() {
             let text = format!("Turns with: {}.", self.turns_with.join("; "));
-            lines.push(Line::new(VerdictCode::TurnsWith, text));
+            lines.push(Line::new(NoteCode::TurnsWith, text));
         }
         let avoid = self.avoid.iter().filter(|one| !one.is_broken);
         for one in avoid.clone().take(SHOWN) {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
-            lines.push(Line::new(VerdictCode::Avoid, text));
+            lines.push(Line::new(NoteCode::Avoid, text));
         }
         let others = avoid.skip(SHOWN).map(|one| short_name(&one.strategy));
         let others = around("Avoid also ", &others.collect::<Vec<_>>(), ".");
-        lines.extend((!others.is_empty()).then(|| Line::new(VerdictCode::Avoid, others)));
+        lines.extend((!others.is_empty()).then(|| Line::new(NoteCode::Avoid, others)));
         lines
     }
 
@@ -79,11 +79,11 @@ impl Rows {
         let mut said = vec![Line::new(answer.code(), text)];
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
             let plain = cases.iter().find(|other| other.is_plain_tail());
-            said.extend(plain.map(|case| Line::new(VerdictCode::PlainTail, plain_tail(case))));
+            said.extend(plain.map(|case| Line::new(NoteCode::PlainTail, plain_tail(case))));
         }
         if answer == Answer::Ahead {
             let trade = cases.iter().find(|other| other.is_trade());
-            said.extend(trade.map(|case| Line::new(VerdictCode::Trade, self.trade(case))));
+            said.extend(trade.map(|case| Line::new(NoteCode::Trade, self.trade(case))));
         }
         said
     }
@@ -461,7 +461,7 @@ impl Rows {
         if let Some(won) = after.iter().find(|name| !before.contains(name)) {
             return Some(format!("{at} {won} is recommended"));
         }
-        let mut rows: Vec<&StrategyRow> = self.sound().collect();
+        let mut rows: Vec<&RunRow> = self.sound().collect();
         let first = named.map(|case| case.row.name());
         rows.sort_by_key(|row| Some(row.name()) != first);
         rows.into_iter().find_map(|row| {
@@ -479,7 +479,7 @@ impl Rows {
     }
 
     /// The share of full history's bill that a row saves.
-    fn share_saved(&self, row: &StrategyRow) -> Option<f64> {
+    fn share_saved(&self, row: &RunRow) -> Option<f64> {
         let own = self.total(&row.sample, |_| true)?;
         Some(1.0 - own / self.total(&self.nothing, |_| true)?)
     }

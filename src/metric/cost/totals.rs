@@ -123,7 +123,7 @@ impl CellSummary {
 pub(in crate::metric) fn under_first_bill(
     cell: &CellSummary,
     of: fn(&SchemeCost) -> Option<f64>,
-) -> Option<CountedValue> {
+) -> Option<Observed> {
     let cost = cell.costs.first()?;
     Some((of(cost)?, cost.calls))
 }

@@ -15,8 +15,8 @@ const VERDICT_PART: u64 = 5;
 /// The prices of a model, and how long its calls take where that is known.
 type PriceAndTiming = (PerToken, Option<ServerTiming>);
 
-/// The inputs of a forecast: the prices of the models of a run, and the limits of their output.
-pub(crate) struct ForecastInputs<'a> {
+/// The tariff of a run: the prices of its models, and the limits of their output.
+pub(crate) struct Tariff<'a> {
     /// The prices of a model, and how long its calls take, where a price file or its server knows.
     pub price_of: &'a dyn Fn(&str) -> Option<PriceAndTiming>,
     /// The judges one by one.
@@ -42,7 +42,7 @@ pub struct Thinking {
     pub summariser: Tokens,
     /// The reader.
     pub reader: Tokens,
-    /// The judges, in the order of `ForecastInputs::judges`.
+    /// The judges, in the order of `Tariff::judges`.
     pub judges: Vec<Tokens>,
 }
 
@@ -88,7 +88,7 @@ struct Terms {
     batch: Option<u32>,
 }
 
-impl ForecastInputs<'_> {
+impl Tariff<'_> {
     /// The terms of requests to a model, each by itself: the answer is needed to go on.
     fn terms(&self, model: &str) -> Terms {
         let (price, timing) = (self.price_of)(model).unzip();
@@ -103,7 +103,7 @@ impl ForecastInputs<'_> {
 
 impl Spend {
     /// Adds up the requests to models in these cells.
-    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &ForecastInputs<'_>) -> Self {
+    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Tariff<'_>) -> Self {
         let mut spend = Self {
             dollars: Some(Span::default()),
             batch_dollars: Some(Span::default()),
@@ -134,7 +134,7 @@ impl Spend {
         spend
     }
 
-    fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &ForecastInputs<'_>) {
+    fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Tariff<'_>) {
         for request in carry.requests.iter().filter(|asked| cell.asks.contains_key(&asked.number)) {
             let sent = cell.sent.get(&request.number).copied().unwrap_or(request.prompt.expected);
             // Each is a prompt of its own, with breakpoints up to its end.
@@ -151,7 +151,7 @@ impl Spend {
         }
     }
 
-    fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &ForecastInputs<'_>) {
+    fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Tariff<'_>) {
         let paid = cell.paid.iter().flat_map(|(call, prompts)| {
             let tokens = carry.prompts.get(*call).copied().unwrap_or_default();
             prompts.iter().map(move |(prompt, due)| (*prompt, *due, tokens.around(prompt.tokens)))
@@ -183,7 +183,7 @@ impl Spend {
         &mut self,
         cell: &ForecastCell,
         terms: Terms,
-        inputs: &ForecastInputs<'_>,
+        inputs: &Tariff<'_>,
         verdict: Span<Tokens>,
     ) {
         let paid =
@@ -293,7 +293,7 @@ pub(super) fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
 
 /// The usage of the requests to one judge at one call: none at the least, where rules grade all answers. Expected is
 /// one answer as long as the right one for each item that rules may not grade.
-fn judged(due: &ProbesDue, inputs: &ForecastInputs<'_>, verdict: Span<Tokens>) -> Span<Usage> {
+fn judged(due: &ProbesDue, inputs: &Tariff<'_>, verdict: Span<Tokens>) -> Span<Usage> {
     let longest = inputs.longest_answer.times(due.judged);
     let shown = due.judge_tokens + due.judged_gold;
     let usual = Tokens(shown.times(due.different).0 / due.judged.max(1));

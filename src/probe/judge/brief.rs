@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{NEVER_SAID, neutralised};
-use crate::probe::kind::{AnsweringParts, Spec};
+use crate::probe::kind::{AnswerSet, Spec};
 use crate::probe::{OTHER_ORDER, Probe};
 use crate::probe::{ProbeExt as _, Specified as _};
 
@@ -77,19 +77,21 @@ impl Brief {
 /// Answers that were right earlier and are not any more.
 fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
     let said: Vec<&str> = match spec.answers {
-        AnsweringParts::Planned | AnsweringParts::Open => {
+        AnswerSet::Planned | AnswerSet::Open => {
             let parts = spec.parts.iter();
             let said = parts.filter(|part| part.since.is_none_or(|since| since < before));
             let over = said.filter(|part| part.until.is_some_and(|until| until < before));
             over.map(|part| part.text).collect()
         }
-        AnsweringParts::Newest => {
+        AnswerSet::Newest => {
             let mut versions = spec.current(before);
             let newest = versions.pop();
             versions.retain(|older| Some(*older) != newest);
             versions
         }
-        AnsweringParts::Current | AnsweringParts::Together | AnsweringParts::Ordered | AnsweringParts::Nothing => Vec::new(),
+        AnswerSet::Current | AnswerSet::Together | AnswerSet::Ordered | AnswerSet::Nothing => {
+            Vec::new()
+        }
     };
     said.into_iter().map(str::to_owned).collect()
 }

@@ -12,7 +12,7 @@ pub(super) fn spec(arguments: &[KeyValue]) -> Spec<'_> {
         let _ = write!(reference, "\n{}: {}", pair.key, pair.value);
     }
     Spec {
-        answers: AnsweringParts::Together,
+        answers: AnswerSet::Together,
         reference: Some(reference.into()),
         grade: Some(Box::new(|answer| grade(arguments, answer))),
         ..Spec::new(ProbeKind::Act, AnswerFormat::Call, SpecPart::values(arguments))

@@ -6,7 +6,7 @@ pub(super) fn spec<'a>(files: &'a [TouchedFile], optional: &'a [TouchedFile]) ->
     let parts = files.iter().map(|file| SpecPart {
         since: Some(file.message),
         until: file.until,
-        ..SpecPart::new(PartSearch::Path, "", &file.path)
+        ..SpecPart::new(SearchBy::Path, "", &file.path)
     });
     Spec {
         optional,

@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(topic: &'a str, statement: &'a str, form: &'a RuleForm) -> Spec<'a> {
-    let parts = vec![SpecPart::new(PartSearch::Rule, topic, statement)];
+    let parts = vec![SpecPart::new(SearchBy::Rule, topic, statement)];
     let rule = Spec {
         grade: Some(Box::new(|answer| {
             let exact = answer.one_of(&answer.current);

@@ -8,7 +8,7 @@ pub(super) fn spec<'a>(
     reason: &'a str,
     rejected: &'a [String],
 ) -> Spec<'a> {
-    let parts = vec![SpecPart::value(key, choice), SpecPart::new(PartSearch::Rule, "", reason)];
+    let parts = vec![SpecPart::value(key, choice), SpecPart::new(SearchBy::Rule, "", reason)];
     Spec {
         reference: Some(format!("{choice}: {reason}").into()),
         values: vec![choice.into()],

@@ -3,9 +3,9 @@
 use super::prelude::*;
 
 pub(super) fn spec(requests: &[Revision]) -> Spec<'_> {
-    let parts = SpecPart::revisions(PartSearch::Request, "", requests);
+    let parts = SpecPart::revisions(SearchBy::Request, "", requests);
     Spec {
-        answers: AnsweringParts::Newest,
+        answers: AnswerSet::Newest,
         ..Spec::new(ProbeKind::LastRequest, AnswerFormat::Quote, parts)
     }
 }

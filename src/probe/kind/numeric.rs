@@ -3,9 +3,9 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, unit: &'a str, values: &'a [Revision]) -> Spec<'a> {
-    let parts = SpecPart::revisions(PartSearch::Version, key, values);
+    let parts = SpecPart::revisions(SearchBy::Version, key, values);
     Spec {
-        answers: AnsweringParts::Newest,
+        answers: AnswerSet::Newest,
         unit,
         grade: Some(Box::new(|answer| {
             let unit = normalise(unit);

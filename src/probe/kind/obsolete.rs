@@ -10,11 +10,11 @@ pub(super) fn spec<'a>(
 ) -> Spec<'a> {
     let parts = vec![
         SpecPart::value(&standing.key, &standing.value),
-        SpecPart::new(PartSearch::Rule, &withdrawn.key, withdrawal),
+        SpecPart::new(SearchBy::Rule, &withdrawn.key, withdrawal),
     ];
     let [first, then] = drawn(withdrawal, ["no, because it was taken back", "yes"]);
     Spec {
-        answers: AnsweringParts::Together,
+        answers: AnswerSet::Together,
         asked: drawn(withdrawal, own_and(standing_question)).into(),
         reference: Some(format!("First {first}; then {then}.").into()),
         grade: Some(Box::new(|answer| {

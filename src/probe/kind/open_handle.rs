@@ -9,7 +9,7 @@ pub(super) fn spec<'a>(owner: &'a str, handles: &'a [Handle]) -> Spec<'a> {
         ..SpecPart::value(owner, &handle.name)
     });
     Spec {
-        answers: AnsweringParts::Open,
+        answers: AnswerSet::Open,
         grade: Some(Box::new(|answer| {
             let known = normalised(handles.iter().map(|handle| handle.name.as_str()));
             let gold = Gold {

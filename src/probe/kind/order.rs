@@ -3,9 +3,9 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(sequence: &'a str, events: &'a [Revision]) -> Spec<'a> {
-    let parts = SpecPart::revisions(PartSearch::Event, sequence, events);
+    let parts = SpecPart::revisions(SearchBy::Event, sequence, events);
     Spec {
-        answers: AnsweringParts::Ordered,
+        answers: AnswerSet::Ordered,
         grade: Some(Box::new(|answer| grade(&answer.current, answer.text))),
         ..Spec::new(ProbeKind::Order, AnswerFormat::Sequence, parts)
     }

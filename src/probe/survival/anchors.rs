@@ -5,7 +5,7 @@ use std::ops::Range;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::lists::{WordClass, LISTS};
-use super::order::{ValueStanding, standing};
+use super::order::{ValueState, standing};
 use super::quantity::{CLOCK, decimal, moments, scale_of};
 use crate::script::is_unspaced;
 
@@ -162,7 +162,7 @@ pub(super) fn anchors(text: &str) -> Vec<TextAnchor> {
         let like = numbers.iter().filter(|(at, _)| found[*at].is_like(&found[*own]));
         let like: Vec<Range<usize>> = like.map(|(_, place)| place.clone()).collect();
         let at = like.partition_point(|other| other.start < place.start);
-        let former = standing(text, &(0..text.len()), &like, at, false) == ValueStanding::Former;
+        let former = standing(text, &(0..text.len()), &like, at, false) == ValueState::Former;
         found[*own].is_former = like.len() > 1 && former;
     }
     // Where all is in capitals, they name nothing.

@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use super::anchors::tokens;
 use super::lists::{WordClass, LISTS};
-use super::order::{ValueStanding, standing};
+use super::order::{ValueState, standing};
 use super::quantity::{is_same_quantity, quantities};
 use super::sentence::{Sentence, is_alike};
 use super::words::{WordPlace, each_word, sentences};
-use super::{BINDING_BYTES, Match, PartSearch, Survival, SearchTarget, around};
+use super::{BINDING_BYTES, Match, SearchBy, Survival, SoughtPart, around};
 
 /// The keys of what is searched for, by their words.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct KeyWords {
 
 impl KeyWords {
     /// Of values with keys of several words: one word alone stands in many sentences.
-    pub(super) fn of(targets: &[SearchTarget]) -> Self {
+    pub(super) fn of(targets: &[SoughtPart]) -> Self {
         let mut keys = Self::default();
         for (at, target) in targets.iter().enumerate() {
             if target.is_value() && target.key.len() > 1 {
@@ -125,7 +125,7 @@ impl<'t> ValuesInText<'t> {
 
     /// Whether all of these words name it, and it does hold.
     fn is_named(&self, at: usize, key: &[String]) -> bool {
-        self.naming(at, key) == key.len() && self.standing(at, true) != ValueStanding::Former
+        self.naming(at, key) == key.len() && self.standing(at, true) != ValueState::Former
     }
 
     /// Whether it is named by a key that is said to be an older one: `the old port`.
@@ -149,7 +149,7 @@ impl<'t> ValuesInText<'t> {
         gone.any(|next| sentence.replaces_word(&known, next - 1))
     }
 
-    fn standing(&self, at: usize, is_one_of: bool) -> ValueStanding {
+    fn standing(&self, at: usize, is_one_of: bool) -> ValueState {
         let sentence = self.sentence(at);
         let first = self.before(sentence.start);
         let own = &self.places[first..self.before(sentence.end)];
@@ -179,21 +179,21 @@ impl Survival {
         &self,
         text: &str,
         place: &Range<usize>,
-        target: &SearchTarget,
+        target: &SoughtPart,
         is_one_of: bool,
     ) -> Match {
         let (values, at) = self.beside(text, place, target);
         let standing = values.standing(at, is_one_of);
         match standing {
-            ValueStanding::Former => return Match::Changed,
-            ValueStanding::Unclear => return Match::Unbound,
-            ValueStanding::Current | ValueStanding::Plain => {}
+            ValueState::Former => return Match::Changed,
+            ValueState::Unclear => return Match::Unbound,
+            ValueState::Current | ValueState::Plain => {}
         }
         let (key, named) = (&target.key, values.naming(at, &target.key));
-        if target.search == PartSearch::Event || key.len() < 2 {
+        if target.search == SearchBy::Event || key.len() < 2 {
             return Match::Bound;
         }
-        if standing == ValueStanding::Plain && values.is_of_former(at, key) {
+        if standing == ValueState::Plain && values.is_of_former(at, key) {
             return Match::Unbound;
         }
         if named == key.len() {
@@ -207,16 +207,16 @@ impl Survival {
         });
         match () {
             () if others.iter().any(|other| values.is_named(*other, key)) => Match::Changed,
-            () if standing == ValueStanding::Current => Match::Bound,
+            () if standing == ValueState::Current => Match::Bound,
             () if beside.next().is_some() || values.is_of_other(at, key) => Match::Unbound,
             () => Match::Bound,
         }
     }
 
     /// Whether another value in the sentence is said to have taken the place of this one.
-    pub(super) fn is_former(&self, text: &str, place: &Range<usize>, target: &SearchTarget) -> bool {
+    pub(super) fn is_former(&self, text: &str, place: &Range<usize>, target: &SoughtPart) -> bool {
         let (values, at) = self.beside(text, place, target);
-        values.standing(at, true) == ValueStanding::Former
+        values.standing(at, true) == ValueState::Former
     }
 
     /// The values around one, and which of them it is.
@@ -224,7 +224,7 @@ impl Survival {
         &self,
         text: &'t str,
         place: &Range<usize>,
-        target: &SearchTarget,
+        target: &SoughtPart,
     ) -> (ValuesInText<'t>, usize) {
         let (around, own) = around(text, place);
         let mut places = self.others(around, target);
@@ -236,7 +236,7 @@ impl Survival {
     }
 
     /// Values in a text that may be meant in place of one: of its form, or known ones.
-    fn others(&self, text: &str, target: &SearchTarget) -> Vec<Range<usize>> {
+    fn others(&self, text: &str, target: &SoughtPart) -> Vec<Range<usize>> {
         let mut measured = quantities(text);
         if let Some(own) = &target.quantity {
             measured.retain(|(_, other)| own.is_like(other) && !own.is_said_by(other));
@@ -257,7 +257,7 @@ impl Survival {
     }
 
     /// Whether a text is another value of the same fact.
-    fn is_version(&self, target: &SearchTarget, value: &str) -> bool {
+    fn is_version(&self, target: &SoughtPart, value: &str) -> bool {
         let mut own = self.targets.iter().filter(|own| own.probe == target.probe);
         own.any(|own| own.value == value.to_lowercase() || is_same_quantity(&own.value, value))
     }
@@ -285,9 +285,9 @@ impl Survival {
         found
     }
 
-    fn is_replaced(&self, sentence: &str, target: &SearchTarget) -> bool {
+    fn is_replaced(&self, sentence: &str, target: &SoughtPart) -> bool {
         let places = self.others(sentence, target);
-        if places.is_empty() || target.search == PartSearch::Event {
+        if places.is_empty() || target.search == SearchBy::Event {
             return false;
         }
         if self.hits(sentence).into_iter().any(|(hit, _)| {

@@ -50,8 +50,8 @@ impl Sentence {
         }
         // A ban may only be left out, and "only in a" is "not in b".
         let left_out = denied && !denies && !self.has_force();
-        let limit_else =
-            denies != denied && (self.adds(WordClass::Limit, rule) || rule.adds(WordClass::Limit, self));
+        let limit_else = denies != denied
+            && (self.adds(WordClass::Limit, rule) || rule.adds(WordClass::Limit, self));
         if left_out || limit_else { Polarity::Unclear } else { Polarity::Opposite }
     }
 

@@ -48,7 +48,8 @@ fn revokes(heading: &str) -> bool {
 
 fn is_revoking(cues: &[Cue], cue: &Cue) -> bool {
     let mut denials = cues.iter().filter(|other| other.class == WordClass::Deny);
-    cue.class == WordClass::Revoke && !denials.any(|other| other.is_right_before(cue, DENIED_WITHIN))
+    cue.class == WordClass::Revoke
+        && !denials.any(|other| other.is_right_before(cue, DENIED_WITHIN))
 }
 
 /// Whether the object of JSON around a place says that it is not in force.

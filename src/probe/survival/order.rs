@@ -42,7 +42,7 @@ static STATE: LazyPattern = LazyPattern::new(
 
 /// Whether a value holds, as the words beside it say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ValueStanding {
+pub(super) enum ValueState {
     /// Nothing says that it does not.
     Plain,
     /// It holds, and others beside it do not.
@@ -76,16 +76,18 @@ pub(super) fn standing(
     values: &[Range<usize>],
     own: usize,
     is_one_of: bool,
-) -> ValueStanding {
+) -> ValueState {
     let value = &text[values[own].clone()];
     let mut others: Vec<usize> = (0..values.len()).collect();
     others.retain(|at| text[values[*at].clone()] != *value);
     let several = is_one_of || !others.is_empty();
     let mut marks = others.iter().map(|at| marked(text, sentence, values, *at, several));
     match marked(text, sentence, values, own, several) {
-        ValueStanding::Plain if marks.clone().any(|mark| mark == ValueStanding::Current) => ValueStanding::Former,
-        ValueStanding::Plain if !others.is_empty() && marks.all(|mark| mark == ValueStanding::Former) => {
-            ValueStanding::Current
+        ValueState::Plain if marks.clone().any(|mark| mark == ValueState::Current) => {
+            ValueState::Former
+        }
+        ValueState::Plain if !others.is_empty() && marks.all(|mark| mark == ValueState::Former) => {
+            ValueState::Current
         }
         mark => mark,
     }
@@ -99,30 +101,30 @@ fn marked(
     values: &[Range<usize>],
     at: usize,
     is_one_of: bool,
-) -> ValueStanding {
+) -> ValueState {
     let value = &values[at];
     let last = at.checked_sub(1).map(|last| values[last].end);
     let next = values.get(at + 1).map(|next| next.start);
     let before = &text[last.unwrap_or(sentence.start)..value.start];
     let behind = &text[value.end..next.unwrap_or(sentence.end).max(value.end)];
     if is_struck(text, value.start) || (next.is_some() && has_arrow(behind)) {
-        return ValueStanding::Former;
+        return ValueState::Former;
     }
     if last.is_some() && has_arrow(before) {
-        return ValueStanding::Current;
+        return ValueState::Current;
     }
     match nearest_before(before, is_one_of) {
-        Some(WordClass::Denied | WordClass::FormerBefore) => return ValueStanding::Former,
-        Some(WordClass::CurrentBefore) => return ValueStanding::Current,
-        Some(_) => return ValueStanding::Unclear,
+        Some(WordClass::Denied | WordClass::FormerBefore) => return ValueState::Former,
+        Some(WordClass::CurrentBefore) => return ValueState::Current,
+        Some(_) => return ValueState::Unclear,
         None => {}
     }
     let clause = behind.split(CLAUSE_ENDS).next().unwrap_or_default();
     if next.is_some() && clause.len() == behind.len() {
         // Words between two values of a clause are those of the second.
         return match nearest_before(behind, true) {
-            Some(WordClass::Either) => ValueStanding::Unclear,
-            _ => ValueStanding::Plain,
+            Some(WordClass::Either) => ValueState::Unclear,
+            _ => ValueState::Plain,
         };
     }
     let words = words_of(clause);
@@ -130,15 +132,15 @@ fn marked(
     // "… was withdrawn" is said of the value; "E17 expired handle" is not.
     let said = words.first().is_some_and(|word| LISTS.has(&[WordClass::Stop], word));
     match () {
-        () if said && has(&cues, WordClass::Revoke) => ValueStanding::Former,
-        () if is_one_of && has(&cues, WordClass::FormerBehind) => ValueStanding::Former,
-        () if is_one_of && has(&cues, WordClass::CurrentBehind) => ValueStanding::Current,
+        () if said && has(&cues, WordClass::Revoke) => ValueState::Former,
+        () if is_one_of && has(&cues, WordClass::FormerBehind) => ValueState::Former,
+        () if is_one_of && has(&cues, WordClass::CurrentBehind) => ValueState::Current,
         () if has(&LISTS.cues(clause, &words), WordClass::DeniedBehind)
             || is_doubted(before, behind) =>
         {
-            ValueStanding::Unclear
+            ValueState::Unclear
         }
-        () => ValueStanding::Plain,
+        () => ValueState::Plain,
     }
 }
 
@@ -179,7 +181,8 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<WordClass> {
     });
     // Of two of one place the one is a denial.
     let nearest = placed.min_by_key(|(away, class)| (*away, *class != WordClass::Denied));
-    let mut unspaced = [WordClass::Denied, WordClass::FormerBefore, WordClass::CurrentBefore].into_iter();
+    let mut unspaced =
+        [WordClass::Denied, WordClass::FormerBefore, WordClass::CurrentBefore].into_iter();
     let own = nearest.map(|(_, class)| class);
     own.or_else(|| unspaced.find(|class| within(*class) > 0 && LISTS.ends(*class, clause)))
 }
@@ -339,9 +342,9 @@ mod tests {
             let own = values.iter().position(|place| text[place.clone()] == *value).unwrap();
             let sentence = 0..text.len();
             match standing(text, &sentence, &values, own, false) {
-                ValueStanding::Current => "yes",
-                ValueStanding::Former => "no",
-                ValueStanding::Plain | ValueStanding::Unclear => "?",
+                ValueState::Current => "yes",
+                ValueState::Former => "no",
+                ValueState::Plain | ValueState::Unclear => "?",
             }
         };
         for text in [

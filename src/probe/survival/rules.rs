@@ -360,16 +360,18 @@ impl Sentence {
         let taken = self.cues.iter().filter(|cue| !self.denies(cue)).filter_map(|cue| {
             let place = cue.at.filter(|place| !own.contains(place))?;
             let beside = behind.contains(&place) && self.is_one_clause(end - 1, place);
-            let in_front = front.contains(&place) && self.is_one_clause(at, place);
+            let fronted = front.contains(&place) && self.is_one_clause(at, place);
             match cue.class {
                 WordClass::Revoke if before.contains(&place) || behind.contains(&place) => {
                     Some(Match::Overruled)
                 }
                 WordClass::Except if behind.contains(&place) => Some(Match::Changed),
                 WordClass::Restrict | WordClass::Weak if beside => Some(Match::Changed),
-                WordClass::Forbid | WordClass::Weak if in_front => Some(Match::Changed),
-                WordClass::Modal if in_front && !rule.has(WordClass::Forbid) => Some(Match::Changed),
-                WordClass::Revoke | WordClass::Doubt if around.contains(&place) => Some(Match::Unsure),
+                WordClass::Forbid | WordClass::Weak if fronted => Some(Match::Changed),
+                WordClass::Modal if fronted && !rule.has(WordClass::Forbid) => Some(Match::Changed),
+                WordClass::Revoke | WordClass::Doubt if around.contains(&place) => {
+                    Some(Match::Unsure)
+                }
                 WordClass::Modal | WordClass::Permit
                     if around.contains(&place)
                         && !self.is_one_clause(at, place)

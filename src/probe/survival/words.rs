@@ -136,9 +136,9 @@ pub(super) fn content_words(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut all = words_of(text);
     all.retain(|word| seen.insert(word.clone()));
-    let mut content = all.clone();
-    content.retain(|word| !LISTS.has(&[WordClass::Stop, WordClass::Forbid, WordClass::Demand], word));
-    if content.is_empty() { all } else { content }
+    let mut topic = all.clone();
+    topic.retain(|word| !LISTS.has(&[WordClass::Stop, WordClass::Forbid, WordClass::Demand], word));
+    if topic.is_empty() { all } else { topic }
 }
 
 /// The share of the content words of `statement` that occur anywhere in `text`.

@@ -121,7 +121,7 @@ pub enum MergeError {
 }
 
 /// A folder that is joined.
-struct JoinedFolder {
+struct RunFolder {
     folder: PathBuf,
     /// Of its run.
     fingerprint: String,
@@ -141,7 +141,7 @@ struct CellLine {
     length: u64,
 }
 
-impl JoinedFolder {
+impl RunFolder {
     fn open(folder: &Path) -> Result<Self, MergeError> {
         let manifest = read_manifest(folder)?;
         // A copy may have no lock, or be one that cannot be locked.
@@ -178,7 +178,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
             return Err(MergeError::OntoItself(out.to_owned()));
         }
         if seen.insert(true_path(folder)) {
-            inputs.push(JoinedFolder::open(folder)?);
+            inputs.push(RunFolder::open(folder)?);
         }
     }
     let named: Vec<&Path> = inputs.iter().map(|input| &*input.folder).chain([out]).collect();
@@ -194,7 +194,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     if let (Some(first), true) = (inputs.first(), out.join(MANIFEST).exists()) {
         let held = read_manifest(out)?;
         if held.fingerprint == first.fingerprint {
-            inputs.push(JoinedFolder::locked(out, &held, None)?);
+            inputs.push(RunFolder::locked(out, &held, None)?);
         }
     }
     let Some(manifest) = one_run(&inputs)? else {
@@ -205,7 +205,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     // All cells are read before anything is written.
     let mut lines = index(&inputs, 0, &manifest)?;
     let journal = Journal::open(out, &manifest)?;
-    inputs.push(JoinedFolder::locked(out, &manifest, None)?);
+    inputs.push(RunFolder::locked(out, &manifest, None)?);
     let division = one_division(&inputs)?;
     lines.extend(index(&inputs, inputs.len() - 1, &manifest)?);
     lines.sort_by_key(|line| line.session);
@@ -243,12 +243,11 @@ fn true_path(path: &Path) -> PathBuf {
 
 /// The manifest that all have; none without any. A program that answered differently in one of them is random in all;
 /// one that is not the same in all of them makes two runs.
-fn one_run(inputs: &[JoinedFolder]) -> Result<Option<Manifest>, MergeError> {
+fn one_run(inputs: &[RunFolder]) -> Result<Option<Manifest>, MergeError> {
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
-    if let Some(other) = inputs.iter().find(|input: &&JoinedFolder| input.fingerprint != first.fingerprint)
-    {
+    if let Some(other) = inputs.iter().find(|input| input.fingerprint != first.fingerprint) {
         let [one, other] =
             [first, other].map(|input| (input.folder.clone(), input.fingerprint.clone()));
         return Err(MergeError::TwoRuns { one, other });
@@ -275,8 +274,8 @@ fn one_run(inputs: &[JoinedFolder]) -> Result<Option<Manifest>, MergeError> {
 }
 
 /// A part of the division that all parts are of, if there are any.
-fn one_division(inputs: &[JoinedFolder]) -> Result<Option<Partition>, MergeError> {
-    let mut parts = inputs.iter().filter_map(JoinedFolder::part);
+fn one_division(inputs: &[RunFolder]) -> Result<Option<Partition>, MergeError> {
+    let mut parts = inputs.iter().filter_map(RunFolder::part);
     let Some(one) = parts.next() else {
         return Ok(None);
     };
@@ -287,7 +286,7 @@ fn one_division(inputs: &[JoinedFolder]) -> Result<Option<Partition>, MergeError
 }
 
 /// The command that makes one of the parts, if there are any.
-fn command(inputs: &[JoinedFolder]) -> Vec<String> {
+fn command(inputs: &[RunFolder]) -> Vec<String> {
     let shard = inputs.iter().find_map(|input| input.shard.as_ref());
     shard.map(|shard| shard.command.clone()).unwrap_or_default()
 }
@@ -297,7 +296,7 @@ fn parts_of(
     missing: &[(usize, usize)],
     division: Option<Partition>,
     manifest: &Manifest,
-    inputs: &[JoinedFolder],
+    inputs: &[RunFolder],
 ) -> Vec<(Option<MissingPart>, usize)> {
     let Some(any) = division else {
         let cells = missing.iter().map(|(_, cells)| cells).sum();
@@ -326,11 +325,11 @@ fn parts_of(
 }
 
 /// Checks all lines of the parts from this one on, and finds out where the cells of each session are.
-fn index(inputs: &[JoinedFolder], from: usize, manifest: &Manifest) -> Result<Vec<CellLine>, MergeError> {
-    let ids = manifest.sessions.iter().zip(0..);
+fn index(inputs: &[RunFolder], from: usize, run: &Manifest) -> Result<Vec<CellLine>, MergeError> {
+    let ids = run.sessions.iter().zip(0..);
     let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
-    let repeats = 0..manifest.repeats;
-    let strategies = manifest.strategies.iter().map(|entry| &*entry.name);
+    let repeats = 0..run.repeats;
+    let strategies = run.strategies.iter().map(|entry| &*entry.name);
     let arms = strategies.flat_map(|name| repeats.clone().map(move |repeat| (name, repeat)));
     let arms: BTreeSet<(&str, u32)> = arms.chain([("full", 0), ("empty", 0)]).collect();
     let mut found = Vec::new();
@@ -360,7 +359,7 @@ fn index(inputs: &[JoinedFolder], from: usize, manifest: &Manifest) -> Result<Ve
 
 struct Joining<'a> {
     manifest: &'a Manifest,
-    inputs: &'a [JoinedFolder],
+    inputs: &'a [RunFolder],
     /// How many cells of each session are there.
     present: Vec<usize>,
 }
@@ -416,7 +415,7 @@ impl Joining<'_> {
 }
 
 /// Joins the files of lines beside the cells, in the order of the parts.
-fn join_lines(inputs: &[JoinedFolder], out: &Path) -> Result<(), MergeError> {
+fn join_lines(inputs: &[RunFolder], out: &Path) -> Result<(), MergeError> {
     for name in [TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS] {
         let paths = inputs.iter().map(|input| input.folder.join(name));
         let paths: Vec<PathBuf> = paths.filter(|path| path.exists()).collect();

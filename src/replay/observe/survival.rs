@@ -10,7 +10,7 @@ use super::{CallView, Observer, StrategyRequest};
 use crate::patterns::PatternsError;
 use crate::probe::faithful::Quote;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
-use crate::probe::{AnswerFormat, AnsweringParts, Fact, Item, Probe, ProbeKind, Selection};
+use crate::probe::{AnswerFormat, AnswerSet, Fact, Item, Probe, ProbeKind, Selection};
 use crate::probe::{ProbeExt as _, Specified as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;
@@ -385,7 +385,7 @@ impl SurvivalObserver {
         let ranks: Vec<Option<Rank>> = slots.map(|slot| slot.last(places)).collect();
         let said = || &ranks[..spec.current(before).len()];
         match fact {
-            _ if spec.answers == AnsweringParts::Newest => Some(order::newest(said())),
+            _ if spec.answers == AnswerSet::Newest => Some(order::newest(said())),
             Fact::Order { .. } => Some(order::sequence(said())),
             Fact::Continuation { items, .. } => {
                 let done = items.iter().map(|it| it.done.is_some_and(|at| at < before));

@@ -80,7 +80,8 @@ fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
     let is_closed = is_closed(material);
     let is_priced = material.strategies.iter().any(|strategy| strategy.values.contains_key("bill"));
     metric::columns().into_iter().filter(move |metric| {
-        (is_closed || !metric.is(MetricMark::Closed)) && !(is_priced && metric.is(MetricMark::Unpriced))
+        (is_closed || !metric.is(MetricMark::Closed))
+            && !(is_priced && metric.is(MetricMark::Unpriced))
     })
 }
 
@@ -93,7 +94,9 @@ fn has_edges(material: &Material<'_>) -> bool {
 /// The metrics that were not measured, in one line: they take up no column on a terminal.
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     // Metrics of context pressure that are zero were measured.
-    let is_missing = |metric: &Metric| !metric.is(MetricMark::HideZeros) && !metric.is(MetricMark::Optional);
+    let is_missing = |metric: &Metric| {
+        !metric.is(MetricMark::HideZeros) && !metric.is(MetricMark::Optional)
+    };
     let missing = columns.iter().filter(|column| {
         column.is_for_files() && metric::metric(column.id).is_some_and(is_missing)
     });
@@ -190,7 +193,8 @@ fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
     };
     let pooled = strategy.values.get(metric.name);
     // Where no summary was written there is nothing to make up.
-    let is_written = !metric.is(MetricMark::WhereWritten) || strategy.estimate(metric.name).is_some();
+    let is_written =
+        !metric.is(MetricMark::WhereWritten) || strategy.estimate(metric.name).is_some();
     if !applies || !is_written {
         return Cell::NOT_APPLICABLE;
     }
