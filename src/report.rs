@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::compare::NoteCode;
+use crate::compare::Code;
 use crate::compare::advice::Verdict;
 use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
@@ -220,7 +220,7 @@ pub struct Banner {
     /// One sentence or two.
     pub text: String,
     /// Its code, which `proctor explain` tells more about.
-    pub(crate) code: NoteCode,
+    pub(crate) code: Code,
 }
 
 /// How a banner is shown.
@@ -237,7 +237,7 @@ pub enum BannerLevel {
 
 impl BannerLevel {
     /// A banner of this level.
-    pub(crate) fn banner(self, code: NoteCode, text: impl Into<String>) -> Banner {
+    pub(crate) fn banner(self, code: Code, text: impl Into<String>) -> Banner {
         let (level, text) = (self, text.into());
         Banner { level, text, code }
     }

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::tasks::TaskRun;
-use super::{NoteCode, Line};
+use super::{Code, Line};
 
 /// Fewer tasks with both outcomes show nothing.
 const LEAST_TASKS: usize = 20;
@@ -74,7 +74,7 @@ impl Prediction {
                  {tasks}"
             ),
         };
-        Line::new(NoteCode::Prediction, text)
+        Line::new(Code::Prediction, text)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::NoteCode;
+use crate::compare::Code;
 use crate::compare::advice::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
@@ -123,7 +123,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let (comparison, twins) = sections::comparison::section(&material);
     let trust = evidence::trust(&material);
     let mut banners = banners(&material, &coverage, &controls);
-    banners.push(Note.banner(NoteCode::Trust, &*trust));
+    banners.push(Note.banner(Code::Trust, &*trust));
     banners.extend(twins);
     banners.extend(sections::sizes::banners(&material));
     banners.extend(sections::generations::banner(&material));
@@ -347,11 +347,11 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     ];
     let scripted = models.into_iter().filter_map(|(what, model)| {
         let text = format!("{what} scripted, not a result of a model");
-        (model?.kind == ModelKind::Scripted).then(|| Warning.banner(NoteCode::Scripted, text))
+        (model?.kind == ModelKind::Scripted).then(|| Warning.banner(Code::Scripted, text))
     });
     let invalid = controls.check().err().map(|error| {
         let text = format!("INVALID: {error}; no number below may be believed");
-        Invalid.banner(NoteCode::ControlsFailed, text)
+        Invalid.banner(Code::ControlsFailed, text)
     });
     let is_unasked = !is_empty && material.has_items() && !is_asked && manifest.reader.is_some();
     let mut banners: Vec<Banner> = invalid.into_iter().collect();
@@ -359,10 +359,10 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     banners.extend(scripted);
     banners.extend(sections::models::uncalibrated(material));
     let drifted = sections::models::drifted(material).into_iter();
-    banners.extend(drifted.map(|text| Warning.banner(NoteCode::JudgeMisses, text)));
+    banners.extend(drifted.map(|text| Warning.banner(Code::JudgeMisses, text)));
     banners.extend(manifest.left_out.iter().map(|(reason, count)| {
         let sessions = display::many(*count, "session is", "sessions are");
-        Note.banner(NoteCode::LeftOut, format!("{sessions} left out: {reason}"))
+        Note.banner(Code::LeftOut, format!("{sessions} left out: {reason}"))
     }));
     let happened = if material.cells.iter().any(|cell| !cell.faults.is_empty()) {
         "what went wrong, went wrong on purpose"
@@ -387,19 +387,19 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     let [not_applied, no_room] = [LiveTotals::not_applied, LiveTotals::no_room]
         .map(|of| material.live.as_ref().and_then(of));
     let found = [
-        (Warning, NoteCode::TooLong, answers::too_long(material)),
-        (Warning, NoteCode::NeedsJudge, answers::need_judge(material)),
-        (Warning, NoteCode::Faults, faults),
-        (Warning, NoteCode::NotApplied, not_applied),
-        (Warning, NoteCode::NotMeasurable, no_room),
-        (Warning, NoteCode::NothingRan, nothing.map(str::to_owned)),
-        (Warning, NoteCode::Outstanding, outstanding),
-        (Warning, NoteCode::Failed, failed),
-        (Warning, NoteCode::Unused, unused),
-        (Note, NoteCode::EvidenceCeiling, answers::ceiling(material)),
-        (Note, NoteCode::NotAsked, unasked.map(str::to_owned)),
-        (Note, NoteCode::NotMeasurable, not_measurable),
-        (Note, NoteCode::OneSession, alone.map(str::to_owned)),
+        (Warning, Code::TooLong, answers::too_long(material)),
+        (Warning, Code::NeedsJudge, answers::need_judge(material)),
+        (Warning, Code::Faults, faults),
+        (Warning, Code::NotApplied, not_applied),
+        (Warning, Code::NotMeasurable, no_room),
+        (Warning, Code::NothingRan, nothing.map(str::to_owned)),
+        (Warning, Code::Outstanding, outstanding),
+        (Warning, Code::Failed, failed),
+        (Warning, Code::Unused, unused),
+        (Note, Code::EvidenceCeiling, answers::ceiling(material)),
+        (Note, Code::NotAsked, unasked.map(str::to_owned)),
+        (Note, Code::NotMeasurable, not_measurable),
+        (Note, Code::OneSession, alone.map(str::to_owned)),
     ];
     let found = found.into_iter();
     banners.extend(found.filter_map(|(level, code, text)| Some(level.banner(code, text?))));
@@ -425,14 +425,14 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
             _ => None,
         });
         let text = format!("every strategy failed: {}", failed.unwrap_or_default());
-        (NoteCode::AllFailed, text)
+        (Code::AllFailed, text)
     } else if ran.iter().all(|one| !one.deaths.is_empty()) {
         let first = ran.iter().filter_map(|one| one.deaths.first()).min();
         let first = first.map(|call| format!(", the first at call {call}")).unwrap_or_default();
         let text = format!(
             "nothing fits: under every strategy some session breaks {window}{first}; use a larger one"
         );
-        (NoteCode::AllBroken, text)
+        (Code::AllBroken, text)
     } else if ran.iter().any(|one| one.fired > 0) {
         return None;
     } else if let Some(failure) = material.cells.iter().flat_map(|cell| &cell.failures).next() {
@@ -440,12 +440,12 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
             "no strategy changed anything {window}: attempts failed, the first because {}",
             escape::short(&failure.error, 300)
         );
-        (NoteCode::AttemptsFailed, text)
+        (Code::AttemptsFailed, text)
     } else {
         let text = format!(
             "nothing fires: no strategy changed anything {window}; a smaller one shows what they do"
         );
-        (NoteCode::NothingFires, text)
+        (Code::NothingFires, text)
     };
     Some(Invalid.banner(code, text))
 }

@@ -6,7 +6,7 @@
 use super::AskedItem;
 use super::display::name_of;
 use crate::metric::cost::SchemeCost;
-use crate::metric::{CellSummary, Formula, METRICS, Metric, MetricMark};
+use crate::metric::{CellSummary, Formula, METRICS, Mark, Metric};
 use crate::record::LostAt;
 use crate::units::Tokens;
 
@@ -71,7 +71,7 @@ fn metric(metric: &Metric) -> Option<Cell> {
 }
 
 /// One row per cell: its key, the counts that metrics are made of, and the metrics, except those marked
-/// [`MetricMark::NotInCsv`].
+/// [`Mark::NotInCsv`].
 pub(crate) fn cells() -> Vec<Cell> {
     let mut columns = vec![
         Cell::text("session", |it| Some(it.session.clone())),
@@ -111,7 +111,7 @@ pub(crate) fn cells() -> Vec<Cell> {
         Cell::number("fired_at", |it| Some(it.fired_at?.0)),
         Cell::number("fired_at_most", |it| Some(it.fired_at?.1)),
     ];
-    let metrics = METRICS.iter().filter(|metric| !metric.is(MetricMark::NotInCsv));
+    let metrics = METRICS.iter().filter(|metric| !metric.is(Mark::NotInCsv));
     columns.extend(metrics.filter_map(metric));
     columns
 }

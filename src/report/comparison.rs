@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::junit::{Case, Outcome, Suite};
 use super::{BannerLevel, Cell, Report, Role, Section, Subject, display, sections};
 use crate::compare::gate::{Ending, GateResult, GatedAxis, Verdict};
-use crate::compare::{Axis, AxisFinding, NoteCode, Findings, Mismatch, Repriced};
+use crate::compare::{Axis, AxisFinding, Code, Findings, Mismatch, Repriced};
 use crate::metric::cost::SimulatedCost;
 use crate::record::{OWN_MECHANISM, schema_of};
 
@@ -93,7 +93,7 @@ impl Comparisons {
                 "differs: {}: {} in the baseline, {} in the candidate",
                 mismatch.what, mismatch.baseline, mismatch.candidate
             );
-            BannerLevel::Warning.banner(NoteCode::Differs, text)
+            BannerLevel::Warning.banner(Code::Differs, text)
         };
         let each = self.notes().into_iter();
         let notes = each.map(|(code, text)| BannerLevel::Note.banner(code, text));
@@ -109,15 +109,15 @@ impl Comparisons {
 
     /// Which costs were computed again at the candidate's prices, what importers mended in the sessions, and how
     /// far simulated costs are from the bill, in words: once for all strategies of a run.
-    fn notes(&self) -> BTreeSet<(NoteCode, String)> {
+    fn notes(&self) -> BTreeSet<(Code, String)> {
         let mut notes = BTreeSet::new();
         for one in &self.comparisons {
             let repriced = one.comparison.repriced.iter().map(Repriced::words);
             let simulated = one.simulated_cost.iter().map(SimulatedCost::words);
-            notes.extend(repriced.map(|text| (NoteCode::Repriced, text)));
+            notes.extend(repriced.map(|text| (Code::Repriced, text)));
             let repairs = one.repairs.iter().cloned();
-            notes.extend(repairs.map(|text| (NoteCode::Repaired, text)));
-            notes.extend(simulated.map(|text| (NoteCode::SimulatedCost, text)));
+            notes.extend(repairs.map(|text| (Code::Repaired, text)));
+            notes.extend(simulated.map(|text| (Code::SimulatedCost, text)));
         }
         notes
     }

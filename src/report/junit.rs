@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{RenderError, Report, Subject, template};
-use crate::compare::NoteCode;
+use crate::compare::Code;
 
 /// Checks of one run or strategy.
 #[derive(Serialize)]
@@ -58,11 +58,11 @@ fn of_run(report: &Report) -> Suite {
         messages: failure.into_iter().collect(),
     };
     let invalid = report.controls().err();
-    let controls = invalid.map(|invalid| NoteCode::ControlsFailed.behind(&invalid.to_string()));
+    let controls = invalid.map(|invalid| Code::ControlsFailed.behind(&invalid.to_string()));
     let mut cases = vec![case("controls", controls)];
     cases.extend(report.strategies().map(|row| {
         let broken = row.marks.iter().find(|mark| mark.is_broken());
-        let broken = broken.map(|mark| NoteCode::Broken.behind(&mark.to_string()));
+        let broken = broken.map(|mark| Code::Broken.behind(&mark.to_string()));
         case(&row.name, broken)
     }));
     let run = report.run.as_ref();

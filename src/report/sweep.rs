@@ -6,7 +6,7 @@ use crate::compare::sweep::{
     Choice, Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
     is_of_window, label,
 };
-use crate::compare::{Axis, NoteCode};
+use crate::compare::{Axis, Code};
 use crate::record::words::Worth;
 use crate::report::display::{self, many};
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -190,14 +190,14 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     if is_quiet(sweep) {
         let text = "nothing fires, whatever the values: no prompt is large enough. `--window fit:0.6` gives each session a \
                     window that it fills.";
-        return vec![NoteCode::NothingFires.behind(text)];
+        return vec![Code::NothingFires.behind(text)];
     }
     let standing = choice.standing;
     let code = match standing {
-        None | Some(Standing::NotConfirmed) => NoteCode::Undecided,
-        Some(_) if sweep.confirm.is_empty() => NoteCode::FewSessions,
-        Some(Standing::Default) => NoteCode::Keep,
-        Some(Standing::Recommended) => NoteCode::Use,
+        None | Some(Standing::NotConfirmed) => Code::Undecided,
+        Some(_) if sweep.confirm.is_empty() => Code::FewSessions,
+        Some(Standing::Default) => Code::Keep,
+        Some(Standing::Recommended) => Code::Use,
     };
     let mut sentences = vec![code.behind(&first_sentence(sweep, choice))];
     if let Some(found) = &choice.confirmation {

@@ -8,7 +8,7 @@ use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, fact_of, probe_and_percent};
 use super::{Comparisons, GatedComparison, MOST_BREAKS};
 use crate::compare::gate::{GateResult, Verdict};
-use crate::compare::{Axis, AxisFinding, ChangedProbe, NoteCode, Line, State, Target, of_pair};
+use crate::compare::{Axis, AxisFinding, ChangedProbe, Code, Line, State, Target, of_pair};
 use crate::report::display::many;
 use crate::report::evidence::capital;
 use crate::report::grid::{GridRow, INDENT};
@@ -214,7 +214,7 @@ fn trust(compared: &Comparisons) -> String {
     let apart: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
     for why in apart {
         let why = format!("Not comparable: {why}");
-        let _ = write!(text, " {}.", NoteCode::NotComparable.behind(&why));
+        let _ = write!(text, " {}.", Code::NotComparable.behind(&why));
     }
     for (code, note) in compared.notes() {
         let _ = write!(text, " {}.", code.behind(&capital(&note)));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::prelude::*;
 use crate::metric::cost::Bill;
-use crate::metric::{self, Direction, MetricMark, Metric, PooledValue};
+use crate::metric::{self, Direction, Mark, Metric, PooledValue};
 use crate::record::words::ModelKind;
 use crate::record::words::Placement;
 use crate::report::Measure;
@@ -25,8 +25,8 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let writers = writers(material);
     let of_offline = of_offline(&rows, writers.as_ref());
     for (at, metric) in metrics(material).enumerate() {
-        let is_kept = metric.is(MetricMark::BestKept);
-        if is_kept || metric.is(MetricMark::Best) {
+        let is_kept = metric.is(Mark::BestKept);
+        if is_kept || metric.is(Mark::Best) {
             let writers = writers.as_ref().filter(|_| is_kept);
             mark_best(&mut rows, at, metric, &twins, writers);
         }
@@ -34,7 +34,7 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let has_cells = all().any(super::is_measured);
     let column = |(at, metric): (usize, &'static Metric)| {
         let is_known = metric.name != "bill_saved_edge" || has_edges(material);
-        let hides_zeros = metric.is(MetricMark::HideZeros);
+        let hides_zeros = metric.is(Mark::HideZeros);
         let is_measured = rows.iter().any(|row| match row.cells[at].value {
             Value::NotMeasured | Value::NotApplicable => false,
             // Columns of zeros are left out: ten of them would repeat one fact.
@@ -80,8 +80,7 @@ fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
     let is_closed = is_closed(material);
     let is_priced = material.strategies.iter().any(|strategy| strategy.values.contains_key("bill"));
     metric::columns().into_iter().filter(move |metric| {
-        (is_closed || !metric.is(MetricMark::Closed))
-            && !(is_priced && metric.is(MetricMark::Unpriced))
+        (is_closed || !metric.is(Mark::Closed)) && !(is_priced && metric.is(Mark::Unpriced))
     })
 }
 
@@ -94,9 +93,7 @@ fn has_edges(material: &Material<'_>) -> bool {
 /// The metrics that were not measured, in one line: they take up no column on a terminal.
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     // Metrics of context pressure that are zero were measured.
-    let is_missing = |metric: &Metric| {
-        !metric.is(MetricMark::HideZeros) && !metric.is(MetricMark::Optional)
-    };
+    let is_missing = |metric: &Metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional);
     let missing = columns.iter().filter(|column| {
         column.is_for_files() && metric::metric(column.id).is_some_and(is_missing)
     });
@@ -188,13 +185,12 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
 fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
     let applies = match strategy.arm {
         Arm::Strategy => true,
-        Arm::Reference => metric.is(MetricMark::Reference) || metric.is(MetricMark::Controls),
-        Arm::Floor => metric.is(MetricMark::Controls),
+        Arm::Reference => metric.is(Mark::Reference) || metric.is(Mark::Controls),
+        Arm::Floor => metric.is(Mark::Controls),
     };
     let pooled = strategy.values.get(metric.name);
     // Where no summary was written there is nothing to make up.
-    let is_written =
-        !metric.is(MetricMark::WhereWritten) || strategy.estimate(metric.name).is_some();
+    let is_written = !metric.is(Mark::WhereWritten) || strategy.estimate(metric.name).is_some();
     if !applies || !is_written {
         return Cell::NOT_APPLICABLE;
     }
@@ -205,7 +201,7 @@ fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
 /// The value of a metric over some cells, as a table shows it.
 pub(crate) fn pooled_cell(metric: &Metric, value: PooledValue) -> Cell {
     match value {
-        PooledValue::Estimate(it) if metric.is(MetricMark::Savings) => Cell::savings(Some(it)),
+        PooledValue::Estimate(it) if metric.is(Mark::Savings) => Cell::savings(Some(it)),
         PooledValue::Estimate(it) => Cell::estimate(Some(it)),
         PooledValue::AtLeast(it, most) => Cell { most: Some(most), ..Cell::estimate(Some(it)) },
         PooledValue::Share(share) => Cell::share(Some(share)),
@@ -243,7 +239,7 @@ fn mark_best(
     });
     let values: Vec<(usize, f64)> = values.collect();
     let best = values.iter().map(|(_, v)| *v).fold(f64::NEG_INFINITY, f64::max);
-    if metric.is(MetricMark::Savings) && best < 0.0 {
+    if metric.is(Mark::Savings) && best < 0.0 {
         return;
     }
     let leading = values.iter().filter(|(_, value)| *value >= best);

@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use super::row;
-use crate::compare::NoteCode;
+use crate::compare::Code;
 use crate::metric::cached_calls::by_purpose;
 use crate::probe::judge::{JudgeTask, prompt_id, rubric_hash};
 use crate::record::verdicts::{by_judge, fit_task, narrow_judges, prompt_of};
@@ -216,7 +216,7 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
             }
         };
         let text = format!("judge {name} is {}: {rest}", in_words(found));
-        Some(level.banner(NoteCode::JudgeUnproven, text))
+        Some(level.banner(Code::JudgeUnproven, text))
     };
     // Of one whose verdicts do not count, that is said.
     let unfit = unfit(material);

@@ -1,7 +1,7 @@
 //! How prompts were sized: as billed or as counted, and how well that explains the bill.
 
 use super::prelude::*;
-use crate::compare::NoteCode;
+use crate::compare::Code;
 use crate::record::{Factor, HiddenThinking, KnownBy, Prediction, SessionEntry, Sizes};
 use crate::report::display;
 
@@ -52,14 +52,14 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
             "{line}: no session says how large its system prompt and tools are, so that prompts are smaller \
              here than they were billed (`window.head_tokens` sets a size)"
         );
-        banners.push(BannerLevel::Warning.banner(NoteCode::SizesUnknown, text));
+        banners.push(BannerLevel::Warning.banner(Code::SizesUnknown, text));
     }
     if !billed.is_empty() && !counted.is_empty() {
         let (billed, counted) = (billed.len(), counted.len());
         let text = format!(
             "averages mix sessions sized as billed ({billed}) and as counted ({counted}): see the table of sizes"
         );
-        banners.push(BannerLevel::Warning.banner(NoteCode::SizesMixed, text));
+        banners.push(BannerLevel::Warning.banner(Code::SizesMixed, text));
     }
     banners
 }
