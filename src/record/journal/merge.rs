@@ -132,9 +132,9 @@ struct RunFolder {
     _lock: Option<File>,
 }
 
-/// A line of `cells.jsonl`.
+/// The place of a line of `cells.jsonl`.
 #[derive(Debug, Clone, Copy)]
-struct CellLine {
+struct CellSpan {
     session: u32,
     input: u32,
     begin: u64,
@@ -325,7 +325,7 @@ fn parts_of(
 }
 
 /// Checks all lines of the parts from this one on, and finds out where the cells of each session are.
-fn index(inputs: &[RunFolder], from: usize, run: &Manifest) -> Result<Vec<CellLine>, MergeError> {
+fn index(inputs: &[RunFolder], from: usize, run: &Manifest) -> Result<Vec<CellSpan>, MergeError> {
     let ids = run.sessions.iter().zip(0..);
     let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
     let repeats = 0..run.repeats;
@@ -346,7 +346,7 @@ fn index(inputs: &[RunFolder], from: usize, run: &Manifest) -> Result<Vec<CellLi
                 return Err(MergeError::StrayCell { cell: key, folder: input.folder.clone() });
             };
             let length = lines.length();
-            found.push(CellLine { session: *session, input: number, begin, length });
+            found.push(CellSpan { session: *session, input: number, begin, length });
             begin += length;
         }
         if !lines.bytes().is_empty() {
@@ -366,7 +366,7 @@ struct Joining<'a> {
 
 impl Joining<'_> {
     /// Writes the cells of all sessions, each cell once.
-    fn write_cells(&mut self, lines: &[CellLine], out: &Path) -> Result<(), MergeError> {
+    fn write_cells(&mut self, lines: &[CellSpan], out: &Path) -> Result<(), MergeError> {
         copied(out, &mut |write| {
             for own in lines.chunk_by(|one, next| one.session == next.session) {
                 for line in self.session(own)? {
@@ -378,7 +378,7 @@ impl Joining<'_> {
     }
 
     /// The lines of one session in the order of the run, each cell once.
-    fn session(&mut self, lines: &[CellLine]) -> Result<Vec<Vec<u8>>, MergeError> {
+    fn session(&mut self, lines: &[CellSpan]) -> Result<Vec<Vec<u8>>, MergeError> {
         let session = lines[0].session as usize;
         let mut cells: BTreeMap<(String, u32), (usize, Vec<u8>)> = BTreeMap::new();
         for own in lines.chunk_by(|one, next| one.input == next.input) {
