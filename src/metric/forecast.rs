@@ -183,7 +183,8 @@ impl StrategyForecast {
             };
             let sent = full.output_tokens.iter().take(record.prompt_tokens.len());
             total.agent_output += sent.copied().sum();
-            let price = price_of_session(manifest, &record.session);
+            let entry = manifest.sessions.iter().find(|entry| entry.id == record.session);
+            let price = entry.and_then(|entry| entry.price.as_ref());
             let costs = SchemeCost::of(record, full);
             for bill in Bill::all(std::iter::once(&*costs)) {
                 let Some(cost) = SchemeCost::under_bill(&costs, &bill) else {
@@ -303,10 +304,6 @@ fn beyond(
         }
     }
     (thousandths, dollars)
-}
-
-fn price_of_session<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {
-    manifest.sessions.iter().find(|entry| entry.id == session)?.price.as_ref()
 }
 
 #[cfg(test)]
