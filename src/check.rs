@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use self::laws::{ANSWERS, About, CheckLaw, Judged, StrategyFacts, LAWS};
+use self::laws::{ANSWERS, About, CheckLaw, Judged, LAWS, StrategyFacts};
 use self::play::{Played, Plays};
 use self::world::Matter;
 use crate::session::Session;
@@ -144,7 +144,8 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     let scenes = world::scenes(settings.seed).into_iter();
     let plays: Vec<Plays<'_>> =
         scenes.map(|scene| Plays::of(spec, scene, &settings.stop)).collect();
-    let answers = plays.first().map(|plays| (plays, judged(&LAWS[0], plays, &StrategyFacts::default())));
+    let answers =
+        plays.first().map(|plays| (plays, judged(&LAWS[0], plays, &StrategyFacts::default())));
     let unanswered = answers.and_then(|(plays, judged)| match (unknown(&hello), judged) {
         (Some(got), _) | (None, Judged::Broken(got)) => Some((plays, got)),
         (None, Judged::Held | Judged::NoChance | Judged::OutOfTime) => None,

@@ -28,18 +28,18 @@ pub mod weight;
 
 pub use crate::session::ground_truth::{Fact, PlantedFact as Probe};
 pub use answer_format::AnswerFormat;
-pub(crate) use kind::Answers;
+pub(crate) use kind::AnswerSet;
 pub use kind::{ProbeExt, Specified};
 pub use selection::Selection;
 
 /// A regular expression, compiled when it is first used.
 #[derive(Debug)]
-pub(crate) struct Pattern {
+pub(crate) struct LazyPattern {
     text: &'static str,
     compiled: OnceLock<Option<Regex>>,
 }
 
-impl Pattern {
+impl LazyPattern {
     pub(crate) const fn new(text: &'static str) -> Self {
         let compiled = OnceLock::new();
         Self { text, compiled }

@@ -72,7 +72,7 @@ pub fn schema() -> serde_json::Value {
         generator.subschema_for::<shard::PlannedSource>(),
     ];
     let mut definitions = generator.take_definitions(true);
-    for definition in files.iter().filter_map(|it| it.as_value()["$ref"].as_str()) {
+    for definition in files.iter().filter_map(|schema| schema.as_value()["$ref"].as_str()) {
         let name = definition.rsplit('/').next().unwrap_or_default();
         definitions.get_mut(name).map(with_checksum);
     }

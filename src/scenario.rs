@@ -235,9 +235,8 @@ impl Scenario {
     pub fn with_controls(mut self) -> Self {
         if self.controls {
             let added = self.strategies.iter().filter_map(StrategySpec::added_control);
-            let new = added.filter(|spec| {
-                self.strategies.iter().all(|other| other.name() != spec.name())
-            });
+            let new = added
+                .filter(|spec| self.strategies.iter().all(|other| other.name() != spec.name()));
             let controls: Vec<StrategySpec> = new.collect();
             self.strategies.extend(controls);
         }

@@ -79,13 +79,13 @@ impl Estimate {
             return None;
         }
         let sessions = values.len();
-        let mean = mean(values)?;
+        let point = mean(values)?;
         let standard_error = (sessions >= 2).then(|| {
-            let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+            let squares: f64 = values.iter().map(|value| (value - point).powi(2)).sum();
             (squares / (sessions - 1) as f64 / sessions as f64).sqrt()
         });
         let n = SampleSize { sessions, items };
-        Some(Self::with_error(mean, standard_error, n))
+        Some(Self::with_error(point, standard_error, n))
     }
 
     /// The ratio of two means over sessions, `r = Σx/Σy`, of one `(x, y)` per session.
@@ -94,8 +94,8 @@ impl Estimate {
     /// edition, 1977, chapter 6), the one of probe-weighted differences as well: `SE² = G/(G − 1) ·
     /// Σ(x − r·y)²/(Σy)²`. `None` where `Σy` is not above 0.
     pub fn of_ratio(pairs: &[(f64, f64)], items: usize) -> Option<Self> {
-        let sum = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>();
-        let (above, below) = (sum(|pair| pair.0), sum(|pair| pair.1));
+        let above: f64 = pairs.iter().map(|(x, _)| x).sum();
+        let below: f64 = pairs.iter().map(|(_, y)| y).sum();
         let ratio = above / below;
         if below <= 0.0 || !ratio.is_finite() {
             return None;
@@ -146,7 +146,7 @@ impl Estimate {
         Some(Self {
             point_estimate: correct(self.point_estimate),
             standard_error: self.standard_error.map(|error| error / (1.0 - chance)),
-            confidence_interval: self.confidence_interval.map(|it| it.map(correct)),
+            confidence_interval: self.confidence_interval.map(|interval| interval.map(correct)),
             n: self.n,
         })
     }

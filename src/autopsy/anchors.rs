@@ -21,14 +21,14 @@ const SIDES: [&str; 2] = ["a/", "b/"];
 
 /// An amount and its unit, such as `30ms`, or `220p`, the last line that `sed` prints; a longer one is the beginning of a
 /// hash. And files of the system, which no prompt has to hold.
-static NEVER_NEEDED: probe::Pattern =
-    probe::Pattern::new("^(?:[0-9]{1,4}[a-z]{1,2}|[0-9]{5}[a-z])$|^/(?:dev|proc)/");
+static NEVER_NEEDED: probe::LazyPattern =
+    probe::LazyPattern::new("^(?:[0-9]{1,4}[a-z]{1,2}|[0-9]{5}[a-z])$|^/(?:dev|proc)/");
 
 /// A number, an id or a hash.
-static VALUE: probe::Pattern = probe::Pattern::new("^[0-9A-Fa-f._-]*[0-9][0-9A-Fa-f._-]*$");
+static VALUE: probe::LazyPattern = probe::LazyPattern::new("^[0-9A-Fa-f._-]*[0-9][0-9A-Fa-f._-]*$");
 
 /// An option of a command, up to the value that it sets.
-static OPTION: probe::Pattern = probe::Pattern::new(r"(?:^|\s)-[^\s=]*=?");
+static OPTION: probe::LazyPattern = probe::LazyPattern::new(r"(?:^|\s)-[^\s=]*=?");
 
 /// All that may be needed again.
 #[derive(Debug)]

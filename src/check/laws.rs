@@ -156,7 +156,8 @@ fn goes_on(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
         return Judged::NoChance;
     }
     let once = Fault::ALL.into_iter().map(|fault| (fault.name(), plays.under(fault)));
-    let never = std::iter::once_with(|| ("summaries that all fail", plays.with(SummaryWriter::Fails)));
+    let never =
+        std::iter::once_with(|| ("summaries that all fail", plays.with(SummaryWriter::Fails)));
     for (what, played) in once.chain(never) {
         match played.map(|played| played.failure()) {
             None => return Judged::OutOfTime,

@@ -14,7 +14,7 @@ use crate::probe::faithful::{Faithful, said_in};
 use crate::record::{CellRecord, CompactionEvent, End};
 use crate::replay::observe::changes::Changes;
 use crate::replay::observe::validity::Validity;
-use crate::replay::observe::{CallView, Observer, BilledRequest};
+use crate::replay::observe::{BilledRequest, CallView, Observer};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use crate::session::Message;
 use crate::step::{Answer, Caller, Step, drive};

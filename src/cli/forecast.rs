@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Result, template};
-use crate::metric::forecast::{Forecast, Inputs as ForecastInputs, Spend, Thinking};
+use crate::metric::forecast::{Forecast, Spend, Tariff, Thinking};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};
@@ -35,10 +35,10 @@ pub(super) fn spend_of(plan: &Plan, cells: &[ForecastCell]) -> Spend {
 }
 
 /// Calls `with` with the prices of a plan's models and the limits of their output.
-fn with_asking<T>(plan: &Plan, with: impl FnOnce(&ForecastInputs<'_>) -> T) -> T {
+fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Tariff<'_>) -> T) -> T {
     let models = &plan.scenario().models;
     let reader = models.reader.as_ref();
-    let inputs = ForecastInputs {
+    let inputs = Tariff {
         price_of: &|model| {
             let (_, price) = plan.asked_prices().of(model)?;
             Some((price.per_token, plan.timing_of(model)))

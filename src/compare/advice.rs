@@ -194,14 +194,13 @@ pub struct Contender {
 
 impl From<&Case<'_>> for Contender {
     fn from(case: &Case<'_>) -> Self {
-        let against = |three: &Option<Three>| three.iter().flat_map(Three::differences).collect();
         Self {
             strategy: case.row.name().to_owned(),
             bill: case.total,
             fired: case.row.fired,
-            against_nothing: against(&case.nothing),
+            against_nothing: case.nothing.iter().flat_map(Three::differences).collect(),
             control: case.row.control.as_ref().map(|one| one.strategy.clone()),
-            against_control: against(&case.control),
+            against_control: case.control.iter().flat_map(Three::differences).collect(),
             adjusted_p: case.adjusted_p,
             more_sessions: case.more_sessions,
             is_recommended: case.is_recommended,
@@ -254,7 +253,7 @@ pub struct Avoid {
 
 /// A row of a run, before it is judged.
 #[derive(Debug, Clone)]
-pub(crate) struct Row {
+pub(crate) struct RunRow {
     /// What it left.
     pub(crate) sample: Sample,
     /// What its control left; `None` for controls, and where the run has none.
@@ -275,7 +274,7 @@ pub(crate) struct Row {
     pub(crate) cause: Option<String>,
 }
 
-impl Row {
+impl RunRow {
     fn name(&self) -> &str {
         &self.sample.strategy
     }
@@ -304,7 +303,7 @@ pub(crate) struct Rows {
     /// The sessions in which doing nothing completes.
     pub(crate) fits: BTreeSet<String>,
     /// The strategies.
-    pub(crate) strategies: Vec<Row>,
+    pub(crate) strategies: Vec<RunRow>,
     /// How they are judged.
     pub(crate) rule: Rule,
 }
@@ -321,10 +320,17 @@ impl Rows {
             key = judge::DOLLARS;
         }
         let all = self.nothing.sessions.iter();
-        let priced = all.filter(|(id, it)| is_meant(id) && it.metrics.contains_key(key));
+        let priced = all.filter(|(id, own)| is_meant(id) && own.metrics.contains_key(key));
         let bills = priced.map(|(id, _)| mean(sample.sessions.get(id)?.metrics.get(key)?));
         let bills: Vec<f64> = bills.collect::<Option<_>>()?;
         (!bills.is_empty()).then(|| bills.iter().sum())
+    }
+
+    /// The bills of a case and of doing nothing in one session, where both are known.
+    fn bills_in(&self, case: &Case<'_>, id: &str) -> Option<(f64, f64)> {
+        let [own, nothing] =
+            [&case.row.sample, &self.nothing].map(|sample| self.total(sample, |other| other == id));
+        own.zip(nothing)
     }
 
     /// The independent sessions in which doing nothing completes.
@@ -350,7 +356,7 @@ impl Rows {
     }
 
     /// The rows that are sound.
-    fn sound(&self) -> impl Iterator<Item = &Row> {
+    fn sound(&self) -> impl Iterator<Item = &RunRow> {
         self.strategies.iter().filter(|row| row.is_sound())
     }
 
@@ -376,17 +382,16 @@ impl Rows {
     }
 
     /// A row against doing nothing and against its control, before the adjustment for the number of strategies.
-    fn case<'a>(&'a self, row: &'a Row) -> Case<'a> {
+    fn case<'a>(&'a self, row: &'a RunRow) -> Case<'a> {
         let total = self.total(&row.sample, |_| true);
-        let fits = |id: &str| self.fits.contains(id);
-        let has_choice = self.has_choice();
-        let nothing = Pairs::of(&self.nothing, &row.sample);
+        let choice = self.has_choice();
+        let fitting = Pairs::of(&self.nothing, &row.sample).only(|id| self.fits.contains(id));
         let control = row.control.as_ref();
-        let unfit = total.filter(|_| !has_choice);
+        let unfit = total.filter(|_| !choice);
         Case {
             row,
             total,
-            nothing: has_choice.then(|| Three::of(&nothing.only(fits), &self.rule)),
+            nothing: choice.then(|| Three::of(&fitting, &self.rule)),
             control: control.map(|control| Three::between(control, &row.sample, &self.rule)),
             cheaper: unfit.and_then(|total| self.cheaper(row, total)),
             adjusted_p: 1.0,
@@ -397,19 +402,20 @@ impl Rows {
     }
 
     /// The rows that are sound, and the controls of these, as far as they ran to the end, the lowest bill first.
-    fn others<'a>(&'a self, with_control: impl Iterator<Item = &'a Row>) -> Vec<&'a Sample> {
+    fn others<'a>(&'a self, with_control: impl Iterator<Item = &'a RunRow>) -> Vec<&'a Sample> {
         let controls = with_control.filter_map(|row| row.control.as_ref());
         let samples = self.sound().map(|row| &row.sample).chain(controls);
         let whole = samples.filter(|sample| super::sweep::broken(sample).is_none());
         let mut others: Vec<&Sample> = whole.collect();
-        let total = |sample: &Sample| self.total(sample, |_| true);
-        others.sort_by(|left, right| in_order(total(left), total(right)));
+        others.sort_by(|left, right| {
+            in_order(self.total(left, |_| true), self.total(right, |_| true))
+        });
         others
     }
 
     /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the row is
     /// shown to beat it.
-    fn cheaper(&self, row: &Row, own: f64) -> Option<String> {
+    fn cheaper(&self, row: &RunRow, own: f64) -> Option<String> {
         let yardstick = self.others(self.strategies.iter()).into_iter().find(|other| {
             let total = self.total(other, |_| true);
             total.is_some_and(|total| total < own)
@@ -483,8 +489,9 @@ impl Rows {
         } else if let Some(plain) = cases.iter().find(|case| case.is_plain_tail()) {
             (Answer::PlainTail, Some(plain))
         } else if self.has_choice() {
-            let costs = |case: &Case<'_>| self.costs_there(&case.row.sample);
-            let cheapest = cases.iter().min_by(|one, next| in_order(costs(one), costs(next)));
+            let cheapest = cases.iter().min_by(|one, next| {
+                in_order(self.costs_there(&one.row.sample), self.costs_there(&next.row.sample))
+            });
             (Answer::Keep, cheapest)
         } else {
             (Answer::Undecided, cases.first())

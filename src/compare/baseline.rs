@@ -50,15 +50,14 @@ pub fn schema() -> serde_json::Value {
 impl ComparedRun {
     /// Reads a file. Git may have given its lines other ends.
     pub fn parse(text: &str) -> Result<Self, BaselineError> {
-        let text = text.replace("\r\n", "\n");
-        let read = checked::document(text.into_bytes());
+        let read = checked::document(text.replace("\r\n", "\n").into_bytes());
         let (value, is_signed) = read.map_err(BaselineError::Damaged)?;
         let format = value.get("format").and_then(serde_json::Value::as_str);
         if format != Some(FORMAT) {
             return Err(BaselineError::Format(format.unwrap_or("").to_owned()));
         }
-        let version = value.get("version").and_then(serde_json::Value::as_u64);
-        let version = version.and_then(|version| u32::try_from(version).ok());
+        let number = value.get("version").and_then(serde_json::Value::as_u64);
+        let version = number.and_then(|number| u32::try_from(number).ok());
         if let Some(version) = version.filter(|version| *version > VERSION) {
             return Err(BaselineError::Newer(version));
         }
@@ -78,8 +77,8 @@ impl ComparedRun {
         let value = serde_json::to_value(self).map_err(BaselineError::Json)?;
         // strategies / NAME / sessions / ID / probes / ITEM: an item takes one line.
         let mut text = canonical::write(&value, &|path| {
-            let is_price = matches!(path, ["conditions", "prices", _] | ["rates", _]);
-            path.len() >= 6 || is_price || path.last() == Some(&"billed")
+            let price = matches!(path, ["conditions", "prices", _] | ["rates", _]);
+            path.len() >= 6 || price || path.last() == Some(&"billed")
         });
         checked::sign(&mut text, DOCUMENT);
         Ok(text)

@@ -22,20 +22,19 @@ fn put<'a>(
 ) {
     match value {
         Value::Object(map) => {
-            let is_inline = map.is_empty() || (0..=path.len()).any(|to| inline(&path[..to]));
-            let (end, next) = if is_inline { ("", " ") } else { ("\n", "\n") };
-            let indent = |depth: usize| if is_inline { 0 } else { depth };
+            let one_line = map.is_empty() || (0..=path.len()).any(|to| inline(&path[..to]));
+            let (end, next, step) = if one_line { ("", " ", 0) } else { ("\n", "\n", 1) };
             let keys: BTreeMap<&String, &Value> = map.iter().collect();
             out.extend(["{", end]);
             for (at, (key, value)) in keys.iter().enumerate() {
                 out.extend(if at > 0 { [",", next] } else { [""; 2] });
-                let width = indent(path.len() + 1);
+                let width = step * (path.len() + 1);
                 let _ = write!(out, "{:width$}{}: ", "", Value::from(key.as_str()));
                 path.push(key);
                 put(value, path, inline, out);
                 path.pop();
             }
-            let width = indent(path.len());
+            let width = step * path.len();
             let _ = write!(out, "{end}{:width$}}}", "");
         }
         Value::Array(items) => {

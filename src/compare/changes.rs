@@ -151,8 +151,6 @@ pub(super) fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
                 if (baseline - candidate).abs() <= NOTHING {
                     continue;
                 }
-                let right = |score: &f64| *score >= 1.0 - NOTHING;
-                let wrong = |score: &f64| *score < 0.5;
                 let (before, after) = (probe.fresh(axis), other.fresh(axis));
                 found.push(ChangedProbe {
                     session: (*session).to_owned(),
@@ -162,7 +160,8 @@ pub(super) fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
                     axis,
                     baseline,
                     candidate,
-                    lost: before.iter().all(right) && after.iter().all(wrong),
+                    lost: before.iter().all(|score| *score >= 1.0 - NOTHING)
+                        && after.iter().all(|score| *score < 0.5),
                     repeats: before.len().min(after.len()),
                     lost_at: other.lost_at.clone().filter(|_| candidate < baseline),
                     text: None,
@@ -172,15 +171,18 @@ pub(super) fn changed(pairs: &[Pair<'_>]) -> Vec<ChangedProbe> {
     }
     // The losses that matter most come first; what was gained comes last.
     found.sort_by(|left, right| {
-        let rank = |probe: &ChangedProbe| (!(probe.lost && probe.high_importance), !probe.lost);
-        let change = |probe: &ChangedProbe| probe.candidate - probe.baseline;
+        let [change, other] = [left, right].map(|probe| probe.candidate - probe.baseline);
         rank(left)
             .cmp(&rank(right))
-            .then(change(left).total_cmp(&change(right)))
+            .then(change.total_cmp(&other))
             .then_with(|| left.session.cmp(&right.session))
             .then_with(|| left.probe.cmp(&right.probe))
     });
     found
+}
+
+fn rank(probe: &ChangedProbe) -> (bool, bool) {
+    (!(probe.lost && probe.high_importance), !probe.lost)
 }
 
 pub(super) fn broken_rules(pairs: &[Pair<'_>]) -> Vec<BrokenRule> {

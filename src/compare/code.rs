@@ -121,13 +121,13 @@ pub struct Explanation {
 }
 
 #[derive(Deserialize)]
-struct File {
+struct CodesFile {
     code: Vec<Explanation>,
 }
 
 /// All codes, in order.
 pub fn explanations() -> Result<Vec<Explanation>, toml::de::Error> {
-    let file: File = toml::from_str(include_str!("codes.toml"))?;
+    let file: CodesFile = toml::from_str(include_str!("codes.toml"))?;
     Ok(file.code)
 }
 

@@ -81,11 +81,11 @@ impl Verdict {
         let margin = margin + NOTHING;
         let level = 0.05 / family.max(1) as f64;
         let (low, high) = bounds.interval_at(level);
-        let is_shown =
+        let shown =
             bounds.permuted.is_none_or(|p| p <= level) && flipped.is_none_or(|p| p <= LEVEL);
-        if high < 0.0 && bounds.lower < -margin && is_shown {
+        if high < 0.0 && bounds.lower < -margin && shown {
             Self::Regressed
-        } else if bounds.difference > margin && low > 0.0 && is_shown {
+        } else if bounds.difference > margin && low > 0.0 && shown {
             Self::Improved
         } else if bounds.lower >= -margin {
             Self::NonInferior
@@ -203,20 +203,20 @@ type Unclear = (String, Option<usize>);
 
 /// Gates one comparison, one of a `family` that are gated together. `sides` are baseline and candidate.
 pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usize) -> GateResult {
-    // A replay by rules alone is exact; a model's summary or answer is one draw of many, and a
-    // script may answer otherwise the next time, too.
-    let is_exact = |axis: Axis| axis != Axis::Answers && !findings.chance.touches(axis);
-    let is_hard = |probe: &&ChangedProbe| rules.hard_break && probe.lost && probe.high_importance;
-    let lost = findings.changed.iter().filter(is_hard).cloned();
-    let (lost, unconfirmed): (Vec<ChangedProbe>, Vec<ChangedProbe>) =
-        lost.partition(|probe| is_exact(probe.axis) || probe.repeats >= CONFIRM);
+    let changed = findings.changed.iter();
+    let hard = changed.filter(|probe| rules.hard_break && probe.lost && probe.high_importance);
+    let (lost, unconfirmed): (Vec<_>, Vec<_>) = hard.cloned().partition(|probe| {
+        // A replay by rules alone is exact; a model's summary or answer is one draw of many, and a
+        // script may answer otherwise the next time, too.
+        let drawn = probe.axis == Axis::Answers || findings.chance.touches(probe.axis);
+        !drawn || probe.repeats >= CONFIRM
+    });
     let deaths = findings.deaths.iter().cloned();
     let (deaths, unconfirmed_deaths): (Vec<NewDeath>, Vec<NewDeath>) =
-        deaths.partition(|death| is_exact(Axis::Completion) || is_in_all(death));
+        deaths.partition(|death| !findings.chance.touches(Axis::Completion) || is_in_all(death));
     let axes = findings.axes.iter().filter_map(|found| {
         let margin = rules.margins.get(found.axis)?;
-        let verdict = verdict(found, margin, findings.target, family);
-        Some(GatedAxis::new(found.axis, margin, verdict))
+        Some(GatedAxis::new(found.axis, margin, verdict(found, margin, findings.target, family)))
     });
     let mut axes: Vec<GatedAxis> = axes.collect();
     axes.extend(one_sided(findings, sides, rules));
@@ -225,10 +225,10 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
     }
     let avoided = newly_avoided(sides);
     let coverage = lacking(findings, rules.coverage);
-    let is_whole = lost.is_empty() && deaths.is_empty() && findings.broken_rules.is_empty();
-    let is_broken = !is_whole || !avoided.is_empty() || coverage.is_some();
+    let whole = lost.is_empty() && deaths.is_empty() && findings.broken_rules.is_empty();
+    let broken = !whole || !avoided.is_empty() || coverage.is_some();
     let worst = axes.iter().map(|axis| axis.verdict).max();
-    let verdict = if is_broken {
+    let verdict = if broken {
         Verdict::Regressed
     } else {
         // The best is only said where nothing is worse than it.
@@ -284,8 +284,8 @@ fn is_in_all(death: &NewDeath) -> bool {
 
 /// What `run` would warn of under the candidate alone.
 fn newly_avoided([baseline, candidate]: [&Sample; 2]) -> Vec<String> {
-    let is_new = baseline.unseen_losses().is_none();
-    candidate.unseen_losses().filter(|_| is_new).into_iter().collect()
+    let unseen = candidate.unseen_losses().filter(|_| baseline.unseen_losses().is_none());
+    unseen.into_iter().collect()
 }
 
 /// Why too little was scored again, in words.
@@ -310,10 +310,10 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
 /// What is worse and passes: within the margin, or without one.
 fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     let passed = axes.iter().filter(|one| one.verdict <= Verdict::NonInferior);
-    let worse = passed.filter_map(|gated| findings.axis(gated.axis));
-    let worse = worse.filter(|found| found.difference() < 0.0);
-    let worse = worse.map(|found| format!("{}, within the margin", found.in_words()));
-    let mut found: Vec<String> = worse.collect();
+    let differences = passed.filter_map(|gated| findings.axis(gated.axis));
+    let worse = differences.filter(|found| found.difference() < 0.0);
+    let words = worse.map(|found| format!("{}, within the margin", found.in_words()));
+    let mut found: Vec<String> = words.collect();
     let lost = findings.changed.iter().filter(|probe| probe.lost);
     let fewer: BTreeSet<(&str, &str)> = lost.map(fact).collect();
     if !fewer.is_empty() {
@@ -333,8 +333,7 @@ fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
 
 /// A changed probe as one fact: its session, and its question or id.
 fn fact(probe: &ChangedProbe) -> (&str, &str) {
-    let id = probe.probe.rsplit_once('@');
-    let id = id.map_or(&*probe.probe, |(id, _)| id);
+    let id = probe.probe.rsplit_once('@').map_or(&*probe.probe, |(id, _)| id);
     let text = probe.text.as_ref().map(|text| &*text.question);
     (&probe.session, text.unwrap_or(id))
 }

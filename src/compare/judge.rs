@@ -221,14 +221,14 @@ pub struct AxisFinding {
 /// Judges `candidate` against `baseline`, over the sessions of the baseline.
 pub fn judge(baseline: &Sample, candidate: &Sample, rule: &Rule) -> Findings {
     let pairs = Pairs::of(baseline, candidate);
-    let is_known = !(baseline.definition.is_empty() || candidate.definition.is_empty());
+    let known = !(baseline.definition.is_empty() || candidate.definition.is_empty());
     let rule = pairs.rule(rule);
     let axes = Axis::ALL.into_iter();
     Findings {
         baseline: baseline.strategy.clone(),
         candidate: candidate.strategy.clone(),
         outlines: [baseline.outline(), candidate.outline()],
-        same_definition: is_known.then(|| baseline.definition == candidate.definition),
+        same_definition: known.then(|| baseline.definition == candidate.definition),
         axes: axes.filter_map(|axis| pairs.judge(axis, &rule)).collect(),
         changed: changes::changed(&pairs.sessions),
         broken_rules: changes::broken_rules(&pairs.sessions),
@@ -293,11 +293,11 @@ impl<'a> Pairs<'a> {
 
     /// Without repeats on both sides noise cannot be estimated, and a judgement is about a population.
     fn rule(&self, rule: &Rule) -> Rule {
-        let mut rule = rule.clone();
-        if !(rule.chance == Chance::Nowhere || self.sessions.iter().all(is_repeated)) {
-            rule.target = Target::Population;
+        let mut own = rule.clone();
+        if !(own.chance == Chance::Nowhere || self.sessions.iter().all(is_repeated)) {
+            own.target = Target::Population;
         }
-        rule
+        own
     }
 
     /// Judges one axis; `None` where no pair has it.
@@ -338,7 +338,7 @@ impl<'a> Pairs<'a> {
             return (None, true);
         }
         let [old, new] = self.sides;
-        let is_one = base_name(&old.strategy) == base_name(&new.strategy);
+        let same = base_name(&old.strategy) == base_name(&new.strategy);
         let roles = [
             ([&old.writer, &new.writer], "wrote", "summaries"),
             ([&old.reader, &new.reader], "gave", "answers"),
@@ -348,7 +348,7 @@ impl<'a> Pairs<'a> {
             let known = sides.map(Option::as_ref);
             let stand_in = known.into_iter().flatten().find(|model| model.kind != ModelKind::Live);
             match (stand_in, known) {
-                (Some(stand_in), _) if is_one && known[0] == known[1] => {
+                (Some(stand_in), _) if same && known[0] == known[1] => {
                     notes.push(format!("as written by {}", by(stand_in)));
                 }
                 (Some(stand_in), [old_side, _]) => {
@@ -377,16 +377,18 @@ fn by(model: &ModelEntry) -> &'static str {
 }
 
 /// Whether both sides have a bill in input tokens, and not both one in dollars.
-fn is_unpriced((_, old, new): &Pair<'_>) -> bool {
-    let both = |key| {
-        new.is_some_and(|new| [*old, new].map(|it| it.metrics.contains_key(key)) == [true; 2])
-    };
-    both(Axis::Bill.name()) && !both(DOLLARS)
+fn is_unpriced(pair: &Pair<'_>) -> bool {
+    both_have(pair, Axis::Bill.name()) && !both_have(pair, DOLLARS)
+}
+
+/// Whether both sides have values under this key.
+fn both_have((_, old, new): &Pair<'_>, key: &str) -> bool {
+    old.metrics.contains_key(key) && new.is_some_and(|new| new.metrics.contains_key(key))
 }
 
 fn is_repeated((_, old, new): &Pair<'_>) -> bool {
-    let all = |session: &SessionSample| session.metrics.values().all(|it| it.len() >= 2);
-    all(old) && new.is_some_and(all)
+    let mut sides = [Some(*old), *new].into_iter();
+    sides.all(|side| side.is_some_and(|own| own.metrics.values().all(|values| values.len() >= 2)))
 }
 
 /// The cluster of a pair: its main session, or the session itself.
@@ -420,7 +422,7 @@ impl AxisFinding {
 
     /// p value of the sign flips in the good direction alone.
     pub(crate) fn one_sided_p(&self) -> f64 {
-        let sum = sum_of(&self.by_cluster, |it| it.1);
+        let sum = sum_of(&self.by_cluster, |(_, value)| *value);
         match self.p() {
             Some(p) if sum > 0.0 => p / 2.0,
             Some(_) | None => 1.0,
@@ -434,7 +436,7 @@ impl AxisFinding {
 
     /// The cluster without which the difference is gone, or points the other way.
     pub(crate) fn turning_cluster(&self) -> Option<&str> {
-        let sum = sum_of(&self.by_cluster, |it| it.1);
+        let sum = sum_of(&self.by_cluster, |(_, value)| *value);
         let mut clusters = self.by_cluster.iter();
         let turning = clusters.find(|(_, value)| sum != 0.0 && (sum - value) * sum <= 0.0);
         turning.map(|(name, _)| name.as_str())
@@ -452,9 +454,9 @@ impl AxisFinding {
         let Some(bounds) = self.bounds else {
             return State::Unknown;
         };
-        let is_few = target == Target::Population && bounds.sessions < FEWEST_SESSIONS;
+        let few = target == Target::Population && bounds.sessions < FEWEST_SESSIONS;
         let mut clusters = self.by_cluster.iter();
-        if is_few && !clusters.all(|(_, value)| value.abs() < NOTHING) {
+        if few && !clusters.all(|(_, value)| value.abs() < NOTHING) {
             return State::Unknown;
         }
         let (worst, best) = self.ends.unwrap_or((bounds, bounds));
@@ -469,20 +471,20 @@ impl AxisFinding {
     }
 
     fn state_of(&self, bounds: &Bounds, target: Target) -> State {
-        let is_shown = target == Target::Suite && bounds.is_exact()
+        let shown = target == Target::Suite && bounds.is_exact()
             || self.adjusted_p.is_some_and(|p| p <= LEVEL);
-        let is_better = is_shown && bounds.interval_lower > 0.0;
-        let is_worse = is_shown && bounds.interval_upper < 0.0;
+        let better = shown && bounds.interval_lower > 0.0;
+        let worse = shown && bounds.interval_upper < 0.0;
         let margin = self.margin + NOTHING;
-        let is_large = self.axis == Axis::Bill || bounds.difference.abs() > margin;
-        let is_not_worse = bounds.lower >= -margin;
-        match (is_better, is_worse) {
-            (true, _) if is_large => State::Better,
-            (_, true) if is_large => State::Worse,
-            _ if is_not_worse && bounds.upper <= margin => State::Same,
+        let large = self.axis == Axis::Bill || bounds.difference.abs() > margin;
+        let not_worse = bounds.lower >= -margin;
+        match (better, worse) {
+            (true, _) if large => State::Better,
+            (_, true) if large => State::Worse,
+            _ if not_worse && bounds.upper <= margin => State::Same,
             (true, _) => State::Better,
             (_, true) => State::Worse,
-            _ if is_not_worse => State::NotWorse,
+            _ if not_worse => State::NotWorse,
             _ => State::Unknown,
         }
     }

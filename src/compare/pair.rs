@@ -22,11 +22,9 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let apart: Vec<String> = axes.iter().filter_map(|axis| not_known(axis)).collect();
     let held: Vec<String> = axes.iter().filter_map(|axis| held(axis)).collect();
     let rest = around("; ", &held, "");
-    let notes = notes(&axes);
     let chance = Some(chance).filter(|chance| !chance.is_empty());
     let open: Vec<String> = chance.into_iter().chain(apart.iter().cloned()).collect();
     let open = listed(&open);
-    let is_still = axes.iter().all(|axis| axis.difference() == 0.0);
     let code = match (better.as_str(), worse.as_str()) {
         (_, "") if !open.is_empty() => Code::Undecided,
         ("", "") => Code::NoDifference,
@@ -37,7 +35,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let said = match code {
         Code::Undecided if better.is_empty() => format!("Not decided: {open}{rest}"),
         Code::Undecided => format!("Not decided: {name} is better on {better}; {open}{rest}"),
-        Code::NoDifference if is_still => {
+        Code::NoDifference if axes.iter().all(|axis| axis.difference() == 0.0) => {
             format!("No difference: {name} and {other} are the same on every axis")
         }
         Code::NoDifference => format!("No difference: {name} is {}", listed(&held)),
@@ -48,13 +46,13 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
             format!("{name} is a trade: better on {better}, and worse on {worse}{apart}")
         }
     };
-    Line::new(code, format!("{said}{notes}."))
+    Line::new(code, format!("{said}{}.", notes(&axes)))
 }
 
 /// The axes that decide, and what never may be worse where it differs: the sides can change places.
 fn judged(findings: &Findings) -> Vec<&AxisFinding> {
-    let never = [Axis::Completion, Axis::Refused].map(|axis| findings.axis(axis));
-    let never = never.into_iter().flatten().filter(|axis| axis.difference() != 0.0);
+    let guarded = [Axis::Completion, Axis::Refused].map(|axis| findings.axis(axis));
+    let never = guarded.into_iter().flatten().filter(|axis| axis.difference() != 0.0);
     let [bill, actions] = [Axis::Bill, Axis::Actions].map(|axis| findings.axis(axis));
     let deciding = [bill, findings.kept(), actions];
     never.chain(deciding.into_iter().flatten()).collect()

@@ -50,12 +50,12 @@ impl Prediction {
         }
         tasks.retain(|_, [unsolved, solved]| !unsolved.is_empty() && !solved.is_empty());
         let pairs = tasks.values().map(|[unsolved, solved]| unsolved.len() * solved.len());
-        let is_measured = tasks.len() >= LEAST_TASKS;
+        let enough = tasks.len() >= LEAST_TASKS;
         Self {
             tasks: tasks.len(),
             pairs: pairs.sum(),
-            actions: is_measured.then(|| Separation::of(&tasks, |support| support)),
-            any_unsupported: is_measured
+            actions: enough.then(|| Separation::of(&tasks, |support| support)),
+            any_unsupported: enough
                 .then(|| Separation::of(&tasks, |support| f64::from(u8::from(support >= 1.0)))),
         }
     }
@@ -81,9 +81,10 @@ impl Prediction {
 impl Separation {
     /// The separation by a figure of the support, of which more is better.
     fn of(tasks: &BTreeMap<&str, [Vec<f64>; 2]>, figure: fn(f64) -> f64) -> Self {
-        let of_side = |side: &Vec<f64>| side.iter().copied().map(figure).collect();
-        let figures: Vec<[Vec<f64>; 2]> =
-            tasks.values().map(|sides| sides.each_ref().map(of_side)).collect();
+        let figures: Vec<[Vec<f64>; 2]> = tasks
+            .values()
+            .map(|sides| sides.each_ref().map(|side| side.iter().copied().map(figure).collect()))
+            .collect();
         let all = [0, 1].map(|side| figures.iter().flat_map(|task| task[side].clone()).collect());
         Self { within: share_better(&figures), pooled: share_better(&[all]) }
     }
@@ -93,11 +94,11 @@ impl Separation {
 fn share_better(groups: &[[Vec<f64>; 2]]) -> f64 {
     let (mut better, mut pairs) = (0.0, 0.0);
     for [unsolved, solved] in groups {
-        let mut unsolved = unsolved.clone();
-        unsolved.sort_by(f64::total_cmp);
+        let mut sorted = unsolved.clone();
+        sorted.sort_by(f64::total_cmp);
         for figure in solved {
-            let lower = unsolved.partition_point(|other| other < figure);
-            let not_higher = unsolved.partition_point(|other| other <= figure);
+            let lower = sorted.partition_point(|other| other < figure);
+            let not_higher = sorted.partition_point(|other| other <= figure);
             better += (lower + not_higher) as f64 / 2.0;
         }
         pairs += (unsolved.len() * solved.len()) as f64;

@@ -110,9 +110,8 @@ impl ComparedRun {
                 None => self.conditions.prices.remove(id),
             };
             done.sessions += 1;
-            let entry = entry.and_then(|entry| read(entry));
-            let named = entry.map(|entry| format!("{}, {}", entry.model, entry.date));
-            done.prices.extend(named);
+            let price = entry.and_then(|entry| read(entry));
+            done.prices.extend(price.map(|price| format!("{}, {}", price.model, price.date)));
         }
         (done, left)
     }
@@ -120,8 +119,8 @@ impl ComparedRun {
     /// The price of an input token of this session, in dollars; `None` where the bill is not in dollars.
     fn price_of_input(&self, id: &str) -> Option<f64> {
         let mut sessions = self.strategies.values().filter_map(|sample| sample.sessions.get(id));
-        let is_known = sessions.any(|session| session.metrics.contains_key(DOLLARS));
-        let entry = self.conditions.prices.get(id).filter(|_| is_known)?;
+        let in_dollars = sessions.any(|session| session.metrics.contains_key(DOLLARS));
+        let entry = self.conditions.prices.get(id).filter(|_| in_dollars)?;
         price_of_input(read(entry).as_ref())
     }
 
@@ -139,8 +138,8 @@ impl ComparedRun {
                 let known = &candidate.prices_naming(name, id)?.other_models;
                 let price = known.get(name).copied().flatten();
                 // Without a price, no surcharge was counted.
-                let before = old.other_models.get(name).copied().flatten();
-                let before = before.and_then(|before| before.long_prompts);
+                let counted = old.other_models.get(name).copied().flatten();
+                let before = counted.and_then(|price| price.long_prompts);
                 if price.is_some_and(|price| price.long_prompts != before) {
                     return None;
                 }
@@ -153,15 +152,15 @@ impl ComparedRun {
     /// The prices that name this other model: those of the session, or of one whose model has the same.
     fn prices_naming(&self, model: &str, id: &str) -> Option<&SessionPrices> {
         let entries = &self.conditions.prices;
-        let alike = |other: &&String| entries.get(*other) == entries.get(id);
-        let others = self.rates.keys().filter(alike).map(String::as_str);
+        let alike = self.rates.keys().filter(|other| entries.get(*other) == entries.get(id));
+        let others = alike.map(String::as_str);
         let mut known = std::iter::once(id).chain(others).filter_map(|id| self.rates.get(id));
         known.find(|prices| prices.other_models.contains_key(model))
     }
 
     /// Leaves out what these sessions cost: a change of prices is no change of a strategy.
     pub fn forget_costs(&mut self, sessions: &[String]) {
-        let all = self.strategies.values_mut().flat_map(|it| &mut it.sessions);
+        let all = self.strategies.values_mut().flat_map(|sample| &mut sample.sessions);
         for (_, session) in all.filter(|(id, _)| sessions.contains(id)) {
             session.forget_costs();
         }
@@ -198,10 +197,9 @@ impl SessionSample {
 
 /// Whether tokens cost the same at both prices, as far as both name the models.
 fn agree(old: &SessionPrices, new: &SessionPrices) -> bool {
-    let other = |name: &str, price| new.other_models.get(name).is_none_or(|it| it == price);
     let mut others = old.other_models.iter();
     (&old.scheme, old.rates) == (&new.scheme, new.rates)
-        && others.all(|(name, price)| other(name, price))
+        && others.all(|(name, price)| new.other_models.get(name).is_none_or(|own| own == price))
 }
 
 #[cfg(test)]

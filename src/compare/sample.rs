@@ -120,8 +120,10 @@ impl SessionSample {
 
     /// The mean of its probes' scores on an axis by weight; `None` where none is scored.
     pub(crate) fn score(&self, axis: Axis) -> Option<f64> {
-        let probes = self.probes.values();
-        let scored = probes.filter_map(|it| Some((f64::from(it.weight), mean(it.scores(axis))?)));
+        let scored = self
+            .probes
+            .values()
+            .filter_map(|probe| Some((f64::from(probe.weight), mean(probe.scores(axis))?)));
         let (sum, weights) = scored
             .fold((0.0, 0.0), |sum, (weight, score)| (sum.0 + weight * score, sum.1 + weight));
         (weights > 0.0).then(|| sum / weights)
@@ -238,13 +240,11 @@ impl Sample {
             session.add(cell, reference, &summary);
             session.assume(&summary, manifest.summariser.kind);
         }
-        let has_written = cells.iter().any(|cell| wrote(cell));
-        let was_asked = cells.iter().any(|cell| was_asked(cell));
         Self {
             strategy: name.to_owned(),
             definition: ContentHash::of(toml.as_bytes()).hex(16),
-            writer: has_written.then(|| writer(toml, manifest)),
-            reader: manifest.reader.clone().filter(|_| was_asked),
+            writer: cells.iter().any(|cell| wrote(cell)).then(|| writer(toml, manifest)),
+            reader: manifest.reader.clone().filter(|_| cells.iter().any(|cell| was_asked(cell))),
             worth: None,
             sessions,
         }
@@ -271,8 +271,8 @@ impl Sample {
     pub(crate) fn unseen_losses(&self) -> Option<String> {
         let known = self.sessions.values().filter_map(|session| session.unseen);
         let (lost, all) = known.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        let is_large = all > 0 && lost as f64 >= MOST_UNSEEN * all as f64;
-        is_large.then(|| format!("{lost} of {all} facts are lost before its summariser sees them"))
+        let large = all > 0 && lost as f64 >= MOST_UNSEEN * all as f64;
+        large.then(|| format!("{lost} of {all} facts are lost before its summariser sees them"))
     }
 }
 
@@ -318,7 +318,7 @@ impl SessionSample {
         let cost = summary.costs.first();
         let plumbing = summary.plumbing.and_then(|score| score.mean());
         let spent = summary.savings.map(|s| (s.prompts + s.strategy).0 as f64);
-        let values = [
+        let amounts = [
             (Axis::Completion, summary.completion.share()),
             (Axis::Refused, Some(summary.findings.rejected as f64)),
             (Axis::Actions, summary.support.share()),
@@ -327,7 +327,7 @@ impl SessionSample {
             (Axis::Calls, Some(summary.model_calls.total().calls as f64)),
             (Axis::Waiting, summary.waiting()),
         ];
-        let values = values.into_iter().map(|(axis, value)| (axis.name(), value));
+        let values = amounts.into_iter().map(|(axis, value)| (axis.name(), value));
         // The rates are those of the price: where the table has dollars, these are the same.
         let price = summary.price.as_ref().filter(|_| summary.dollars().is_some());
         let input = price_of_input(price);
@@ -346,8 +346,8 @@ impl SessionSample {
             let unseen = planted.clone().filter(|probe| is_unseen(probe)).count();
             self.unseen = Some((lost + unseen, all + planted.count()));
         }
-        let rejected = cell.violations.iter().filter(|it| it.level == Level::Rejected);
-        self.rejected.extend(rejected.map(|it| it.rule.clone()));
+        let rejected = cell.violations.iter().filter(|found| found.level == Level::Rejected);
+        self.rejected.extend(rejected.map(|found| found.rule.clone()));
         let died_at = summary.completion.died_at.or(summary.completion.failed_at);
         self.dead += usize::from(died_at.is_some());
         self.failed += usize::from(summary.completion.failed_at.is_some());
@@ -369,11 +369,11 @@ impl SessionSample {
             }
             // Nothing is right where the session died before the question; without a reader there
             // is no score.
-            let is_lost =
+            let lost =
                 died_at.is_some() && probe.call >= cell.reached_calls && summary.answers.is_some();
             let answered = match probe.verdict().map(Verdict::scored) {
                 Some(scored) => scored.map(|(score, _)| score),
-                None => is_lost.then_some(0.0),
+                None => lost.then_some(0.0),
             };
             item.accuracy.extend(answered);
             let answers = probe.answers().filter(|_| !probe.more.is_empty());

@@ -14,7 +14,7 @@ use crate::naming::base_name;
 use crate::record::words::ModelKind;
 use crate::record::{
     Arm, CellRecord, JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, Manifest, ModelEntry, PriceEntry,
-    SessionEntry, StrategyEntry, repairs,
+    SessionEntry, repairs,
 };
 
 /// All strategies of a run, with what they were measured by: what a baseline's file holds.
@@ -115,7 +115,7 @@ pub struct Mismatch {
 
 /// The strategies of two sources, paired.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pairs<'a> {
+pub struct StrategyPairs<'a> {
     /// Baseline and candidate, in the order of the baseline.
     pub pairs: Vec<(&'a Sample, &'a Sample)>,
     /// Names of strategies of the baseline without a counterpart.
@@ -149,22 +149,20 @@ impl ComparedRun {
         let references = cells.iter().filter(|cell| cell.arm == Arm::Reference);
         let references: BTreeMap<&str, &CellRecord> =
             references.map(|cell| (&*cell.session, cell)).collect();
-        let sample = |entry: &StrategyEntry| {
-            let is_own = |cell: &&CellRecord| {
+        let all = manifest.strategies.iter();
+        let strategies = all.clone().filter(|entry| with_added || !entry.is_added);
+        let samples = strategies.clone().map(|entry| {
+            let measured = cells.iter().filter(|cell| {
                 cell.arm == Arm::Strategy && cell.strategy == entry.name && cell.end.is_measured()
-            };
-            let own: Vec<&CellRecord> = cells.iter().filter(is_own).collect();
+            });
+            let own: Vec<&CellRecord> = measured.collect();
             let mut sample = Sample::of(&entry.name, &entry.toml, &own, &references, manifest);
             sample.worth.clone_from(&entry.worth);
             (entry.name.clone(), sample)
-        };
-        let of_sessions = |of: fn(&SessionEntry) -> Option<String>| -> BTreeMap<String, String> {
-            manifest.sessions.iter().filter_map(|it| Some((it.id.clone(), of(it)?))).collect()
-        };
-        let all = manifest.strategies.iter();
-        let strategies = all.clone().filter(|entry| with_added || !entry.is_added);
-        let is_closed = cells.iter().any(|cell| cell.live.is_some());
-        let random = all.filter(|it| it.is_random || is_closed).map(|it| it.name.clone());
+        });
+        let closed = cells.iter().any(|cell| cell.live.is_some());
+        let random = all.filter(|entry| entry.is_random || closed).map(|entry| entry.name.clone());
+        let sessions = &manifest.sessions;
         let mut source = Self {
             format: FORMAT.to_owned(),
             version: VERSION,
@@ -178,25 +176,25 @@ impl ComparedRun {
                 judge: manifest.judge.clone(),
                 faults: manifest.faults.clone(),
                 sample: manifest.sample,
-                prices: of_sessions(|it| condition(it.price.as_ref()?)),
+                prices: by_id(sessions, |entry| condition(entry.price.as_ref()?)),
                 settings: manifest.conditions.clone(),
                 repeats: manifest.repeats,
                 random: random.collect(),
             },
-            probes: of_sessions(|it| it.probes.clone()),
-            sessions: of_sessions(|it| Some(it.hash.clone())),
-            clusters: of_sessions(|it| it.cluster.clone()),
+            probes: by_id(sessions, |entry| entry.probes.clone()),
+            sessions: by_id(sessions, |entry| Some(entry.hash.clone())),
+            clusters: by_id(sessions, |entry| entry.cluster.clone()),
             rates: prices::of_sessions(cells),
-            order: strategies.clone().map(|it| it.name.clone()).collect(),
-            strategies: strategies.map(sample).collect(),
+            order: strategies.map(|entry| entry.name.clone()).collect(),
+            strategies: samples.collect(),
             texts: texts(cells),
             repairs: repairs(&manifest.sessions),
             simulated_cost: SimulatedCost::of(cells.iter()),
         };
         source.place_all();
         let reader = manifest.reader.as_ref();
-        let is_live = reader.is_some_and(|reader| reader.kind == ModelKind::Live);
-        if is_live && ceiling(cells).is_some_and(|ceiling| ceiling.is_refused()) {
+        let live = reader.is_some_and(|reader| reader.kind == ModelKind::Live);
+        if live && ceiling(cells).is_some_and(|ceiling| ceiling.is_refused()) {
             source.forget_answers();
         }
         source
@@ -244,9 +242,9 @@ impl ComparedRun {
     /// Whether one judge graded the answers of both, shown the same and in the same prompt, as far as both tell.
     pub fn same_judge(&self, candidate: &Self) -> bool {
         let (old, new) = (&self.conditions, &candidate.conditions);
-        let told = |key: &str| old.settings.get(key).zip(new.settings.get(key));
-        let same = |key| told(key).is_none_or(|(old, new)| old == new);
-        old.judge == new.judge && [JUDGE_RUBRIC, JUDGE_PROMPT, JUDGED].into_iter().all(same)
+        let keys = [JUDGE_RUBRIC, JUDGE_PROMPT, JUDGED].into_iter();
+        let mut known = keys.filter_map(|key| old.settings.get(key).zip(new.settings.get(key)));
+        old.judge == new.judge && known.all(|(old, new)| old == new)
     }
 
     /// Leaves out what readers answered: the numbers of two readers make no difference.
@@ -272,7 +270,7 @@ impl ComparedRun {
     /// Pairs the strategies with those of `candidate`, in three rounds: those of the same name; of the
     /// rest those of the same name without overrides, where it is clear which one is meant; and where
     /// each side has one strategy in all, these.
-    pub fn pairs<'a>(&'a self, candidate: &'a Self) -> Pairs<'a> {
+    pub fn pairs<'a>(&'a self, candidate: &'a Self) -> StrategyPairs<'a> {
         let sides = [self, candidate];
         let same = self.samples().filter_map(|old| Some([old, candidate.strategy(&old.strategy)?]));
         let mut pairs: Vec<[&Sample; 2]> = same.collect();
@@ -284,7 +282,7 @@ impl ComparedRun {
             // The one without overrides is meant by the plain name among several.
             let meant = alike.each_ref().map(|own| match own.as_slice() {
                 [one] => Some(*one),
-                many => many.iter().copied().find(|it| it.strategy == name),
+                many => many.iter().copied().find(|sample| sample.strategy == name),
             });
             if let ([Some(old), Some(new)], true) = (meant, alike.iter().any(|own| own.len() < 2)) {
                 pairs.push([old, new]);
@@ -299,7 +297,7 @@ impl ComparedRun {
             let alone = sides[side].unpaired(&pairs, side);
             alone.map(|sample| sample.strategy.as_str()).collect()
         });
-        Pairs {
+        StrategyPairs {
             pairs: pairs.into_iter().map(|[old, new]| (old, new)).collect(),
             baseline_alone,
             candidate_alone,
@@ -320,8 +318,8 @@ impl ComparedRun {
     /// The strategy of this name, or the only one of this name without overrides.
     pub fn named(&self, name: &str) -> Option<&Sample> {
         self.strategy(name).or_else(|| {
-            let alike = |sample: &&Sample| base_name(&sample.strategy) == base_name(name);
-            let mut alike = self.samples().filter(alike);
+            let samples = self.samples();
+            let mut alike = samples.filter(|own| base_name(&own.strategy) == base_name(name));
             alike.next().filter(|_| alike.next().is_none())
         })
     }
@@ -336,7 +334,7 @@ impl ComparedRun {
 
     /// Leaves out sessions that `other` does not have with the same content.
     pub fn keep_sessions_of(&mut self, other: &Self) {
-        self.keep_sessions(|id, hash| other.sessions.get(id).is_some_and(|it| it == hash));
+        self.keep_sessions(|id, hash| other.sessions.get(id).is_some_and(|known| known == hash));
     }
 
     /// Leaves out sessions that are not in the sample that `other` is of them; how many. None where it is no sample.
@@ -371,9 +369,10 @@ impl ComparedRun {
         let sessions = [&self.sessions, &candidate.sessions];
         let probes = [&self.probes, &candidate.probes];
         // The same questions, or nothing that is paired means the same.
-        let is_same = |id: &str| sessions[0].get(id) == sessions[1].get(id);
         let mut found = mismatches("session", sessions, &|_| true);
-        found.extend(mismatches("probes of", probes, &is_same));
+        found.extend(mismatches("probes of", probes, &|id| {
+            sessions[0].get(id) == sessions[1].get(id)
+        }));
         found
     }
 
@@ -400,27 +399,36 @@ impl Conditions {
             })
             .collect();
         let settings = [&self.settings, &candidate.settings];
-        let is_decided = |key: &str| !is_optional(key);
-        let is_known =
-            |key: &str| is_optional(key) && settings.iter().all(|side| side.contains_key(key));
-        found.extend(mismatches("setting", settings, &is_decided));
-        found.extend(mismatches("setting", settings, &is_known));
+        found.extend(mismatches("setting", settings, &|key| !is_optional(key)));
+        found.extend(mismatches("setting", settings, &|key| {
+            is_optional(key) && settings.iter().all(|side| side.contains_key(key))
+        }));
         found
     }
 
     /// The conditions that are always there, by name.
     fn named(&self) -> [(&'static str, String); 6] {
-        let or_none = |value: Option<String>| value.unwrap_or_else(|| "none".to_owned());
-        let model = |model: &ModelEntry| format!("{} ({:?})", model.name, model.kind);
-        [
-            ("counter", self.counter.clone()),
-            ("window", self.window.clone()),
-            ("summariser", model(&self.summariser)),
-            ("reader", or_none(self.reader.as_ref().map(model))),
-            ("judge", or_none(self.judge.as_ref().map(model))),
-            ("faults", or_none(self.faults.clone())),
-        ]
+        let models = [Some(&self.summariser), self.reader.as_ref(), self.judge.as_ref()];
+        let [summariser, reader, judge] =
+            models.map(|entry| Some(format!("{} ({:?})", entry?.name, entry?.kind)));
+        let values = [
+            ("counter", Some(self.counter.clone())),
+            ("window", Some(self.window.clone())),
+            ("summariser", summariser),
+            ("reader", reader),
+            ("judge", judge),
+            ("faults", self.faults.clone()),
+        ];
+        values.map(|(what, value)| (what, value.unwrap_or_else(|| "none".to_owned())))
     }
+}
+
+/// A value of each session that has it, by its id.
+fn by_id(
+    sessions: &[SessionEntry],
+    value: fn(&SessionEntry) -> Option<String>,
+) -> BTreeMap<String, String> {
+    sessions.iter().filter_map(|entry| Some((entry.id.clone(), value(entry)?))).collect()
 }
 
 fn place(sample: &mut Sample, clusters: &BTreeMap<String, String>) {
@@ -438,15 +446,14 @@ fn condition(price: &PriceEntry) -> Option<String> {
 
 /// Questions and values of probe items; the records of full history hold them.
 fn texts(cells: &[CellRecord]) -> BTreeMap<(String, String), FactText> {
-    let of_cell = |cell: &CellRecord| -> Vec<((String, String), FactText)> {
-        let texts = cell.probe_texts.iter().map(|text| {
+    let texts = cells.iter().flat_map(|cell| {
+        cell.probe_texts.iter().map(move |text| {
             let item = format!("{}@{}", text.probe, text.percent);
             let (question, value) = (text.question.clone(), text.gold.clone());
             ((cell.session.clone(), item), FactText { question, value })
-        });
-        texts.collect()
-    };
-    cells.iter().flat_map(of_cell).collect()
+        })
+    });
+    texts.collect()
 }
 
 /// Whether not every folder has this setting: verdicts that were given later do not know which answers
@@ -465,8 +472,8 @@ fn mismatches(
     let found = ids.into_iter().filter_map(|id| {
         let sides = [baseline, candidate].map(|side| side.get(id));
         (is_meant(id) && sides[0] != sides[1]).then(|| {
-            let sides = sides.map(|value| value.map_or("not there", String::as_str).to_owned());
-            let [baseline, candidate] = sides;
+            let [baseline, candidate] =
+                sides.map(|value| value.map_or("not there", String::as_str).to_owned());
             Mismatch { what: format!("{what} {id}"), baseline, candidate }
         })
     });

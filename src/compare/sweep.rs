@@ -192,7 +192,7 @@ pub fn judge(
     // nowhere leaves none out.
     let axes = [cost, quality.axis];
     let known = measured(tried, &tune, &axes);
-    let (used, left_out): (Vec<&String>, Vec<&String>) =
+    let (used, unused): (Vec<&String>, Vec<&String>) =
         tune.iter().partition(|id| is_complete(tried, id, &known));
     let clusters = trial::in_clusters(tried, &used);
     let points = tried.iter().map(|trial| {
@@ -225,17 +225,17 @@ pub fn judge(
         }
         // A window in which one setting alone was tried offers no choice.
         if own.len() > 1 {
-            let mut fitting = fitting(tried, &own, &clusters);
-            if fitting != clusters && fitting.len() < FEWEST_SESSIONS {
+            let mut fitted = fitting(tried, &own, &clusters);
+            if fitted != clusters && fitted.len() < FEWEST_SESSIONS {
                 // A few that fit decide nothing about the others.
-                fitting.clear();
+                fitted.clear();
             }
-            let saved = own.iter().map(|at| tried[*at].saved(&fitting, cost));
+            let saved = own.iter().map(|at| tried[*at].saved(&fitted, cost));
             let against_nothing = saved.map(|saved| Some(saved?.point_estimate)).collect();
             let candidates = Candidates {
                 points: own.iter().map(|at| &points[*at]).collect(),
                 against_nothing,
-                fits_everywhere: fitting == clusters,
+                fits_everywhere: fitted == clusters,
                 of_clusters,
                 means,
             };
@@ -249,9 +249,9 @@ pub fn judge(
         }
     }
     let full_fits = used.iter().filter(|id| tried.iter().any(|trial| trial.full_fits(id))).count();
-    let left_out = left_out.into_iter().cloned().collect();
-    let knobs = knobs(&points).into_iter();
-    let sensitivity = knobs.map(|knob| Sensitivity::of(&points, knob)).collect();
+    let left_out = unused.into_iter().cloned().collect();
+    let sensitivity =
+        knobs(&points).into_iter().map(|knob| Sensitivity::of(&points, knob)).collect();
     let pairs = pairs::pairs(&points);
     points.sort_by(|left, right| saving(right).total_cmp(&saving(left)));
     Sweep {
@@ -293,18 +293,16 @@ fn fitting<'a>(
     clusters: &[Vec<&'a String>],
 ) -> Vec<Vec<&'a String>> {
     let fitting = clusters.iter().map(|sessions| -> Vec<&String> {
-        let fits = |id: &&&String| own.iter().any(|at| tried[*at].full_fits(id));
-        sessions.iter().filter(fits).copied().collect()
+        let all = sessions.iter().copied();
+        all.filter(|id| own.iter().any(|at| tried[*at].full_fits(id))).collect()
     });
     fitting.filter(|sessions| !sessions.is_empty()).collect()
 }
 
 /// Whether every setting that is not broken was measured on a session.
 fn is_complete(tried: &[Trial], session: &str, axes: &[Axis]) -> bool {
-    tried.iter().filter(|trial| trial.broken.is_none()).all(|trial| {
-        let mut axes = axes.iter();
-        axes.all(|axis| trial.value(session, *axis).is_some())
-    })
+    let mut whole = tried.iter().filter(|trial| trial.broken.is_none());
+    whole.all(|trial| axes.iter().all(|axis| trial.value(session, *axis).is_some()))
 }
 
 fn saving(point: &SweepPoint) -> f64 {
@@ -313,11 +311,10 @@ fn saving(point: &SweepPoint) -> f64 {
 
 impl Sensitivity {
     fn of(points: &[SweepPoint], knob: &str) -> Self {
-        let whole: Vec<&SweepPoint> = points.iter().filter(|it| it.broken.is_none()).collect();
-        let values = distinct(whole.iter().filter_map(|point| pairs::value(point, knob)));
+        let used: Vec<&SweepPoint> = points.iter().filter(|point| point.broken.is_none()).collect();
+        let values = distinct(used.iter().filter_map(|point| pairs::value(point, knob)));
         let by_value = values.into_iter().filter_map(|value| {
-            let own =
-                whole.iter().copied().filter(|point| pairs::value(point, knob) == Some(value));
+            let own = used.iter().copied().filter(|point| pairs::value(point, knob) == Some(value));
             let cell = PairCell::of(own)?;
             Some((value.clone(), cell.cost, cell.quality))
         });

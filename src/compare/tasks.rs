@@ -86,10 +86,11 @@ impl TasksSolved {
         });
         let mut all: Vec<Self> = all.collect();
         all.sort_by(|left, right| {
-            let share = |it: &Self| it.solved / it.tasks as f64;
-            let saved = |it: &Self| it.against.as_ref().and_then(|it| it.saved).unwrap_or(0.0);
-            let by_share = share(right).total_cmp(&share(left));
-            by_share.then(saved(right).total_cmp(&saved(left)))
+            let [left, right] = [left, right].map(|own| {
+                let saved = own.against.as_ref().and_then(|against| against.saved);
+                (own.solved / own.tasks as f64, saved.unwrap_or(0.0))
+            });
+            right.0.total_cmp(&left.0).then(right.1.total_cmp(&left.1))
         });
         all
     }
@@ -116,9 +117,9 @@ impl TasksSolved {
             Some(saved) => format!(", {:.1} times its bill", 1.0 - saved),
             None => String::new(),
         };
-        let some = against.saved.map(|_| against.billed).filter(|billed| *billed < against.tasks);
-        let some = some.map(|billed| format!(" on {billed} of {} tasks", against.tasks));
-        let some = some.unwrap_or_default();
+        let billed = against.saved.map(|_| against.billed).filter(|all| *all < against.tasks);
+        let part = billed.map(|billed| format!(" on {billed} of {} tasks", against.tasks));
+        let some = part.unwrap_or_default();
         let most = against.lost_at_most * 100.0;
         let most = format!("at most {most:.0} % (95 %)");
         let _ = write!(text, "{p}{saved}{some}. Share lost: {most}");
@@ -150,7 +151,7 @@ impl TasksAgainst {
             won,
             lost,
             p: (won + lost > 0).then(|| sign_test(won, lost)),
-            lost_at_most: share.map_or(1.0, |it| it.upper_bound),
+            lost_at_most: share.map_or(1.0, |interval| interval.upper_bound),
             saved: (old > 0.0).then(|| 1.0 - new / old),
             billed: bills.len(),
         }

@@ -52,9 +52,9 @@ impl AxisFinding {
             (unsure, "item needs a judge", "items need a judge"),
             (unscored, "pair was not scored", "pairs were not scored"),
         ];
-        let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
-        let parts = parts.map(|(count, one, more)| many(count, one, more));
-        listed(&parts.collect::<Vec<_>>())
+        let open = parts.into_iter().filter(|(count, ..)| *count > 0);
+        let words = open.map(|(count, one, more)| many(count, one, more));
+        listed(&words.collect::<Vec<_>>())
     }
 
     /// Whether it is open only for what a judge or a score would tell.
@@ -65,9 +65,9 @@ impl AxisFinding {
     /// Why an interval on one side of 0 shows nothing: too many strategies, or too few sessions that differ.
     pub(crate) fn why_not_shown(&self, strategies: usize) -> Option<String> {
         let bounds = self.bounds?;
-        let is_one_sided = self.is_above_0() || bounds.interval_upper < 0.0;
-        let is_shown = self.adjusted_p.is_some_and(|p| p <= LEVEL);
-        if !is_one_sided || is_shown || bounds.is_exact() {
+        let one_sided = self.is_above_0() || bounds.interval_upper < 0.0;
+        let shown = self.adjusted_p.is_some_and(|p| p <= LEVEL);
+        if !one_sided || shown || bounds.is_exact() {
             return None;
         }
         let differing = self.differing();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::LiveCell;
 use super::actor::Actor;
-use super::state::{FixedFacts, CallInput, Setting};
+use super::state::{CallInput, FixedFacts, Setting};
 use super::worker::Worker;
 use crate::session::wire::Look;
 use crate::session::wire::request::{Request, Turn};

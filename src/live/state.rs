@@ -258,7 +258,14 @@ mod tests {
     }
 
     fn input(messages: usize, rewritten: Option<Vec<usize>>) -> CallInput {
-        CallInput { at: Timestamp(0), messages, rewritten, refusals: 0, before: None, skipped: None }
+        CallInput {
+            at: Timestamp(0),
+            messages,
+            rewritten,
+            refusals: 0,
+            before: None,
+            skipped: None,
+        }
     }
 
     /// A request for a tool with its result.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::sync::Arc;
 
-use super::conversation::{ConversationCall, LiveConversation, Follows};
+use super::conversation::{ConversationCall, Follows, LiveConversation};
 use super::state::{CallInput, Setting};
 use super::{Event, LiveCell, Log};
 use crate::session::wire::Look;

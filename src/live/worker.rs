@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::asked::AnsweredRequest;
 use super::body::NewPrompt;
 use super::played::StrategyWork;
-use super::state::{FixedFacts, CallInput, Skip, StrategyState};
+use super::state::{CallInput, FixedFacts, Skip, StrategyState};
 use crate::bill::Scale;
 use crate::context::validity::{self, Finding, Level};
 use crate::context::{Entry, Origin, measure};
@@ -49,8 +49,7 @@ impl Past {
     /// The messages of the last request, each with its place among all that were sent.
     fn list(&self) -> Vec<(usize, Arc<Message>)> {
         let mut inputs = self.inputs.iter().rev();
-        let rewritten =
-            inputs.find_map(|input| Some((input.rewritten.as_ref()?, input.messages)));
+        let rewritten = inputs.find_map(|input| Some((input.rewritten.as_ref()?, input.messages)));
         let (listed, from) = rewritten.map_or((&[][..], 0), |(list, end)| (list, end));
         let places = listed.iter().copied().chain(from..self.messages.len());
         places.filter_map(|at| Some((at, self.messages.get(at)?.clone()))).collect()

@@ -46,9 +46,9 @@ pub struct Bounds {
 
 impl Bounds {
     fn add(&mut self, verdict: Option<Verdict>, weight: u8) {
-        let score = score(verdict);
-        self.worst.add_weighted(score.unwrap_or(0.0), weight);
-        self.best.add_weighted(score.unwrap_or(1.0), weight);
+        let known = score(verdict);
+        self.worst.add_weighted(known.unwrap_or(0.0), weight);
+        self.best.add_weighted(known.unwrap_or(1.0), weight);
     }
 
     /// Whether every item has a score.
@@ -92,10 +92,10 @@ impl Accuracy {
             };
             let qualified = qualification.of_item(item);
             accuracy.unqualified += usize::from(qualified == Some(false));
-            let key = key(item);
+            let item_key = key(item);
             if is_planted(item.kind) {
                 accuracy.bounds.add(verdict, item.weight);
-                if let Some(full) = full.get(&key).filter(|_| qualified != Some(false)) {
+                if let Some(full) = full.get(&item_key).filter(|_| qualified != Some(false)) {
                     accuracy.paired_bounds.add(verdict, item.weight);
                     accuracy.paired_full_bounds.add(*full, item.weight);
                 }
@@ -111,8 +111,8 @@ impl Accuracy {
                 is_call: item.is_call,
                 fate: item.survival.fate,
                 graded: verdict.and_then(Verdict::scored),
-                full: full.get(&key).and_then(|it| score(*it)),
-                empty: empty.get(&key).and_then(|it| score(*it)),
+                full: full.get(&item_key).and_then(|verdict| score(*verdict)),
+                empty: empty.get(&item_key).and_then(|verdict| score(*verdict)),
                 qualified,
             });
         }
@@ -149,8 +149,9 @@ impl<'a> Qualification<'a> {
         let (Some(full), Some(empty)) = (controls.full, controls.empty) else {
             return Self::default();
         };
-        let asked = |item: &'a ProbeRecord| Some((key(item), item.qualifying.as_ref()?));
-        let without: BTreeMap<_, _> = empty.probes.iter().filter_map(asked).collect();
+        let items = empty.probes.iter();
+        let asked = items.filter_map(|item| Some((key(item), item.qualifying.as_ref()?)));
+        let without: BTreeMap<_, _> = asked.collect();
         let both = full.probes.iter().filter_map(|item| {
             let of_item = QualifyingOutcomes {
                 kind: item.kind,
@@ -186,8 +187,8 @@ fn key(item: &ProbeRecord) -> (&str, u8) {
 /// The verdict on an item; `None` where the session died before.
 fn verdict(cell: &CellRecord, item: &ProbeRecord) -> Option<Verdict> {
     let unscored = Verdict::unscored(Unscored::NoAnswer);
-    let is_sent = item.call < cell.reached_calls;
-    item.verdict().or(is_sent.then_some(unscored))
+    let sent = item.call < cell.reached_calls;
+    item.verdict().or(sent.then_some(unscored))
 }
 
 /// The score of a verdict. Items that were not answered because the session had died score 0.

@@ -35,22 +35,25 @@ pub struct CallTotal {
     pub tokens: Tokens,
 }
 
+impl CallTotal {
+    fn of(cell: &CellRecord, purpose: Purpose) -> Self {
+        let own = cell.model_calls.iter().filter(|call| call.purpose == purpose);
+        let each = own.map(|call| Self {
+            calls: 1,
+            failed: usize::from(call.failure.is_some()),
+            tokens: call.usage.total(),
+        });
+        each.sum()
+    }
+}
+
 impl ModelCalls {
     /// The calls of this cell.
     pub fn of(cell: &CellRecord) -> Self {
-        let total = |purpose| {
-            let own = cell.model_calls.iter().filter(|it| it.purpose == purpose);
-            let each = own.map(|call| CallTotal {
-                calls: 1,
-                failed: usize::from(call.failure.is_some()),
-                tokens: call.usage.total(),
-            });
-            each.sum()
-        };
         Self {
-            compaction: total(Purpose::Compaction),
-            background: total(Purpose::Background),
-            recovery: total(Purpose::Recovery),
+            compaction: CallTotal::of(cell, Purpose::Compaction),
+            background: CallTotal::of(cell, Purpose::Background),
+            recovery: CallTotal::of(cell, Purpose::Recovery),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
-use crate::record::{CompactionEvent, ModelCall};
+use crate::record::ModelCall;
 use crate::window::{WarningFrom, Zone};
 
 /// A compaction that leaves more than this share of the messages was futile.
@@ -57,52 +57,51 @@ impl ContextPressure {
     /// The context pressure of this cell. Zones need a window: the reference and the floor have
     /// none.
     pub fn of(cell: &CellRecord) -> Self {
-        let in_zones = |zones: &[Zone]| {
-            let lines = cell.window.map(|it| it.lines(WarningFrom::AutoCompact));
-            let zone = |prompt| lines.as_ref().map(|lines| lines.zone(prompt));
-            let prompts = cell.prompt_tokens.iter().filter_map(|prompt| zone(*prompt));
-            prompts.filter(|zone| zones.contains(zone)).count()
-        };
+        let lines = cell.window.map(|window| window.lines(WarningFrom::AutoCompact));
+        let prompts = cell.prompt_tokens.iter();
+        let zones = prompts.filter_map(|prompt| Some(lines.as_ref()?.zone(*prompt)));
+        let warned = zones.clone().filter(|zone| matches!(zone, Zone::Warning | Zone::Error));
         let all = cell.model_calls.iter();
-        let own: Vec<&ModelCall> = all.filter(|it| is_on_the_bill(it.purpose)).collect();
+        let own: Vec<&ModelCall> = all.filter(|call| is_on_the_bill(call.purpose)).collect();
         let answered = own.iter().filter(|call| call.failure.is_none());
         let asked: BTreeSet<usize> = answered.map(|call| call.call).collect();
-        let events = || cell.compactions.iter();
-        let is_paid = |event: &&CompactionEvent| asked.contains(&event.call);
-        let mut calls: Vec<usize> = events().filter(is_paid).map(|event| event.call).collect();
+        let events = cell.compactions.iter();
+        let paid = events.clone().filter(|event| asked.contains(&event.call));
+        let mut calls: Vec<usize> = paid.clone().map(|event| event.call).collect();
         calls.dedup();
-        let are_near = |three: &&[usize]| three.windows(2).all(|two| two[1] - two[0] < NEAR);
-        let is_futile = |event: &&CompactionEvent| {
+        let near = calls.windows(3).filter(|run| run.windows(2).all(|two| two[1] - two[0] < NEAR));
+        let futile = paid.filter(|event| {
             let left = event.after.share_of(event.before);
             left.is_some_and(|share| share > FUTILE)
-        };
+        });
         let failed = cell.model_calls.iter().filter(|call| call.failure.is_some());
-        let is_repeat = |pair: &&[&ModelCall]| {
+        let retried = own.windows(2).filter(|pair| {
             pair[0].failure.is_some()
                 && (pair[0].call, pair[0].purpose) == (pair[1].call, pair[1].purpose)
-        };
-        let freeing = events().filter(|event| event.after < event.before);
+        });
+        let freeing = events.clone().filter(|event| event.after < event.before);
         let freed: BTreeSet<usize> = freeing.map(|event| event.call).collect();
         // Notes are taken for a later call: what they gain is not seen at their own.
-        let is_wasted =
-            |call: &&&ModelCall| call.purpose != Purpose::Background && !freed.contains(&call.call);
+        let wasted = own
+            .iter()
+            .filter(|call| call.purpose != Purpose::Background && !freed.contains(&call.call));
         Self {
-            warned_calls: in_zones(&[Zone::Warning, Zone::Error]),
-            auto_compact_calls: in_zones(&[Zone::AutoCompact]),
-            blocking_calls: in_zones(&[Zone::Blocking]),
+            warned_calls: warned.count(),
+            auto_compact_calls: zones.clone().filter(|zone| *zone == Zone::AutoCompact).count(),
+            blocking_calls: zones.filter(|zone| *zone == Zone::Blocking).count(),
             blocked_turns: cell.blocked_turns.len(),
             blocked_agents: cell.blocked_agents.len(),
-            thrash: calls.windows(3).filter(are_near).count(),
-            retriggered: events().filter(|event| event.still_over).count(),
-            next_call: calls.windows(2).filter(|it| it[1] - it[0] == 1).count(),
-            futile: events().filter(is_paid).filter(is_futile).count(),
+            thrash: near.count(),
+            retriggered: events.filter(|event| event.still_over).count(),
+            next_call: calls.windows(2).filter(|pair| pair[1] - pair[0] == 1).count(),
+            futile: futile.count(),
             unseen_altered: whole(cell.unseen.altered),
             unseen_reachable: whole(cell.unseen.reachable),
             unseen_gone: whole(cell.unseen.altered.saturating_sub(cell.unseen.saved)),
             agent_failures: failed.filter(|call| call.purpose == Purpose::Agent).count(),
             failed_calls: own.iter().filter(|call| call.failure.is_some()).count(),
-            retried_calls: own.windows(2).filter(is_repeat).count(),
-            wasted_calls: own.iter().filter(is_wasted).count(),
+            retried_calls: retried.count(),
+            wasted_calls: wasted.count(),
         }
     }
 }

@@ -21,7 +21,7 @@ pub use billed::{BilledTokens, Costs, SessionPrices, TokenClasses};
 pub use prepared::PreparedWork;
 pub use simulated::{CostRatio, SimulatedCost};
 pub use surcharge::Surcharge;
-pub(crate) use totals::Time;
+pub(crate) use totals::ModelledTime;
 pub(super) use totals::{broke_even, under_first_bill};
 
 /// The costs of a cell and of the reference under one cache scheme, over the calls both reached.
@@ -103,9 +103,9 @@ impl Bill {
     pub fn all<'a>(cells: impl Iterator<Item = &'a [SchemeCost]>) -> Vec<Self> {
         let (mut fixed, mut placements) = (BTreeSet::new(), BTreeSet::new());
         for costs in cells {
-            let is_simulated = costs.first().is_some_and(|cost| !cost.is_billed());
+            let simulated = costs.first().is_some_and(|cost| !cost.is_billed());
             for cost in costs {
-                if is_simulated || cost.is_billed() {
+                if simulated || cost.is_billed() {
                     placements.insert(cost.placement);
                 }
                 if !cost.is_billed() {
@@ -116,8 +116,8 @@ impl Bill {
         }
         let shown = (!placements.is_empty()).then_some(Self::Shown);
         let own = placements.into_iter().map(Self::Own);
-        let fixed = fixed.into_iter().map(|(_, scheme)| Self::Fixed(scheme.clone()));
-        shown.into_iter().chain(own).chain(fixed).collect()
+        let others = fixed.into_iter().map(|(_, scheme)| Self::Fixed(scheme.clone()));
+        shown.into_iter().chain(own).chain(others).collect()
     }
 }
 
@@ -142,16 +142,15 @@ impl CostByCall {
     fn of(own: &[u64], reference: &[u64]) -> Option<Self> {
         let mut ordered = own.to_vec();
         ordered.sort_unstable();
-        let sum = |costs: &[u64], quarter: usize| {
-            let calls = (own.len() * quarter).div_ceil(4);
-            costs.iter().take(calls).fold(0, |sum: u64, more| sum.saturating_add(*more))
-        };
         Some(Self {
             first: *own.first()?,
             median: median(&ordered, u64::midpoint)?,
             last: *own.last()?,
             dearest: *ordered.last()?,
-            quarters: [1, 2, 3].map(|quarter| (sum(own, quarter), sum(reference, quarter))),
+            quarters: [1, 2, 3].map(|quarter| {
+                let calls = (own.len() * quarter).div_ceil(4);
+                (sum_until(own, calls), sum_until(reference, calls))
+            }),
         })
     }
 }
@@ -160,34 +159,33 @@ impl SchemeCost {
     /// The costs of a cell under each scheme that it and the reference were measured under. The scheme
     /// that the session was billed with comes first.
     pub fn of(cell: &CellRecord, reference: &CellRecord) -> Vec<Self> {
-        let pair = |own: &CacheRecord| {
+        let costs = cell.prompt_cache.iter().filter_map(|own| {
             let full = reference.cache_under(&own.scheme, own.placement)?;
             let mut cost = Self::under(cell, own, reference, full);
             if cost.is_billed() {
                 cost = cost.with_bill(cell, reference);
             }
             Some(cost)
-        };
-        cell.prompt_cache.iter().filter_map(pair).collect()
+        });
+        costs.collect()
     }
 
     /// The cost under this bill, among those of one cell.
     pub fn under_bill<'a>(costs: &'a [Self], bill: &Bill) -> Option<&'a Self> {
-        let of = |scheme: &str, placement: Placement| {
-            costs.iter().find(|cost| cost.scheme == scheme && cost.placement == placement)
-        };
-        match bill {
-            Bill::Shown => costs.first(),
+        let (scheme, placement) = match bill {
+            Bill::Shown => return costs.first(),
             Bill::Own(placement) => {
                 let first = costs.first()?;
                 if first.is_billed() && *placement != Placement::Usual {
                     return None;
                 }
-                let own = &first.scheme;
-                of(own, *placement).or_else(|| of(own, Placement::Usual))
+                (&first.scheme, *placement)
             }
-            Bill::Fixed(scheme) => of(scheme, Placement::Usual),
-        }
+            Bill::Fixed(scheme) => (scheme, Placement::Usual),
+        };
+        let mut own = costs.iter().filter(|cost| cost.scheme == *scheme);
+        let exact = own.clone().find(|cost| cost.placement == placement);
+        exact.or_else(|| own.find(|cost| cost.placement == Placement::Usual))
     }
 
     fn under(
@@ -199,7 +197,7 @@ impl SchemeCost {
         let reached = cell.prompt_tokens.len();
         let calls = reached.min(reference.prompt_tokens.len());
         // As for tokens saved: calls of the strategy at the call of a death are on the bill.
-        let is_compared = |call: usize| call < calls || calls == reached || own.scheme == BILLED;
+        let all_compared = calls == reached || own.scheme == BILLED;
         let mut cost = Self {
             scheme: own.scheme.clone(),
             placement: own.placement,
@@ -221,7 +219,7 @@ impl SchemeCost {
         // The cost of the calls that the strategy made at each call of the agent.
         let mut spent = vec![0_u64; calls + 1];
         for (number, asked) in cell.model_calls.iter().enumerate() {
-            if !is_on_the_bill(asked.purpose) || !is_compared(asked.call) {
+            if !(is_on_the_bill(asked.purpose) && (all_compared || asked.call < calls)) {
                 continue;
             }
             if asked.purpose == Purpose::Background {
@@ -317,8 +315,7 @@ impl SchemeCost {
     /// The same with the usage that the provider billed: of all calls, for an agent may make more or fewer than the
     /// reference. A reference without a bill is not compared with. What long prompts cost more is as replayed.
     fn with_bill(self, cell: &CellRecord, reference: &CellRecord) -> Self {
-        let bill = |cell: &CellRecord| cell.live.clone().unwrap_or_default();
-        let (own, full) = (bill(cell), bill(reference));
+        let [own, full] = [cell, reference].map(|cell| cell.live.clone().unwrap_or_default());
         let apart = self.background + self.recovery + self.other_models;
         let mut surcharge = self.surcharge;
         surcharge.reference = surcharge.whole_reference;
@@ -398,6 +395,10 @@ impl SchemeCost {
             }
         }
     }
+}
+
+fn sum_until(costs: &[u64], calls: usize) -> u64 {
+    costs.iter().take(calls).fold(0, |sum: u64, more| sum.saturating_add(*more))
 }
 
 /// Adds a cost. A server may claim any usage: what is too large to count stays the largest number.

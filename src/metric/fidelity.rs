@@ -112,20 +112,18 @@ impl Accuracy {
             self.paired_full.add_weighted(full, item.weight);
         }
         let outcome = item.graded.map(|(_, outcome)| outcome);
-        let is = |wanted: Outcome| outcome == Some(wanted);
-        let is_wrong = is(Outcome::Wrong) || is(Outcome::Invented);
-        let is_distorted = is_wrong || is(Outcome::Stale) || is(Outcome::Misbound);
-        let is_omitted = outcome.is_none() || is(Outcome::Abstained);
-        failings.omitted.count(is_omitted);
-        failings.distorted.count(is_distorted);
-        failings.stale.count(is(Outcome::Stale));
-        failings.misbound.count(is(Outcome::Misbound));
+        failings.omitted.count(matches!(outcome, None | Some(Outcome::Abstained)));
+        failings.distorted.count(matches!(
+            outcome,
+            Some(Outcome::Wrong | Outcome::Invented | Outcome::Stale | Outcome::Misbound)
+        ));
+        failings.stale.count(outcome == Some(Outcome::Stale));
+        failings.misbound.count(outcome == Some(Outcome::Misbound));
         let Some(outcome) = outcome else { return };
-        let is_gone = matches!(item.fate, Fate::Lost | Fate::Reachable);
+        let gone = matches!(item.fate, Fate::Lost | Fate::Reachable);
         // Of an open question only the evidence can be seen to be gone, not what is left of it.
         // A call that has to carry values claims them; one that keeps or breaks a rule claims nothing.
-        if is_gone && (!item.is_call || item.kind == ProbeKind::Act) && item.kind != ProbeKind::Open
-        {
+        if gone && (!item.is_call || item.kind == ProbeKind::Act) && item.kind != ProbeKind::Open {
             failings.overclaimed.count(outcome != Outcome::Abstained);
         }
         if item.kind == ProbeKind::Constraint {
@@ -184,8 +182,7 @@ impl Anchors {
             return Err(Refusal::CeilingTooLow);
         }
         // A span of exactly 0.2 is enough, whatever its last bit is.
-        let span = |empty: f64| full - empty + f64::EPSILON;
-        if self.empty.is_some_and(|empty| span(empty) < LOWEST_SPAN) {
+        if self.empty.is_some_and(|empty| full - empty + f64::EPSILON < LOWEST_SPAN) {
             return Err(Refusal::SpanTooSmall);
         }
         Ok(full)
@@ -297,7 +294,8 @@ pub(crate) fn relative(
     if let Some(refusal) = anchors.refusal() {
         return Err(refusal);
     }
-    let (ratio, is_paired) = relative_to_full(cells, scope, |it| (it.paired, it.paired_full));
+    let (ratio, is_paired) =
+        relative_to_full(cells, scope, |accuracy| (accuracy.paired, accuracy.paired_full));
     let mut models = cells.iter().filter_map(|cell| cell.accuracy(scope));
     match (anchors.full, ratio) {
         (Some(_), Some(estimate)) => Ok(estimate),
@@ -328,12 +326,12 @@ fn relative_to_full(
 pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> Option<(f64, f64)> {
     anchors.check().ok()?;
     let mut models = cells.iter().filter_map(|cell| cell.accuracy(scope));
-    if models.all(|it| it.paired_bounds.is_exact() && it.paired_full_bounds.is_exact()) {
+    if models.all(|model| model.paired_bounds.is_exact() && model.paired_full_bounds.is_exact()) {
         return None;
     }
     let ends: [ScorePair; 2] = [
-        |it| (it.paired_bounds.worst, it.paired_full_bounds.best),
-        |it| (it.paired_bounds.best, it.paired_full_bounds.worst),
+        |accuracy| (accuracy.paired_bounds.worst, accuracy.paired_full_bounds.best),
+        |accuracy| (accuracy.paired_bounds.best, accuracy.paired_full_bounds.worst),
     ];
     let [least, most] = ends.map(|of| relative_to_full(cells, scope, of).0);
     Some((least?.point_estimate, most?.point_estimate))

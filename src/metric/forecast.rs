@@ -18,7 +18,8 @@ mod carry;
 mod spend;
 
 pub use carry::Carry;
-pub(crate) use spend::Inputs;
+pub(crate) use spend::Tariff;
+use spend::part_of;
 pub use spend::{Spend, Thinking};
 
 /// Least, expected and most.
@@ -152,25 +153,22 @@ pub struct Forecast {
 
 impl Forecast {
     /// Sums cells up. `inputs` says what the models of the run itself cost and may write.
-    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Inputs<'_>) -> Self {
+    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Tariff<'_>) -> Self {
         let names = manifest.strategies.iter().map(|entry| entry.name.as_str());
         let names = std::iter::once("full").chain(names);
-        let of_strategy = |name| StrategyForecast::of(manifest, name, cells, &inputs.thinking);
-        Self {
-            strategies: names.map(of_strategy).collect(),
-            spend: Spend::of(manifest, cells, inputs),
-        }
+        let all = names.map(|name| StrategyForecast::of(manifest, name, cells, &inputs.thinking));
+        Self { strategies: all.collect(), spend: Spend::of(manifest, cells, inputs) }
     }
 }
 
 impl StrategyForecast {
     fn of(manifest: &Manifest, name: &str, all: &[ForecastCell], thinking: &Thinking) -> Self {
-        let own = || all.iter().filter(|cell| cell.record.strategy == name);
-        let writes = writes(manifest, thinking);
-        let mut total = Self { strategy: name.to_owned(), cells: own().count(), ..Self::default() };
-        for cell in own() {
+        let own = all.iter().filter(|cell| cell.record.strategy == name);
+        let cells = own.clone().count();
+        let mut total = Self { strategy: name.to_owned(), cells, ..Self::default() };
+        for cell in own {
             let record = &cell.record;
-            let carry = Carry::of(cell, writes);
+            let carry = Carry::of(cell, writes(manifest, thinking));
             total.broken += usize::from(record.end != crate::record::End::Completed);
             total.agent_calls += record.prompt_tokens.len();
             total.calls += carry.requests.len();
@@ -185,7 +183,8 @@ impl StrategyForecast {
             };
             let sent = full.output_tokens.iter().take(record.prompt_tokens.len());
             total.agent_output += sent.copied().sum();
-            let price = price_of_session(manifest, &record.session);
+            let entry = manifest.sessions.iter().find(|entry| entry.id == record.session);
+            let price = entry.and_then(|entry| entry.price.as_ref());
             let costs = SchemeCost::of(record, full);
             for bill in Bill::all(std::iter::once(&*costs)) {
                 let Some(cost) = SchemeCost::under_bill(&costs, &bill) else {
@@ -214,12 +213,12 @@ impl CostForecast {
     ) -> Self {
         let total = cost.total();
         let cache = cell.record.cache_under(&cost.scheme, cost.placement);
-        let price = price.map(|price| &price.per_token);
-        let dollars = price.and_then(|price| cost.dollars(price));
+        let prices = price.map(|price| &price.per_token);
+        let dollars = prices.and_then(|prices| cost.dollars(prices));
         let sides = [Span::less, Span::more];
         let [(less, less_dollars), (more, more_dollars)] = sides.map(|side| {
             let nothing = (0, Some(Usd::default()));
-            cache.map_or(nothing, |cache| beyond(carry, cost, cache, price, side))
+            cache.map_or(nothing, |cache| beyond(carry, cost, cache, prices, side))
         });
         let low = cost.cost.saturating_sub(less);
         let thousandths = Span::new(low, cost.cost, cost.cost.saturating_add(more));
@@ -292,14 +291,11 @@ fn beyond(
     agent.output = Tokens::ZERO;
     let tokens = side(carry.total());
     // They cost as much more in long prompts as those do: the price of all is divided by the tokens that were sent.
-    let whole = u128::from(cost.agent.prompt().0.max(1));
-    let part = |of: u64| {
-        let part = u128::from(of) * u128::from(tokens.0) / whole;
-        u64::try_from(part).unwrap_or(u64::MAX)
-    };
-    let money = price.and_then(|price| price.cost(&agent));
-    let money = money.map(|money| Usd(part(money.0)));
-    let prompts = (tokens, part(cache.rates.cost(&agent)), money);
+    let sent = cost.agent.prompt().0;
+    let whole = price.and_then(|price| price.cost(&agent));
+    let money = whole.map(|whole| Usd(part_of(Tokens(whole.0), tokens.0, sent).0));
+    let part = part_of(Tokens(cache.rates.cost(&agent)), tokens.0, sent);
+    let prompts = (tokens, part.0, money);
     let (mut thousandths, mut dollars) = (0_u64, Some(Usd::default()));
     for (tokens, more, money) in requests.chain([prompts]) {
         if tokens > Tokens::ZERO {
@@ -308,10 +304,6 @@ fn beyond(
         }
     }
     (thousandths, dollars)
-}
-
-fn price_of_session<'a>(manifest: &'a Manifest, session: &str) -> Option<&'a PriceEntry> {
-    manifest.sessions.iter().find(|entry| entry.id == session)?.price.as_ref()
 }
 
 #[cfg(test)]

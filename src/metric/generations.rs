@@ -55,9 +55,9 @@ pub fn generations(cell: &CellRecord) -> Vec<Generation> {
         let Some(event) = cell.compactions.get(change.event) else {
             continue;
         };
-        let summary = change.put_in.get(&MessageKind::Summary);
-        let is_one = summary.is_some() || messages(&change.out) > messages(&change.put_in);
-        let summary = summary.map_or(Tokens::ZERO, |portion| portion.tokens);
+        let written = change.put_in.get(&MessageKind::Summary);
+        let begins = written.is_some() || messages(&change.out) > messages(&change.put_in);
+        let summary = written.map_or(Tokens::ZERO, |portion| portion.tokens);
         let after = cell.fixed_tokens + event.after;
         match found.entry(event.call) {
             // Later stages of the same call belong to it.
@@ -68,7 +68,7 @@ pub fn generations(cell: &CellRecord) -> Vec<Generation> {
                 let first = cell.compactions.get(generation.event);
                 generation.again |= first.is_some_and(|first| first.stage == event.stage);
             }
-            Entry::Vacant(none) if is_one => {
+            Entry::Vacant(none) if begins => {
                 none.insert(Generation {
                     call: event.call,
                     before: cell.fixed_tokens + event.before,

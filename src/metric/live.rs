@@ -59,11 +59,10 @@ impl LiveTotals {
             let entry = entries.get(cell.session.as_str());
             let price = entry.and_then(|entry| entry.price.as_ref());
             // Of calls to other models the sum does not say the price.
-            let is_own = cell.model_calls.iter().all(|call| call.model.is_none());
+            let own = cell.model_calls.iter().all(|call| call.model.is_none());
             let surcharge = summary.costs.first().map(|cost| cost.surcharge).unwrap_or_default();
             let paid = usage + surcharge.agent + surcharge.strategy;
-            let price = price.filter(|_| is_own);
-            let more = price.and_then(|price| price.per_token.cost(&paid));
+            let more = price.filter(|_| own).and_then(|price| price.per_token.cost(&paid));
             sum.dollars = sum.dollars.zip(more).map(|(dollars, more)| dollars + more);
             // The model is of all conversations of a trial, and the measurement of one.
             if let (0, Some(measured), Some(modelled)) =
@@ -108,9 +107,9 @@ impl LiveTotals {
             (self.silent_trials, "no answered call"),
             (self.partial_trials, "answers without usage"),
         ];
-        let trials = trials.into_iter().filter(|(trials, _)| *trials > 0);
-        let trials = trials.map(|(trials, what)| many(trials, "trial has ", "trials have ") + what);
-        let trials: Vec<String> = trials.collect();
+        let some = trials.into_iter().filter(|(trials, _)| *trials > 0);
+        let words = some.map(|(trials, what)| many(trials, "trial has ", "trials have ") + what);
+        let trials: Vec<String> = words.collect();
         let tasks = match self.unbilled_tasks {
             0 => String::new(),
             some => format!("; {} in no bill", many(some, "task counts", "tasks count")),
@@ -122,8 +121,8 @@ impl LiveTotals {
     pub fn not_applied(&self) -> Option<String> {
         let (all, calls): (u64, _) = (self.skipped.values().sum(), self.answers);
         let each = self.skipped.iter();
-        let reasons: Vec<String> = each.map(|(why, it)| format!("{why} ({it})")).collect();
-        let reasons = reasons.join(", ");
+        let words: Vec<String> = each.map(|(why, count)| format!("{why} ({count})")).collect();
+        let reasons = words.join(", ");
         (all > 0)
             .then(|| format!("at {all} of {calls} calls the strategy was not applied: {reasons}"))
     }
@@ -134,9 +133,9 @@ impl LiveTotals {
             let trials = many(*trials, "trial", "trials");
             format!("{strategy} ({trials}): {why}")
         });
-        let each: Vec<String> = each.collect();
-        (!each.is_empty()).then(|| {
-            let each = each.join("; ");
+        let words: Vec<String> = each.collect();
+        (!words.is_empty()).then(|| {
+            let each = words.join("; ");
             format!("tasks and bills count; what a replay measures is not measurable under {each}")
         })
     }

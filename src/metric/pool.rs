@@ -12,13 +12,13 @@ use crate::stats::Estimate;
 use crate::units::{Usd, whole};
 
 /// A value with the number of its observations.
-pub(crate) type Sample = (f64, usize);
+pub(crate) type Observed = (f64, usize);
 
 /// The function of a metric, and how its values of several cells become one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Formula {
     /// A mean over clusters.
-    Mean(fn(&CellSummary) -> Option<Sample>),
+    Mean(fn(&CellSummary) -> Option<Observed>),
     /// What is saved of a total.
     Saved(fn(&CellSummary) -> Option<Spending>),
     /// A total, in the unit of the metric.
@@ -94,23 +94,21 @@ pub(crate) struct Amount {
 impl Metric {
     /// Its value over the cells of one strategy; `None` where it was not measured.
     pub(crate) fn over(&self, cells: &[&CellSummary], anchors: Anchors) -> Option<PooledValue> {
-        let all = cells.iter();
+        let all = cells.iter().copied();
         Some(match self.function {
             Formula::Mean(of) => PooledValue::Estimate(estimate(cells, of)?),
             Formula::Saved(of) => PooledValue::Estimate(saved(cells, of)?),
             Formula::Total(of) => {
-                let total = total(cells, of)?;
+                let sum = total(cells, of)?;
                 match self.unit {
-                    Unit::Dollars => PooledValue::Dollars(Usd::of_dollars(total)),
-                    Unit::Tokens => PooledValue::Tokens(Tokens(whole(total))),
-                    Unit::Share | Unit::Count | Unit::Seconds => PooledValue::Seconds(total),
+                    Unit::Dollars => PooledValue::Dollars(Usd::of_dollars(sum)),
+                    Unit::Tokens => PooledValue::Tokens(Tokens(whole(sum))),
+                    Unit::Share | Unit::Count | Unit::Seconds => PooledValue::Seconds(sum),
                 }
             }
-            Formula::Count(of) => PooledValue::Count(all.filter_map(|it| of(it)).reduce(Add::add)?),
-            Formula::Tokens(of) => {
-                PooledValue::Tokens(all.filter_map(|it| of(it)).reduce(Add::add)?)
-            }
-            Formula::Largest(of) => PooledValue::Tokens(all.filter_map(|it| of(it)).max()?),
+            Formula::Count(of) => PooledValue::Count(all.filter_map(of).reduce(Add::add)?),
+            Formula::Tokens(of) => PooledValue::Tokens(all.filter_map(of).reduce(Add::add)?),
+            Formula::Largest(of) => PooledValue::Tokens(all.filter_map(of).max()?),
             Formula::Pool(of) => return of(cells, anchors),
         })
     }
@@ -122,12 +120,12 @@ pub(super) fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 /// A share with the number of its observations.
-pub(super) fn counted(share: Option<f64>, items: u64) -> Option<Sample> {
+pub(super) fn counted(share: Option<f64>, items: u64) -> Option<Observed> {
     Some((share?, usize::try_from(items).unwrap_or(usize::MAX)))
 }
 
 /// A part of a whole as a share of as many observations; `None` if the whole is 0.
-pub(super) fn rate(part: u64, whole: u64) -> Option<Sample> {
+pub(super) fn rate(part: u64, whole: u64) -> Option<Observed> {
     counted(share(part, whole), whole)
 }
 
@@ -152,7 +150,7 @@ fn distinct(
 /// The mean over clusters, each weighing the same.
 pub(crate) fn estimate(
     cells: &[&CellSummary],
-    of: impl Fn(&CellSummary) -> Option<Sample>,
+    of: impl Fn(&CellSummary) -> Option<Observed>,
 ) -> Option<Estimate> {
     let (values, items) = by_cluster(cells, |cell| of(cell).map(|(value, n)| ((value, 0.0), n)));
     let values: Vec<f64> = values.into_iter().map(|(value, _)| value).collect();

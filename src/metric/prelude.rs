@@ -1,7 +1,7 @@
 //! The imports of nearly every metric.
 
 pub(super) use crate::metric::fidelity::Anchors;
-pub(super) use crate::metric::pool::Sample;
+pub(super) use crate::metric::pool::Observed;
 pub(super) use crate::metric::{CellSummary, PooledValue};
 pub(super) use crate::record::words::ProbeKind;
 pub(super) use crate::record::words::{ModelKind, Purpose};

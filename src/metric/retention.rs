@@ -51,16 +51,16 @@ impl Retention {
     pub fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
         let mut changed: Vec<usize> = cell.compactions.iter().map(|event| event.call).collect();
         changed.dedup();
-        let size = |call: usize| reference?.prompt_tokens.get(call).copied();
         let reached = cell.probes.iter().filter(|item| item.call < cell.reached_calls);
         let aged = reached.filter(|item| item.kind.is_searched()).filter_map(|item| {
             let said = item.said_at?;
             let since = changed.iter().filter(|call| (said..=item.call).contains(call));
-            let tokens = size(item.call).zip(size(said));
+            let [now, then] =
+                [item.call, said].map(|call| reference?.prompt_tokens.get(call).copied());
             Some(AgedItem {
                 kind: item.kind,
                 compactions: since.count(),
-                tokens: tokens.map(|(now, then)| now - then),
+                tokens: now.zip(then).map(|(now, then)| now - then),
                 place: item.survival.place,
                 score: item.survival.score,
             })
@@ -109,8 +109,7 @@ pub fn half_life(ages: &[Score]) -> Option<usize> {
     if first <= 0.0 {
         return None;
     }
-    let is_half = |(_, mean): &(usize, f64)| *mean <= first / 2.0;
-    let behind = measured.iter().rposition(|age| !is_half(age))?;
+    let behind = measured.iter().rposition(|(_, mean)| *mean > first / 2.0)?;
     measured.get(behind + 1).map(|(at, _)| *at)
 }
 
@@ -131,8 +130,8 @@ pub fn drift(items: &[AgedItem]) -> Option<f64> {
     let through: Vec<(f64, f64)> =
         through.map(|item| (item.compactions as f64, item.score)).collect();
     let count = through.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| through.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
+    let x = through.iter().map(|pair| pair.0).sum::<f64>() / count;
+    let y = through.iter().map(|pair| pair.1).sum::<f64>() / count;
     let spread: f64 = through.iter().map(|pair| (pair.0 - x) * (pair.0 - x)).sum();
     let common: f64 = through.iter().map(|pair| (pair.0 - x) * (pair.1 - y)).sum();
     (spread > 0.0).then(|| common / spread)

@@ -42,8 +42,8 @@ pub fn of(cell: &CellRecord) -> Summaries {
 
 /// The mean summary of all cells; not measured where none was written.
 pub(super) fn pooled(cells: &[&CellSummary], _: Anchors) -> Option<PooledValue> {
-    let all = || cells.iter().flat_map(|cell| &cell.summaries);
-    let sum: Tokens = all().map(|summary| summary.tokens).sum();
-    let mean = sum.0.checked_div(all().count() as u64)?;
+    let all = cells.iter().flat_map(|cell| &cell.summaries);
+    let sum: Tokens = all.clone().map(|summary| summary.tokens).sum();
+    let mean = sum.0.checked_div(all.count() as u64)?;
     Some(PooledValue::Tokens(Tokens(mean)))
 }

@@ -14,7 +14,7 @@ use crate::metric::support::Support;
 use crate::metric::survival::{Score, Survival};
 use crate::metric::tokens::{self, Savings, peak_prompt};
 use crate::metric::trail;
-use crate::metric::validity::Findings;
+use crate::metric::validity::ValidityFindings;
 use crate::record::{Arm, ArtifactTrail, End, LiveRecord, PriceEntry, SessionEntry, SummaryAtoms};
 
 /// Every metric of one cell.
@@ -61,7 +61,7 @@ pub struct CellSummary {
     /// The summaries that a model wrote, generation by generation.
     pub summaries: Summaries,
     /// Rules of the provider that prompts broke.
-    pub findings: Findings,
+    pub findings: ValidityFindings,
     /// How near the window prompts came, and how restless the strategy was.
     #[serde(rename = "strain")]
     pub context_pressure: ContextPressure,
@@ -102,13 +102,11 @@ impl CellSummary {
     pub fn with_controls(cell: &CellRecord, controls: ControlCells<'_>) -> Self {
         let reference = controls.full;
         let mut both = [Some(cell), reference].into_iter();
-        let is_replayed = cell.live.as_ref().is_none_or(LiveRecord::is_replayed);
-        let replayed = reference.filter(|_| is_replayed);
+        let replayed = reference.filter(|_| cell.live.as_ref().is_none_or(LiveRecord::is_replayed));
         // A session that died before the first question was still to be asked, if the reference
         // was.
         let asked = was_asked(cell) || reference.is_some_and(was_asked);
-        let answers = |scope| Accuracy::of(cell, controls, scope);
-        let has_summaries = cell.probes.iter().any(|item| item.from_summary.is_some());
+        let summarised = cell.probes.iter().any(|item| item.from_summary.is_some());
         let savings = match cell.arm {
             Arm::Reference | Arm::Strategy => reference.and_then(|full| Savings::of(cell, full)),
             Arm::Floor => None,
@@ -136,7 +134,7 @@ impl CellSummary {
             stages: compaction::by_stage(cell),
             model_calls: ModelCalls::of(cell),
             summaries: summaries::of(cell),
-            findings: Findings::of(cell),
+            findings: ValidityFindings::of(cell),
             context_pressure: ContextPressure::of(cell),
             support: Support::of(cell, replayed),
             trail: trail::of(cell, replayed),
@@ -144,8 +142,8 @@ impl CellSummary {
             survival: Survival::of(cell),
             plumbing: cell.plumbing.map(Score::from),
             retention: Retention::of(cell, reference),
-            answers: asked.then(|| answers(Scope::Context)),
-            summary_answers: has_summaries.then(|| answers(Scope::Summaries)),
+            answers: asked.then(|| Accuracy::of(cell, controls, Scope::Context)),
+            summary_answers: summarised.then(|| Accuracy::of(cell, controls, Scope::Summaries)),
             score: cell.live.as_ref().and_then(|live| live.score),
         }
     }

@@ -26,10 +26,9 @@ pub struct Support {
 impl Support {
     /// The support of this cell.
     pub fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Self {
-        let sum = |counts: &[u32]| counts.iter().copied().map(u64::from).sum::<u64>();
         let own = &cell.action_support;
-        let later = reference.map(|full| &full.action_support.wanted);
-        let later = later.and_then(|wanted| wanted.get(own.wanted.len()..)).map_or(0, sum);
+        let wanted = reference.map(|full| &full.action_support.wanted);
+        let later = wanted.and_then(|wanted| wanted.get(own.wanted.len()..)).map_or(0, sum);
         Self {
             wanted: sum(&own.wanted) + later,
             present: sum(&own.present),
@@ -48,4 +47,8 @@ impl Support {
     pub fn any_missing(&self) -> Option<f64> {
         (self.wanted > 0).then(|| f64::from(u8::from(self.present < self.wanted)))
     }
+}
+
+fn sum(counts: &[u32]) -> u64 {
+    counts.iter().copied().map(u64::from).sum()
 }

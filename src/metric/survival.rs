@@ -49,7 +49,7 @@ impl Score {
     }
 
     /// The mean with its items.
-    pub(crate) fn counted(self) -> Option<Sample> {
+    pub(crate) fn counted(self) -> Option<Observed> {
         Some((self.mean()?, self.items))
     }
 }
@@ -92,9 +92,9 @@ impl Survival {
         let mut survival = Self::default();
         for probe in &cell.probes {
             let (kind, found) = (probe.kind, &probe.survival);
-            let is_unsent = !is_planted(kind) && probe.call >= cell.reached_calls;
+            let unsent = !is_planted(kind) && probe.call >= cell.reached_calls;
             // Nothing of a person's question was planted, and nothing is found by chance.
-            if is_unsent || kind == ProbeKind::Unanswerable {
+            if unsent || kind == ProbeKind::Unanswerable {
                 continue;
             }
             let of_kind = survival.kinds.entry(kind.name()).or_default();
@@ -106,8 +106,8 @@ impl Survival {
                 continue;
             }
             of_kind.add_weighted(found.score, probe.weight);
-            let is = |fate: Fate| f64::from(u8::from(found.fate == fate));
-            let (reachable, changed) = (is(Fate::Reachable), is(Fate::Changed));
+            let [reachable, changed] = [Fate::Reachable, Fate::Changed]
+                .map(|fate| f64::from(u8::from(found.fate == fate)));
             survival.reachable.add_weighted(reachable, probe.weight);
             survival.changed.add_weighted(changed, probe.weight);
             let most = found.most.unwrap_or(found.score);
@@ -152,8 +152,8 @@ const UNSURE: f64 = 0.02;
 /// The share that is shown to be kept; a range where much is not known.
 pub(crate) fn kept(cells: &[&CellSummary]) -> Option<PooledValue> {
     let least = corrected(cells)?;
-    let most = estimate(cells, |cell| cell.survival.most.counted())?;
-    let most = most.corrected_for_chance(chance(cells))?.point_estimate;
+    let found = estimate(cells, |cell| cell.survival.most.counted())?;
+    let most = found.corrected_for_chance(chance(cells))?.point_estimate;
     Some(PooledValue::between(least, most, UNSURE))
 }
 

@@ -4,7 +4,7 @@
 
 use super::answers::Scope;
 use super::completion::Completion;
-use super::cost::{Bill, SchemeCost, Time};
+use super::cost::{Bill, ModelledTime, SchemeCost};
 use super::pool::Formula::{Count, Largest, Mean, Pool, Saved, Tokens, Total};
 use super::pool::{PooledValue, counted, rate, share};
 use super::{CellSummary, Direction, Mark, Metric, Unit};
@@ -99,22 +99,22 @@ pub static METRICS: &[Metric] = metrics! {
     /// billed tokens that were neither read from the provider's cache nor written to it, where agents ran
     /// Σ over sessions, repeats averaged, of uncached input, the strategy's calls included
     "billed_uncached" = "uncached input", Tokens, Lower, BILL, Some((3, 2)), [Reference, Optional, Closed, Unpriced, NotInCsv]
-        => Total(|cell| cell.billed(|it| it.input_uncached));
+        => Total(|cell| cell.billed(|usage| usage.input_uncached));
 
     /// billed tokens that were read from the provider's cache, where agents ran
     /// Σ over sessions, repeats averaged, of tokens read
     "billed_read" = "cache read", Tokens, Lower, BILL, Some((3, 3)), [Reference, Optional, Closed, Unpriced, NotInCsv]
-        => Total(|cell| cell.billed(|it| it.cache_read));
+        => Total(|cell| cell.billed(|usage| usage.cache_read));
 
     /// billed tokens that were written to the provider's cache, for however long, where agents ran
     /// Σ over sessions, repeats averaged, of tokens written
     "billed_written" = "cache written", Tokens, Lower, BILL, Some((3, 4)), [Reference, Optional, Closed, Unpriced, NotInCsv]
-        => Total(|cell| cell.billed(|it| it.cache_write_5m + it.cache_write_1h));
+        => Total(|cell| cell.billed(|usage| usage.cache_write_5m + usage.cache_write_1h));
 
     /// billed output, where agents ran
     /// Σ over sessions, repeats averaged, of output tokens
     "billed_output" = "output", Tokens, Lower, BILL, Some((3, 5)), [Reference, Optional, Closed, Unpriced, NotInCsv]
-        => Total(|cell| cell.billed(|it| it.output));
+        => Total(|cell| cell.billed(|usage| usage.output));
 
     /// share of the tokens of full history that is not processed, over the sessions that both completed
     /// 1 − ΣS/ΣS⁰; S = prompts of the agent's calls + input and output of every call the strategy made
@@ -134,7 +134,7 @@ pub static METRICS: &[Metric] = metrics! {
     /// modelled time in which the agent waits, for its own calls and for those of the strategy; of the background's what is in `waited_seconds`
     /// Σ over sessions, repeats averaged, of a + (uncached + written)/ρ_prefill + read/ρ_read + output/ρ_decode of the calls of purposes agent, compaction and recovery, + waited for background; a session that no repeat completed as for the bill
     "waiting" = "waiting", Seconds, Lower, LATENCY, Some((12, 8)), [Reference, Optional]
-        => Total(|cell| cell.time(&Bill::Shown, Time::Waiting));
+        => Total(|cell| cell.time(&Bill::Shown, ModelledTime::Waiting));
 
     /// the largest prompt that was sent
     /// max over calls and sessions
@@ -296,7 +296,7 @@ pub static METRICS: &[Metric] = metrics! {
     /// of the paths, identifiers, ids and numbers in summaries, the share found nowhere in what the summary replaces: at least so much was made up
     /// unsupported / different atoms, summed over summaries; an earlier summary supports nothing
     "unsupported_atoms" = "unsupported atoms", Share, Lower, "string matching on the texts that stages write in place of messages", Some((46, 32)), [Optional, WhereWritten, NotInCsv]
-        => Mean(|cell| cell.summary_atoms.as_ref().and_then(|it| rate(it.unsupported, it.atoms)));
+        => Mean(|cell| cell.summary_atoms.as_ref().and_then(|found| rate(found.unsupported, found.atoms)));
 
     /// calls whose prompt breaks a rule for which the provider documents an error
     /// calls with a violation of level rejected that full history does not have

@@ -42,10 +42,10 @@ impl Savings {
                 reference: full.billed.prompt(),
             });
         }
-        let reached = reached(cell);
-        let calls = reached.min(self::reached(reference));
-        let asked = cell.model_calls.iter().filter(|call| is_on_the_bill(call.purpose));
-        let asked = asked.filter(|call| call.call < calls || calls == reached);
+        let own = reached(cell);
+        let calls = own.min(reached(reference));
+        let billed = cell.model_calls.iter().filter(|call| is_on_the_bill(call.purpose));
+        let asked = billed.filter(|call| call.call < calls || calls == own);
         Some(Self {
             calls,
             prompts: cell.prompt_tokens[..calls].iter().copied().sum(),
@@ -63,7 +63,7 @@ impl Savings {
 }
 
 /// A share of what is compared, over the calls compared.
-pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> Option<Sample> {
+pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> Option<Observed> {
     let savings = cell.savings?;
     Some((of(&savings)?, savings.calls))
 }

@@ -12,13 +12,13 @@ use crate::record::{ArtifactTrail, TrailCounts};
 pub(super) fn of(cell: &CellRecord, reference: Option<&CellRecord>) -> Option<ArtifactTrail> {
     let own = cell.trail.as_ref()?;
     let full = reference.and_then(|full| full.trail.as_ref());
-    let of = |verb| {
+    let counted = [Read, Created, Modified, Deleted].map(|verb| {
         let mut counts = own.get(&verb).copied().unwrap_or_default();
         let whole = full.and_then(|full| full.get(&verb));
-        counts.touched = whole.map_or(0, |it| it.touched).max(counts.touched);
+        counts.touched = whole.map_or(0, |whole| whole.touched).max(counts.touched);
         (verb, counts)
-    };
-    Some([Read, Created, Modified, Deleted].map(of).into())
+    });
+    Some(counted.into())
 }
 
 /// The files of a cell, all verbs together: the same file under two verbs counts twice.

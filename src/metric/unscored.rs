@@ -28,7 +28,7 @@ impl UnscoredItems {
             let Some(verdict) = item.verdict() else {
                 continue;
             };
-            let refusal = item.answer.as_ref().and_then(|it| it.refusal.as_ref());
+            let refusal = item.answer.as_ref().and_then(|answer| answer.refusal.as_ref());
             found.refusal = found.refusal.take().or_else(|| refusal.cloned());
             if verdict == Verdict::unscored(Unscored::NeedsJudge) {
                 continue;

@@ -5,7 +5,7 @@ use crate::record::Level;
 
 /// Findings of the validity check. Counts; lower is better.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Findings {
+pub struct ValidityFindings {
     /// Calls whose prompt breaks a rule of level `rejected`; a call counts once.
     pub rejected: usize,
     /// Findings of level `warning`.
@@ -14,7 +14,7 @@ pub struct Findings {
     pub overflows: usize,
 }
 
-impl Findings {
+impl ValidityFindings {
     /// The findings of this cell.
     pub fn of(cell: &CellRecord) -> Self {
         let mut rejected = BTreeSet::new();

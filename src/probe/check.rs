@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::ProbeKind;
-use super::kind::{Answers, Search, Spec};
+use super::kind::{AnswerSet, SearchBy, Spec};
 use crate::probe::Specified as _;
 use crate::session::Session;
 use crate::session::ground_truth::{GroundTruth, PlantedFact};
@@ -179,11 +179,11 @@ fn holds(session: &Session, at: usize, value: &str) -> bool {
 fn said<'a>(spec: &Spec<'a>) -> Vec<(&'a str, Option<usize>)> {
     let mut said = Vec::new();
     for part in &spec.parts {
-        if part.search == Search::Path || part.unasked {
+        if part.search == SearchBy::Path || part.unasked {
             continue;
         }
         said.push((part.text, part.since));
-        if spec.answers == Answers::Open && part.until.is_some() {
+        if spec.answers == AnswerSet::Open && part.until.is_some() {
             said.push((part.text, part.until));
         }
     }

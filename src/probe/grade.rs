@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use unicode_normalization::UnicodeNormalization as _;
 
 use self::exact::{Around, words};
-use super::kind::{Search, Spec};
+use super::kind::{SearchBy, Spec};
 use super::survival::{canonical_path, is_same_quantity};
 use super::{OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
 use crate::probe::Specified as _;
@@ -25,11 +25,11 @@ mod peel;
 pub(super) mod words;
 
 /// From 0 to 1, and in what way the answer is right or wrong.
-pub(super) type Score = (f64, Outcome);
+pub(super) type GradeScore = (f64, Outcome);
 
-pub(super) const RIGHT: Score = (1.0, Outcome::Right);
+pub(super) const RIGHT: GradeScore = (1.0, Outcome::Right);
 
-pub(super) fn wrong(outcome: Outcome) -> Score {
+pub(super) fn wrong(outcome: Outcome) -> GradeScore {
     (0.0, outcome)
 }
 
@@ -52,7 +52,7 @@ struct KnownValue {
 }
 
 /// An answer to one probe, and what its kind's rules compare it with.
-pub(super) struct Answer<'a> {
+pub(super) struct GradedAnswer<'a> {
     pub(super) rules: &'a Rules,
     probe: &'a Probe,
     pub(super) current: Vec<&'a str>,
@@ -79,10 +79,10 @@ impl Rules {
             }
             for part in &spec.parts {
                 match part.search {
-                    Search::Path => {
+                    SearchBy::Path => {
                         rules.paths.insert(canonical_path(part.text));
                     }
-                    Search::Item => rules.items.extend(lists::normalised([part.text])),
+                    SearchBy::Item => rules.items.extend(lists::normalised([part.text])),
                     _ => {}
                 }
             }
@@ -106,14 +106,14 @@ impl Rules {
         let graded = spec.grade.as_ref().and_then(|grade| {
             let texts = [answer, &peel::peeled(answer)];
             let mut answers =
-                (texts.iter()).map(|text| Answer::new(self, probe, &spec, before, text));
+                (texts.iter()).map(|text| GradedAnswer::new(self, probe, &spec, before, text));
             // A word such as `none` may be the value itself, so that abstentions come second.
             let found = answers.find_map(|answer| grade(&answer));
             let score = found
                 .or_else(|| abstains_in_one_order(answer).then_some(wrong(Outcome::Abstained)))?;
             // "None" may be a count.
-            let is_count = spec.current(before).last() == Some(&"0");
-            (score.1 != Outcome::Abstained || !is_count).then_some(score)
+            let count = spec.current(before).last() == Some(&"0");
+            (score.1 != Outcome::Abstained || !count).then_some(score)
         });
         match graded {
             Some((score, outcome)) => Verdict::Scored { score, outcome },
@@ -122,7 +122,7 @@ impl Rules {
     }
 }
 
-impl<'a> Answer<'a> {
+impl<'a> GradedAnswer<'a> {
     pub(super) fn new(
         rules: &'a Rules,
         probe: &'a Probe,
@@ -139,7 +139,7 @@ impl<'a> Answer<'a> {
     }
 
     /// See [`Self::one_of_around`].
-    pub(super) fn one_of(&self, versions: &[&str]) -> Option<Score> {
+    pub(super) fn one_of(&self, versions: &[&str]) -> Option<GradeScore> {
         self.one_of_around(&self.around([]), versions, &words(self.text))
     }
 
@@ -150,7 +150,7 @@ impl<'a> Answer<'a> {
         around: &Around,
         versions: &[&str],
         answer: &[String],
-    ) -> Option<Score> {
+    ) -> Option<GradeScore> {
         let versions: Vec<Vec<String>> = versions.iter().map(|value| words(value)).collect();
         let newest = versions.last();
         let said = (versions.iter()).filter(|value| around.holds_only(answer, value));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Asking, Fact, Outcome, Pattern, Probe, Unscored, Verdict};
+use super::{Asking, Fact, LazyPattern, Outcome, Probe, Unscored, Verdict};
 use crate::model::{Purpose, Request, Task};
 use crate::probe::{ProbeExt as _, Specified as _};
 use crate::script::first_chars;
@@ -103,10 +103,10 @@ fn prompt_id_of(
         others: vec!["other".to_owned()],
         ..Brief::new("question", "reference")
     };
-    let request = request(&brief, &answer);
-    let limit = request.max_output.0.to_string();
-    let mut parts: Vec<&[u8]> = request.system.iter().map(|text| text.as_bytes()).collect();
-    for message in &request.messages {
+    let sent = request(&brief, &answer);
+    let limit = sent.max_output.0.to_string();
+    let mut parts: Vec<&[u8]> = sent.system.iter().map(|text| text.as_bytes()).collect();
+    for message in &sent.messages {
         parts.extend(message.model_text().iter().map(|text| text.as_bytes()));
     }
     parts.push(limit.as_bytes());
@@ -237,7 +237,7 @@ fn plain(answer: &str) -> String {
     lines.join("\n")
 }
 
-static VERDICT: Pattern = Pattern::new("(?i-u)verdict");
+static VERDICT: LazyPattern = LazyPattern::new("(?i-u)verdict");
 
 /// `text` without anything that could end its place in the prompt or pass for a verdict.
 fn neutralised(text: &str) -> String {

@@ -5,7 +5,7 @@
 //! judge is shown, and which mistakes a file of facts may hold. A new kind is a variant of
 //! [`Fact`], a file beside its `mod`, and a line in `kinds!` of `record/words.rs`.
 
-use super::grade::{Answer, Score};
+use super::grade::{GradeScore, GradedAnswer};
 use super::{AnswerFormat, LEAST_EVENTS, OTHER_ORDER, Probe};
 use crate::record::words::{ProbeKind, kinds};
 use crate::session::ground_truth::{Fact, KeyValue, Revision, TouchedFile};
@@ -62,23 +62,23 @@ pub const NEVER_SAID: &str =
     "The conversation does not say. Only an answer that says so is correct.";
 
 /// Grades an answer; `None` if only a judge can decide.
-type Grade<'a> = Box<dyn Fn(&Answer<'_>) -> Option<Score> + 'a>;
+type Grade<'a> = Box<dyn Fn(&GradedAnswer<'_>) -> Option<GradeScore> + 'a>;
 
 /// One fact as its probes see it: parts, questions, answers and grader.
 pub struct Spec<'a> {
     pub(crate) kind: ProbeKind,
     pub(crate) format: AnswerFormat,
     /// Everything that answers, or once did, in the order in which survival searches it.
-    pub(crate) parts: Vec<Part<'a>>,
+    pub(crate) parts: Vec<SpecPart<'a>>,
     /// Files that an answer may list or leave out.
     pub(super) optional: &'a [TouchedFile],
-    pub(crate) answers: Answers,
+    pub(crate) answers: AnswerSet,
     /// The reference answer that a judge is shown; without one it is what holds, a part on each line.
     pub(crate) reference: Option<Cow<'a, str>>,
     /// The unit of a count.
     unit: &'a str,
     /// None stands for the fact's own question alone.
-    asked: Vec<Question>,
+    asked: Vec<ProbeQuestion>,
     /// The values by which an answer is recognised as this item's.
     pub(super) values: Vec<Cow<'a, str>>,
     /// Values that were said beside this one and answer another question.
@@ -89,7 +89,7 @@ pub struct Spec<'a> {
 
 /// Which parts answer, and so from when on the probe can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answers {
+pub(crate) enum AnswerSet {
     /// The items that hold, after the first of them appeared.
     Current,
     /// The newest.
@@ -107,7 +107,7 @@ pub(crate) enum Answers {
 }
 
 /// A question, put to the reader in a prompt of its own.
-pub(crate) enum Question {
+pub(crate) enum ProbeQuestion {
     /// The fact's own, with this ending.
     Own(String),
     Other(String),
@@ -115,11 +115,11 @@ pub(crate) enum Question {
 
 /// One thing that answers, and may be in a prompt or not: a value, a rule, one path of a list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct SpecPart<'a> {
     pub(crate) text: &'a str,
     /// Words beside the text that bind it; of a rule its topic.
     pub(crate) key: &'a str,
-    pub(crate) search: Search,
+    pub(crate) search: SearchBy,
     /// The message that says it, where it names one of its own.
     pub(crate) since: Option<usize>,
     /// The message from which on it does not answer any more.
@@ -130,7 +130,7 @@ pub(crate) struct Part<'a> {
 
 /// How a part is searched for, and whether its position matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Search {
+pub(crate) enum SearchBy {
     /// A word bound by its key.
     Value,
     /// The same; the whole order of events matters.
@@ -147,20 +147,20 @@ pub(crate) enum Search {
     Item,
 }
 
-impl<'a> Part<'a> {
-    fn new(search: Search, key: &'a str, text: &'a str) -> Self {
+impl<'a> SpecPart<'a> {
+    fn new(search: SearchBy, key: &'a str, text: &'a str) -> Self {
         Self { text, key, search, since: None, until: None, unasked: false }
     }
 
     fn value(key: &'a str, text: &'a str) -> Self {
-        Self::new(Search::Value, key, text)
+        Self::new(SearchBy::Value, key, text)
     }
 
     fn values(pairs: &'a [KeyValue]) -> Vec<Self> {
         pairs.iter().map(|pair| Self::value(&pair.key, &pair.value)).collect()
     }
 
-    fn revisions(search: Search, key: &'a str, revisions: &'a [Revision]) -> Vec<Self> {
+    fn revisions(search: SearchBy, key: &'a str, revisions: &'a [Revision]) -> Vec<Self> {
         let parts = revisions.iter().map(|revision| Self {
             since: Some(revision.message),
             unasked: revision.unasked,
@@ -177,8 +177,8 @@ impl<'a> Part<'a> {
 }
 
 /// The fact's own question, and another.
-fn own_and(other: &str) -> [Question; 2] {
-    [Question::Own(String::new()), Question::Other(other.to_owned())]
+fn own_and(other: &str) -> [ProbeQuestion; 2] {
+    [ProbeQuestion::Own(String::new()), ProbeQuestion::Other(other.to_owned())]
 }
 
 /// These two in an order that is drawn by what they are about, so that no place says which is which.
@@ -199,13 +199,13 @@ fn two_answers<'a>(about: &str, answer: &'a str) -> Option<(&'a str, &'a str)> {
 
 impl<'a> Spec<'a> {
     /// A value that was said, graded as exactly that value: each kind changes what differs.
-    fn new(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<'a>>) -> Self {
+    fn new(kind: ProbeKind, format: AnswerFormat, parts: Vec<SpecPart<'a>>) -> Self {
         let asked = parts.iter().filter(|part| !part.unasked && format.is_told_apart());
         Self {
             kind,
             format,
             optional: &[],
-            answers: Answers::Current,
+            answers: AnswerSet::Current,
             reference: None,
             unit: "",
             asked: Vec::new(),
@@ -226,7 +226,7 @@ impl<'a> Spec<'a> {
     pub(super) fn holding(&self, before: usize) -> Vec<usize> {
         let mut holding: Vec<usize> = (0..self.parts.len()).collect();
         holding.retain(|at| self.parts[*at].is_current(before));
-        if self.answers == Answers::Newest {
+        if self.answers == AnswerSet::Newest {
             holding.drain(..holding.len().saturating_sub(1));
         }
         holding
@@ -263,8 +263,8 @@ impl<'a> Spec<'a> {
             return vec![own.to_owned()];
         }
         let asked = self.asked.iter().map(|question| match question {
-            Question::Own(ending) => format!("{own}{ending}"),
-            Question::Other(other) => other.clone(),
+            ProbeQuestion::Own(ending) => format!("{own}{ending}"),
+            ProbeQuestion::Other(other) => other.clone(),
         });
         asked.collect()
     }
@@ -273,18 +273,18 @@ impl<'a> Spec<'a> {
     fn evidence_before(&self, mut evidence: Vec<usize>, message: usize) -> Vec<usize> {
         evidence.retain(|at| *at < message);
         match self.answers {
-            Answers::Newest => {
+            AnswerSet::Newest => {
                 let said = self.parts.iter().filter_map(|part| part.since);
                 said.rev().find(|at| *at < message).into_iter().collect()
             }
-            Answers::Planned => evidence.split_off(evidence.len().saturating_sub(1)),
-            Answers::Open => {
+            AnswerSet::Planned => evidence.split_off(evidence.len().saturating_sub(1)),
+            AnswerSet::Open => {
                 let open = self.parts.iter().filter(|part| part.is_current(message));
                 let started: BTreeSet<usize> = open.filter_map(|part| part.since).collect();
                 started.into_iter().collect()
             }
             // A message says nothing any more if none of the parts that it names still answers.
-            Answers::Current | Answers::Together | Answers::Ordered | Answers::Nothing => {
+            AnswerSet::Current | AnswerSet::Together | AnswerSet::Ordered | AnswerSet::Nothing => {
                 evidence.retain(|at| {
                     let mut named = self.parts.iter().filter(|part| part.since == Some(*at));
                     named.clone().next().is_none() || named.any(|part| part.is_current(message))
@@ -296,18 +296,18 @@ impl<'a> Spec<'a> {
 
     /// See [`Probe::is_answerable`].
     fn is_answerable(&self, question: &str, evidence: &[usize], message: usize) -> bool {
-        let (current, others): (Vec<&Part<'_>>, Vec<&Part<'_>>) =
+        let (current, others): (Vec<&SpecPart<'_>>, Vec<&SpecPart<'_>>) =
             self.parts.iter().partition(|part| part.is_current(message));
         match self.answers {
-            Answers::Nothing => true,
-            Answers::Together => evidence.last().is_some_and(|at| *at < message),
-            Answers::Open => !current.is_empty(),
-            Answers::Ordered => {
+            AnswerSet::Nothing => true,
+            AnswerSet::Together => evidence.last().is_some_and(|at| *at < message),
+            AnswerSet::Open => !current.is_empty(),
+            AnswerSet::Ordered => {
                 current.len() >= LEAST_EVENTS
                     && !others.iter().any(|event| question.contains(event.text))
             }
-            Answers::Newest => current.last().is_some_and(|newest| !newest.unasked),
-            Answers::Current | Answers::Planned => {
+            AnswerSet::Newest => current.last().is_some_and(|newest| !newest.unasked),
+            AnswerSet::Current | AnswerSet::Planned => {
                 evidence.first().is_some_and(|at| *at < message) && !current.is_empty()
             }
         }
@@ -386,7 +386,7 @@ mod tests {
     /// A kind that is in no table: the newest word of a chorus, asked for in either case.
     fn chorus(words: &[Revision]) -> Spec<'_> {
         Spec {
-            answers: Answers::Newest,
+            answers: AnswerSet::Newest,
             unit: "!",
             asked: own_and("And aloud?").into(),
             grade: Some(Box::new(|answer| {
@@ -397,7 +397,7 @@ mod tests {
             ..Spec::new(
                 ProbeKind::Recall,
                 AnswerFormat::Value,
-                Part::revisions(Search::Version, "chorus", words),
+                SpecPart::revisions(SearchBy::Version, "chorus", words),
             )
         }
     }
@@ -424,7 +424,7 @@ mod tests {
         for (before, text, expected) in
             [(2, "LA", RIGHT), (9, "la", wrong(Outcome::Stale)), (9, "Di", RIGHT)]
         {
-            let answer = Answer::new(&rules, &probe, &spec, before, text);
+            let answer = GradedAnswer::new(&rules, &probe, &spec, before, text);
             assert_eq!(spec.grade.as_ref().unwrap()(&answer), Some(expected), "{text}");
         }
     }

@@ -67,8 +67,8 @@ impl Selection {
         let points = self.ask_points(calls.len());
         let mut items = Vec::new();
         for (index, probe) in probes.iter().enumerate() {
-            let is_kind = self.kinds.is_empty() || self.kinds.contains(&probe.kind());
-            if !is_kind || !(self.only.is_empty() || self.only.contains(&index)) {
+            let meant = self.kinds.is_empty() || self.kinds.contains(&probe.kind());
+            if !meant || !(self.only.is_empty() || self.only.contains(&index)) {
                 continue;
             }
             let mut due = points.clone();

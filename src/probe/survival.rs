@@ -28,7 +28,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::kind::{Part, Search};
+use super::kind::{SearchBy, SpecPart};
 use super::{Fact, Probe};
 use crate::patterns::{Boundary, Pattern, Patterns, PatternsError, PerText};
 use crate::probe::Specified as _;
@@ -46,14 +46,14 @@ mod rules;
 mod sentence;
 mod words;
 
-use beside::{Keys, goes_on};
+use beside::{KeyWords, goes_on};
 use bound::{around, is_bound, line_around, object_around};
-use lists::{Class, LISTS};
+use lists::{LISTS, WordClass};
 use order::ItemState;
 pub(crate) use quantity::is_same_quantity;
 use quantity::{Quantity, quantities};
-use rules::Rule;
-pub(crate) use rules::{Marks, heads_rules, is_order, marks};
+use rules::SearchedRule;
+pub(crate) use rules::{RuleMarks, heads_rules, is_order, marks};
 use sentence::is_alike;
 pub use words::content_word_recall;
 pub(crate) use words::each_word;
@@ -130,7 +130,7 @@ impl Match {
 
 /// One thing planted that a text holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct SurvivalFinding {
     /// Index of the slot: see [`Survival::slots`].
     pub slot: usize,
     /// How the text holds it.
@@ -147,32 +147,32 @@ pub struct Survival {
     /// For each probe, its slots: see [`Survival::slots`].
     slots: Vec<Range<usize>>,
     /// For each slot, how it is searched for.
-    searches: Vec<Search>,
+    searches: Vec<SearchBy>,
     patterns: Patterns,
     /// The targets, each with patterns for its spellings.
-    targets: Vec<Target>,
+    targets: Vec<SoughtPart>,
     /// The target of each pattern.
     owners: Vec<usize>,
     /// The targets that may be written as another amount or date.
     measured: Vec<(usize, Quantity)>,
-    keys: Keys,
-    rules: Vec<Rule>,
+    keys: KeyWords,
+    rules: Vec<SearchedRule>,
     /// The slot of each rule.
     rule_slots: Vec<usize>,
     /// Findings in recorded texts: rules only where they are stated.
-    recorded: PerText<[Finding]>,
+    recorded: PerText<[SurvivalFinding]>,
     /// Findings in texts that a compaction wrote.
-    written: PerText<[Finding]>,
+    written: PerText<[SurvivalFinding]>,
 }
 
 /// A part that is searched for.
 #[derive(Debug)]
-struct Target {
+struct SoughtPart {
     /// Of an item of a plan the slot of the open one; the next is that of the done one.
     slot: usize,
     /// Index of the probe.
     probe: usize,
-    search: Search,
+    search: SearchBy,
     /// The content words of its key.
     key: Vec<String>,
     /// Its text in lower case.
@@ -183,14 +183,14 @@ struct Target {
     rejected: Vec<String>,
 }
 
-impl Target {
+impl SoughtPart {
     fn is_value(&self) -> bool {
-        self.is_version() || matches!(self.search, Search::Value | Search::Event)
+        self.is_version() || matches!(self.search, SearchBy::Value | SearchBy::Event)
     }
 
     /// Whether several of the values of its fact were right, one after the other.
     fn is_version(&self) -> bool {
-        self.search == Search::Version
+        self.search == SearchBy::Version
     }
 }
 
@@ -228,13 +228,13 @@ impl Survival {
                 let (slot, search) = (searches.len(), part.search);
                 for text in spellings(part) {
                     let boundary = match search {
-                        Search::Path => Boundary::Path,
+                        SearchBy::Path => Boundary::Path,
                         _ => Boundary::Word,
                     };
                     patterns.push(Pattern { text, boundary });
                     owners.push(targets.len());
                 }
-                let target = Target {
+                let target = SoughtPart {
                     slot,
                     probe,
                     search,
@@ -247,11 +247,11 @@ impl Survival {
                     measured.extend(Quantity::of(part.text).map(|own| (targets.len(), own)));
                 }
                 targets.push(target);
-                if search == Search::Rule {
-                    rules.push(Rule::new(part.text, part.key));
+                if search == SearchBy::Rule {
+                    rules.push(SearchedRule::new(part.text, part.key));
                     rule_slots.push(slot);
                 }
-                let width = if search == Search::Item { 2 } else { 1 };
+                let width = if search == SearchBy::Item { 2 } else { 1 };
                 searches.extend(std::iter::repeat_n(search, width));
             }
             slots.push(first..searches.len());
@@ -260,7 +260,7 @@ impl Survival {
             slots,
             searches,
             patterns: Patterns::new(patterns)?,
-            keys: Keys::of(&targets),
+            keys: KeyWords::of(&targets),
             targets,
             owners,
             measured,
@@ -299,12 +299,12 @@ impl Survival {
     /// a list of events gives their order.
     pub fn is_sequence(&self, slot: usize) -> bool {
         let search = self.searches.get(slot);
-        matches!(search, Some(Search::Event | Search::Request))
+        matches!(search, Some(SearchBy::Event | SearchBy::Request))
     }
 
     /// The findings in `text`, by slot, each slot once with its best match; searched now if the
     /// text was never seen. What a recorded text says of a rule in other words is not looked for.
-    pub fn find(&self, text: &Arc<str>, written_by: WrittenBy) -> Arc<[Finding]> {
+    pub fn find(&self, text: &Arc<str>, written_by: WrittenBy) -> Arc<[SurvivalFinding]> {
         let known = match written_by {
             WrittenBy::Session => &self.recorded,
             WrittenBy::Compaction => &self.written,
@@ -314,10 +314,10 @@ impl Survival {
 
     /// The least words of a text that hold a finding by themselves: of its line, or of what stands around it, at most
     /// [`BINDING_BYTES`] to a side. `None` where more would be needed.
-    pub(crate) fn quote(&self, text: &str, finding: &Finding) -> Option<Arc<str>> {
-        let line = text[..finding.at].rfind('\n').map_or(0, |at| at + 1);
+    pub(crate) fn quote(&self, text: &str, finding: &SurvivalFinding) -> Option<Arc<str>> {
+        let start = text[..finding.at].rfind('\n').map_or(0, |at| at + 1);
         let rest = text[finding.at..].find('\n');
-        let line = line..rest.map_or(text.len(), |rest| finding.at + rest);
+        let line = start..rest.map_or(text.len(), |rest| finding.at + rest);
         let radii = [40, 80, 160, 400, BINDING_BYTES];
         let wide = radii.map(|radius| {
             // No word is cut: half a number is another one.
@@ -373,7 +373,7 @@ impl Survival {
         hits
     }
 
-    fn search(&self, text: &str, written_by: WrittenBy) -> Vec<Finding> {
+    fn search(&self, text: &str, written_by: WrittenBy) -> Vec<SurvivalFinding> {
         let mut best = Best::default();
         let mut seen = vec![0_usize; self.targets.len()];
         let hits = self.hits(text);
@@ -385,9 +385,9 @@ impl Survival {
             let slot = target.slot;
             match target.search {
                 // `lib\a.rs` is not `a.rs`.
-                Search::Path if is_below(&text[..place.start]) => {}
-                Search::Path => best.add(slot, Match::Bound, place.start),
-                Search::Rule if written_by == WrittenBy::Compaction => {
+                SearchBy::Path if is_below(&text[..place.start]) => {}
+                SearchBy::Path => best.add(slot, Match::Bound, place.start),
+                SearchBy::Rule if written_by == WrittenBy::Compaction => {
                     let found = rules::stated(text, &place);
                     // Where it is taken back, what was said before does not count.
                     if found == Match::Overruled {
@@ -395,10 +395,10 @@ impl Survival {
                     }
                     best.add(slot, found, place.start);
                 }
-                Search::Rule => best.add(slot, Match::Stated, place.start),
-                Search::Request => requests.push((slot, place)),
+                SearchBy::Rule => best.add(slot, Match::Stated, place.start),
+                SearchBy::Request => requests.push((slot, place)),
                 _ if seen[at] > OCCURRENCES => {}
-                Search::Item => match order::item_state(text, &place) {
+                SearchBy::Item => match order::item_state(text, &place) {
                     ItemState::Done => best.add(slot + 1, Match::Bound, place.start),
                     ItemState::Open => best.add(slot, Match::Bound, place.start),
                     ItemState::Unclear => best.add(slot, Match::Unbound, place.start),
@@ -408,10 +408,10 @@ impl Survival {
                         best.add(slot, Match::Unbound, place.start);
                     }
                 }
-                Search::Version => {
+                SearchBy::Version => {
                     versions.entry(target.probe).or_default().push((at, place));
                 }
-                Search::Value | Search::Event => {
+                SearchBy::Value | SearchBy::Event => {
                     let found = self.holds(text, &place, target, written_by, false);
                     best.revise(slot, found, place.start);
                     if found == Match::Bound && written_by == WrittenBy::Session {
@@ -431,10 +431,10 @@ impl Survival {
             let places: Vec<Range<usize>> =
                 versions.iter().map(|(_, place)| place.clone()).collect();
             versions.retain(|(_, place)| !places.iter().any(|other| is_part(place, other)));
-            let is_one_of = versions.iter().any(|(at, _)| *at != versions[0].0);
+            let several = versions.iter().any(|(at, _)| *at != versions[0].0);
             for (at, place) in &versions {
                 let target = &self.targets[*at];
-                let found = self.holds(text, place, target, written_by, is_one_of);
+                let found = self.holds(text, place, target, written_by, several);
                 best.revise(target.slot, found, place.start);
             }
         }
@@ -458,7 +458,7 @@ impl Survival {
             }
         }
         let found = best.0.into_iter();
-        found.map(|(slot, (found, at))| Finding { slot, found, at }).collect()
+        found.map(|(slot, (found, at))| SurvivalFinding { slot, found, at }).collect()
     }
 
     /// How a text holds a value that has its own boundaries there.
@@ -466,7 +466,7 @@ impl Survival {
         &self,
         text: &str,
         place: &Range<usize>,
-        target: &Target,
+        target: &SoughtPart,
         written_by: WrittenBy,
         is_one_of: bool,
     ) -> Match {
@@ -484,31 +484,31 @@ impl Survival {
 
 /// Whether a short text says a rule, by what [`rules`] make of it; a text much longer than the rule says more than that.
 pub(crate) fn says_rule(statement: &str, topic: &str, text: &str) -> bool {
-    let found = rules::find(&[Rule::new(statement, topic)], text);
+    let found = rules::find(&[SearchedRule::new(statement, topic)], text);
     word_count(text) <= word_count(statement) + SAID_AROUND
         && matches!(found[..], [Some((Match::Kept | Match::Stated, _))])
 }
 
 /// The texts by which a part is found: a path with either separator, and all of it as in a JSON string.
 /// A value that only ends the one before it keeps its slot, and is never found.
-fn spellings(part: &Part<'_>) -> Vec<String> {
-    if part.unasked && part.search != Search::Event {
+fn spellings(part: &SpecPart<'_>) -> Vec<String> {
+    if part.unasked && part.search != SearchBy::Event {
         return Vec::new();
     }
     let mut all = vec![match part.search {
-        Search::Path => canonical_path(part.text),
-        Search::Rule | Search::Request | Search::Item => sentence(part.text).to_owned(),
-        Search::Value | Search::Event | Search::Version => part.text.to_owned(),
+        SearchBy::Path => canonical_path(part.text),
+        SearchBy::Rule | SearchBy::Request | SearchBy::Item => sentence(part.text).to_owned(),
+        SearchBy::Value | SearchBy::Event | SearchBy::Version => part.text.to_owned(),
     }];
-    if part.search == Search::Path && all[0].contains('/') {
+    if part.search == SearchBy::Path && all[0].contains('/') {
         all.push(all[0].replace('/', "\\"));
     }
     if let Some((file, line)) = part.text.rsplit_once(':')
-        && part.search == Search::Value
+        && part.search == SearchBy::Value
         && line.parse::<u32>().is_ok()
         && file.contains('.')
     {
-        let forms = LISTS.of(Class::Places).flatten();
+        let forms = LISTS.of(WordClass::Places).flatten();
         let lines = forms.map(|form| form.replace('_', " ").replace('N', line));
         all.extend(lines.map(|form| form.replace('F', file)));
     }
@@ -538,11 +538,11 @@ const QUOTED: usize = 200;
 
 /// The sentence of a text around this byte, cut where it is long.
 pub fn sentence_at(text: &str, at: usize) -> &str {
-    let at = at.min(text.len());
-    let from = text.ceil_char_boundary(at.saturating_sub(QUOTED));
-    let around = &text[from..text.floor_char_boundary(at.saturating_add(QUOTED).min(text.len()))];
+    let byte = at.min(text.len());
+    let from = text.ceil_char_boundary(byte.saturating_sub(QUOTED));
+    let around = &text[from..text.floor_char_boundary((byte + QUOTED).min(text.len()))];
     let mut sentences = words::sentences(around).into_iter();
-    let own = sentences.rfind(|own| own.start == 0 || from + own.start <= at);
+    let own = sentences.rfind(|own| own.start == 0 || from + own.start <= byte);
     own.map_or(around, |own| &around[own]).trim()
 }
 

@@ -94,8 +94,8 @@ impl PriceEntry {
     /// The model, and the others whose calls are in the mean.
     pub fn models(&self) -> String {
         let others = self.other_models.iter().map(|(other, calls)| format!("{calls} of {other}"));
-        let inner = Some(self.inner_requests).filter(|requests| *requests > 0);
-        let inner = inner.map(|requests| format!("{requests} within others"));
+        let within = Some(self.inner_requests).filter(|requests| *requests > 0);
+        let inner = within.map(|requests| format!("{requests} within others"));
         let calls: Vec<String> = others.chain(inner).collect();
         if calls.is_empty() {
             return self.model.clone();
@@ -188,18 +188,16 @@ impl CellRecord {
         let (observed, own) = (self.observed_cache.as_ref()?, self.simulated_cache()?);
         let simulated = observed.simulated.get(&own.scheme)?;
         let [simulated, billed] =
-            [simulated, &observed.billed].map(|it| Tokens(own.rates.cost(it)));
+            [simulated, &observed.billed].map(|usage| Tokens(own.rates.cost(usage)));
         simulated.share_of(billed)
     }
 
     /// The record under a scheme and a placement. Placements that would change nothing are not kept:
     /// then it is the usual one.
     pub fn cache_under(&self, scheme: &str, placement: Placement) -> Option<&CacheRecord> {
-        let of = |placement: Placement| {
-            let mut records = self.prompt_cache.iter();
-            records.find(|record| record.scheme == scheme && record.placement == placement)
-        };
-        of(placement).or_else(|| of(Placement::Usual))
+        let mut own = self.prompt_cache.iter().filter(|record| record.scheme == scheme);
+        let exact = own.clone().find(|record| record.placement == placement);
+        exact.or_else(|| own.find(|record| record.placement == Placement::Usual))
     }
 }
 
@@ -217,8 +215,8 @@ impl CacheRecord {
 
     /// The token classes of the prompt of this size that was sent at a call.
     pub fn of_call(&self, call: usize, prompt: Tokens) -> Usage {
-        let at = |series: &[Tokens]| series.get(call).copied().unwrap_or_default();
-        let (read, written) = (at(&self.read), at(&self.written));
+        let [read, written] =
+            [&self.read, &self.written].map(|series| series.get(call).copied().unwrap_or_default());
         self.split(prompt - read - written, written, read)
     }
 

@@ -112,8 +112,8 @@ impl CellRecord {
 
     /// Every request whose answer is kept in a cassette: the first digits of its name, its purpose and its usage.
     pub fn kept_calls(&self) -> impl Iterator<Item = (&str, Purpose, &Usage)> {
-        let own = self.model_calls.iter();
-        let own = own.filter_map(|call| Some((call.key.as_deref()?, call.purpose, &call.usage)));
+        let calls = self.model_calls.iter();
+        let own = calls.filter_map(|call| Some((call.key.as_deref()?, call.purpose, &call.usage)));
         let answers =
             self.probes.iter().flat_map(ProbeRecord::every_answer).flat_map(|answer| &answer.calls);
         let sentinels = self.sentinels.iter().flat_map(|sentinel| &sentinel.calls);

@@ -361,9 +361,8 @@ fn document<T: DeserializeOwned>(
     path: &Path,
     (format, version): (&str, u32),
 ) -> Result<T, JournalError> {
-    let damaged = |damage| JournalError::Damaged(path.to_owned(), damage);
     let bytes = files::read(path).map_err(unreadable(path))?;
-    let (value, is_signed) = checked::document(bytes).map_err(damaged)?;
+    let (value, is_signed) = checked::document(bytes).map_err(damaged(path))?;
     if value.get("format").and_then(serde_json::Value::as_str) != Some(format) {
         return Err(JournalError::NoRun(path.to_owned()));
     }
@@ -372,9 +371,9 @@ fn document<T: DeserializeOwned>(
         return Err(JournalError::Newer(path.to_owned(), found, version));
     }
     if !is_signed {
-        return Err(damaged(Damage::NoChecksum));
+        return Err(damaged(path)(Damage::NoChecksum));
     }
-    serde_json::from_value(value).map_err(|error| damaged(error.into()))
+    serde_json::from_value(value).map_err(|error| damaged(path)(error.into()))
 }
 
 /// Writes a signed document of this name.
@@ -382,6 +381,10 @@ fn write_document<T: Serialize>(folder: &Path, name: &str, it: &T) -> Result<(),
     let mut json = serde_json::to_string_pretty(it).map_err(no_json(name))?;
     checked::sign(&mut json, DOCUMENT);
     write_private(&folder.join(name), &mut |out| out.write_all(json.as_bytes()))
+}
+
+fn damaged(path: &Path) -> impl Fn(Damage) -> JournalError {
+    move |damage| JournalError::Damaged(path.to_owned(), damage)
 }
 
 fn unreadable(path: &Path) -> impl Fn(io::Error) -> JournalError {
@@ -398,8 +401,8 @@ fn no_json(cell: &str) -> impl Fn(serde_json::Error) -> JournalError {
 
 /// Writes a whole file that whoever may read the process's other files can read.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
-    let mut write = |out: &mut dyn Write| out.write_all(bytes);
-    files::replace(path, Readers::Everyone, &mut write).map_err(unwritable(path))
+    let replaced = files::replace(path, Readers::Everyone, &mut |out| out.write_all(bytes));
+    replaced.map_err(unwritable(path))
 }
 
 /// Whether the folder of a run may hold a file of this name.

@@ -204,7 +204,7 @@ impl AnswerRecord {
     pub fn verdicts(&self) -> Vec<Verdict> {
         let judged = self.judged.iter().chain(&self.rejudged);
         match self.judged {
-            Some(_) => judged.map(|it| self.with_its_way(*it)).collect(),
+            Some(_) => judged.map(|verdict| self.with_its_way(*verdict)).collect(),
             None => vec![self.typed],
         }
     }
@@ -249,10 +249,12 @@ impl ProbeRecord {
 fn together(verdicts: &[Verdict]) -> Option<Verdict> {
     let scored: Vec<(f64, Outcome)> =
         verdicts.iter().filter_map(|verdict| verdict.scored()).collect();
-    let count = |outcome: Outcome| scored.iter().filter(|(_, other)| *other == outcome).count();
-    let most = scored.iter().map(|(_, outcome)| count(*outcome)).max();
-    let mut outcomes = scored.iter().map(|(_, outcome)| *outcome);
-    let Some(outcome) = outcomes.find(|outcome| Some(count(*outcome)) == most) else {
+    // Of several with the same count the last is taken.
+    let usual = scored
+        .iter()
+        .rev()
+        .max_by_key(|(_, own)| scored.iter().filter(|(_, other)| other == own).count());
+    let Some((_, outcome)) = usual.copied() else {
         return verdicts.first().copied();
     };
     let score = scored.iter().map(|(score, _)| score).sum::<f64>() / scored.len() as f64;
@@ -287,13 +289,13 @@ pub struct ProbeText {
 impl ProbeText {
     /// An item of a session, described by this brief.
     pub fn of(probe: &str, percent: u8, question: &str, brief: Brief) -> Self {
-        let is_other = brief.question != question.trim();
+        let other = brief.question != question.trim();
         Self {
             probe: probe.to_owned(),
             percent,
             question: question.to_owned(),
             gold: brief.reference,
-            asked: is_other.then_some(brief.question),
+            asked: other.then_some(brief.question),
             form: brief.form.unwrap_or_default(),
             older: brief.older,
             others: brief.others,

@@ -22,8 +22,8 @@ impl ProgramState {
     /// Why a later state is not the same program, in words; `None` if it is. Files that came since do not count: a
     /// program that works as before does not need them.
     pub fn difference(&self, later: &Self) -> Option<String> {
-        let changed = |(name, hash): &(&String, &String)| later.files.get(*name) != Some(hash);
-        let mut changed = self.files.iter().filter(changed);
+        let files = self.files.iter();
+        let mut changed = files.filter(|(name, hash)| later.files.get(*name) != Some(*hash));
         if let Some((name, _)) = changed.next() {
             let more = match changed.count() {
                 0 => String::new(),

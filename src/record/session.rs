@@ -85,9 +85,9 @@ pub fn repairs(sessions: &[SessionEntry]) -> Option<String> {
     if kinds.len() > NAMED_REPAIRS {
         named.push(format!("and {} more", kinds.len() - NAMED_REPAIRS));
     }
-    let named = named.join("; ");
+    let words = named.join("; ");
     (mended > 0)
-        .then(|| format!("{mended} of {all} recordings were mended as they were read: {named}"))
+        .then(|| format!("{mended} of {all} recordings were mended as they were read: {words}"))
 }
 
 /// How many recordings these are: sub-agents count with their main session.

@@ -61,7 +61,7 @@ impl Division {
             Self::Cost => {
                 let mut order: Vec<usize> = (0..sessions.len()).collect();
                 order.sort_by_key(|at| (Reverse(work(manifest, *at)), *at));
-                let mut free: BinaryHeap<_> = (1..=of.max(1)).map(|it| Reverse((0, it))).collect();
+                let mut free: BinaryHeap<_> = (1..=of.max(1)).map(|at| Reverse((0, at))).collect();
                 let mut shards = vec![1; sessions.len()];
                 for at in order {
                     if let Some(mut least) = free.peek_mut() {
@@ -79,8 +79,8 @@ impl FromStr for Division {
     type Err = String;
 
     fn from_str(typed: &str) -> Result<Self, String> {
-        let mut known = [Self::Cost, Self::Hash].into_iter();
-        known.find(|it| it.name() == typed).ok_or_else(|| "it must be `cost` or `hash`".to_owned())
+        let found = [Self::Cost, Self::Hash].into_iter().find(|division| division.name() == typed);
+        found.ok_or_else(|| "it must be `cost` or `hash`".to_owned())
     }
 }
 
@@ -120,8 +120,8 @@ impl FromStr for Partition {
     fn from_str(typed: &str) -> Result<Self, String> {
         let wrong =
             || format!("`{typed}` does not name a part: write `cost:3/16`, `hash:3/16` or `auto`");
-        let (by, part) = typed.split_once(':').ok_or_else(wrong)?;
-        let by = by.parse().map_err(|_| wrong())?;
+        let (name, part) = typed.split_once(':').ok_or_else(wrong)?;
+        let by = name.parse().map_err(|_| wrong())?;
         let (shard, of) = part.split_once('/').ok_or_else(wrong)?;
         let [shard, of] = [shard, of].map(|digits| digits.parse::<u32>().map_err(|_| wrong()));
         Self::new(by, shard?, of?)
@@ -129,7 +129,7 @@ impl FromStr for Partition {
 }
 
 /// A batch engine that numbers the tasks of a job in its environment.
-struct Engine {
+struct BatchEngine {
     name: &'static str,
     /// The variable with the number of a task.
     task: &'static str,
@@ -142,8 +142,17 @@ struct Engine {
     hint: &'static str,
 }
 
-const ENGINES: [Engine; 3] = [
-    Engine {
+impl BatchEngine {
+    /// The number in the text of this variable.
+    fn number(&self, name: &str, text: &str) -> Result<u32, String> {
+        let of = self.name;
+        let number = text.trim().parse();
+        number.map_err(|_| format!("`{name}` of {of} is `{text}`, which is not a number"))
+    }
+}
+
+const ENGINES: [BatchEngine; 3] = [
+    BatchEngine {
         name: "Slurm",
         task: "SLURM_ARRAY_TASK_ID",
         first: ("SLURM_ARRAY_TASK_MIN", 0),
@@ -151,7 +160,7 @@ const ENGINES: [Engine; 3] = [
         tasks: "SLURM_ARRAY_TASK_COUNT",
         hint: "`sbatch --array=1-16` sets it",
     },
-    Engine {
+    BatchEngine {
         name: "Kubernetes",
         task: "JOB_COMPLETION_INDEX",
         first: ("", 0),
@@ -159,7 +168,7 @@ const ENGINES: [Engine; 3] = [
         tasks: "PROCTOR_SHARDS",
         hint: "Kubernetes does not say how many completions a job has: set it in the container's `env`",
     },
-    Engine {
+    BatchEngine {
         name: "GitLab",
         task: "CI_NODE_INDEX",
         first: ("", 1),
@@ -192,20 +201,16 @@ impl Partition {
             ));
         };
         let of = engine.name;
-        let number = |name: &str, text: &str| -> Result<u32, String> {
-            let number = text.trim().parse();
-            number.map_err(|_| format!("`{name}` of {of} is `{text}`, which is not a number"))
-        };
-        let task = number(engine.task, &task)?;
+        let task = engine.number(engine.task, &task)?;
         let tasks = variable(engine.tasks).ok_or_else(|| {
             let (tasks, hint) = (engine.tasks, engine.hint);
             format!("`{tasks}` is not set, so that the number of {of}'s tasks is not known: {hint}")
         })?;
-        let tasks = number(engine.tasks, &tasks)?;
+        let tasks = engine.number(engine.tasks, &tasks)?;
         let (first, default) = engine.first;
-        let first = variable(first).map_or(Ok(default), |text| number(first, &text))?;
-        let last = variable(engine.last).map(|text| number(engine.last, &text));
-        let last = last.transpose()?.map(|last| last.saturating_sub(first));
+        let first = variable(first).map_or(Ok(default), |text| engine.number(first, &text))?;
+        let end = variable(engine.last).map(|text| engine.number(engine.last, &text));
+        let last = end.transpose()?.map(|end| end.saturating_sub(first));
         // Of a task that is submitted again alone, or of every second one, the number of all is not known.
         if tasks == 1 || last.is_some_and(|last| last.checked_add(1) != Some(tasks)) {
             let part = task.saturating_add(1).saturating_sub(first.min(1)).max(1);

@@ -38,7 +38,7 @@ impl StrategyEntry {
     /// The reason why the strategy cannot be used outside Proctor, if there is one: a mark of its
     /// row.
     pub fn own_mechanism(&self) -> Option<&'static str> {
-        let is_own = self.toml.lines().any(|line: &str| line.trim() == "mode = \"cache_edit\"");
-        is_own.then_some(OWN_MECHANISM)
+        let edits = self.toml.lines().any(|line: &str| line.trim() == "mode = \"cache_edit\"");
+        edits.then_some(OWN_MECHANISM)
     }
 }

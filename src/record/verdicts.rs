@@ -103,13 +103,13 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
     let prompt = last.prompt.clone();
     manifest.conditions.insert(JUDGE_PROMPT.to_owned(), prompt);
     let voters = last.voters();
-    let given = given.iter().filter(|one: &&GivenVerdict| {
+    let counted = given.iter().filter(|one: &&GivenVerdict| {
         one.rubric == last.rubric && one.prompt == last.prompt && one.voters() == voters
     });
     let mut is_scripted = false;
     let mut verdicts: BTreeMap<_, BTreeMap<&str, (Verdict, Usage)>> = BTreeMap::new();
     let mut sentinels: BTreeMap<(usize, &str), SentinelRecord> = BTreeMap::new();
-    for one in given {
+    for one in counted {
         let Some(at) = voters.iter().position(|voter| *voter == one.judge) else {
             continue;
         };
@@ -153,7 +153,7 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
         }
         // Their verdicts do not count any more, and were paid.
         let before = std::mem::take(&mut cell.sentinels).into_iter();
-        cell.later_calls.extend(before.flat_map(|it| it.calls));
+        cell.later_calls.extend(before.flat_map(|record| record.calls));
         if cell.arm == Arm::Reference {
             // They belong to no session: the first one keeps them.
             cell.sentinels = std::mem::take(&mut sentinels);
@@ -208,9 +208,9 @@ pub fn by_judge<'a>(
 
 /// The task that a judge with these sentinels is given; `None` if its verdicts do not count.
 pub fn fit_task<'a>(sentinels: impl IntoIterator<Item = &'a SentinelRecord>) -> Option<JudgeTask> {
-    let sentinels = sentinels.into_iter();
+    let records = sentinels.into_iter();
     known_answer::fit_task(
-        sentinels.map(|record| (record.task(), record.is_right, record.is_met() == Some(true))),
+        records.map(|record| (record.task(), record.is_right, record.is_met() == Some(true))),
     )
 }
 
@@ -239,7 +239,7 @@ pub fn prompt_of(wide: &str, narrow: &BTreeMap<String, String>) -> String {
 /// vote without them; where none is left, rules grade what they can, and the rest is unscored.
 pub fn disregard_unfit(cells: &mut [CellRecord]) {
     let judges = by_judge(cells.iter().flat_map(|cell| &cell.sentinels)).into_iter();
-    let fit: Vec<bool> = judges.map(|(_, it)| fit_task(it).is_some()).collect();
+    let fit: Vec<bool> = judges.map(|(_, records)| fit_task(records).is_some()).collect();
     if fit.iter().all(|fit| *fit) {
         return;
     }

@@ -5,7 +5,7 @@ use std::iter::successors;
 use std::sync::Arc;
 
 use super::faults::FaultInjector;
-use super::{Cell, CellName, Models, NoClock, PreparedSession, Replay, MissedAnswer};
+use super::{Cell, CellName, MissedAnswer, Models, NoClock, PreparedSession, Replay};
 use crate::record::End;
 use crate::strategy::external::ProgramError;
 use crate::strategy::{StageError, StrategyError};

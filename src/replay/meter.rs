@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::faults::{self, FaultInjector};
 use super::observe::BilledRequest;
-use super::{CpuClock, Models, MissedAnswer};
+use super::{CpuClock, MissedAnswer, Models};
 use crate::bill::Scale;
 use crate::model::fault::FaultTarget;
 use crate::model::{

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 
 pub use ideal::IdealCache;
-pub use line::{LineChange, EditedEntries, KnownPrefix, PromptLine};
-pub use piece::{PromptPiece, BlockList};
+pub use line::{EditedEntries, KnownPrefix, LineChange, PromptLine};
+pub use piece::{BlockList, PromptPiece};
 pub use recorded::RecordedCache;
 
 use crate::model::price::{CacheScheme, Client, Reuse};
@@ -164,7 +164,13 @@ impl PromptCache {
 
     /// Tokens that a request beside the agent's prompt reads. Its line begins like the agent's for
     /// `shared` blocks. It leaves nothing in the cache.
-    pub fn side_request(&self, line: &PromptLine, request: &PromptLine, shared: usize, now: SentAt) -> Tokens {
+    pub fn side_request(
+        &self,
+        line: &PromptLine,
+        request: &PromptLine,
+        shared: usize,
+        now: SentAt,
+    ) -> Tokens {
         if self.scheme.reuse == Reuse::Nothing {
             return Tokens::ZERO;
         }

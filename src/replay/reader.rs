@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::meter::{EvaluatorRequest, Meter, RequestBill};
 use super::observe::CallView;
-use super::{Fitness, KnownAnswerResults, PreparedSession, MissedAnswer, ceiling};
+use super::{Fitness, KnownAnswerResults, MissedAnswer, PreparedSession, ceiling};
 use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::ProbeExt as _;

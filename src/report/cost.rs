@@ -1,6 +1,6 @@
 //! The cost of a strategy over all its sessions, under one scheme of the provider's cache.
 
-use crate::metric::cost::{AS_BILLED, Bill, CostByCall, SchemeCost, Time};
+use crate::metric::cost::{AS_BILLED, Bill, CostByCall, ModelledTime, SchemeCost};
 use crate::metric::{CellSummary, estimate, saved, total};
 use crate::stats::Estimate;
 use crate::units::{Tokens, Usd, median};
@@ -53,7 +53,7 @@ impl StrategyCost {
         let mut break_even: Vec<u64> =
             costs.iter().filter_map(|cost| cost.break_even).map(|call| call as u64).collect();
         break_even.sort_unstable();
-        let times = [Time::Waiting, Time::Background, Time::ForBackground];
+        let times = [ModelledTime::Waiting, ModelledTime::Background, ModelledTime::ForBackground];
         Self {
             savings: saved(cells, |cell| cell.spending(&bill)),
             dollars: total(cells, |cell| cell.bill(&bill)).map(Usd::of_dollars),

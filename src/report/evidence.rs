@@ -8,7 +8,7 @@ use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{display, escape, headline};
 use crate::compare::Code;
-use crate::compare::advice::{Answer, FULL, RECORDED, Row, Rows, Verdict};
+use crate::compare::advice::{Answer, FULL, RECORDED, Rows, RunRow, Verdict};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
 use crate::compare::{ComparedRun, Rule, Sample};
@@ -101,9 +101,9 @@ fn rule(manifest: &Manifest) -> Rule {
 }
 
 /// A strategy before it is judged; `None` where nothing was measured of it.
-fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>) -> Option<Row> {
+fn row(strategy: &StrategySummary, run: &ComparedRun, material: &Material<'_>) -> Option<RunRow> {
     let name = strategy.name.as_str();
-    let sample = source.strategy(name)?;
+    let sample = run.strategy(name)?;
     // Where the recorded agent compacted, full history changes what it did.
     let changed = if name == FULL { RECORDED } else { name };
     let fired = material.summaries_of(changed).filter(|cell| cell.fired());
@@ -116,8 +116,8 @@ fn row(strategy: &StrategySummary, source: &ComparedRun, material: &Material<'_>
     let mut recorded = material.cells_of(RECORDED);
     let agent_compacted = recorded.any(|cell| !cell.compactions.is_empty());
     let tokens_saved = strategy.estimate("tokens").map(|one| one.point_estimate);
-    Some(Row {
-        control: source.strategy(&format!("tail@{name}")).cloned(),
+    Some(RunRow {
+        control: run.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),

@@ -22,7 +22,7 @@ use crate::units::Tokens;
 
 mod prompts;
 
-use prompts::{ReaderPrompts, PromptWatch};
+use prompts::{PromptWatch, ReaderPrompts};
 
 /// A cell that could not be forecast: a mistake in Proctor.
 #[derive(Debug, thiserror::Error)]
@@ -90,8 +90,8 @@ impl Plan {
             followed.finish(&record.key(), Some(&record));
             let cell = std::mem::take(&mut prompts.found);
             // The floor is asked after the reference.
-            let floor = (record.arm == Arm::Reference)
-                .then(|| (prompts.floor(), ProbesDue::default()));
+            let floor =
+                (record.arm == Arm::Reference).then(|| (prompts.floor(), ProbesDue::default()));
             cells.push(ForecastCell { record, floor, ..cell });
         }
         self.fill_in(&mut cells, loaded, &self.scenario.selection);
@@ -236,8 +236,8 @@ fn input(request: &Request, counts: &CountedTexts) -> Tokens {
 }
 
 fn sentinels(counts: &CountedTexts) -> SentinelsDue {
-    let [(calls, tokens), (narrow_calls, narrow_tokens)] =
-        [JudgeTask::Wide, JudgeTask::Narrow].map(|task| {
+    let [(calls, tokens), (narrow_calls, narrow_tokens)] = [JudgeTask::Wide, JudgeTask::Narrow]
+        .map(|task| {
             let known = known_answer::known_answers(task);
             let tokens = known.iter().map(|known| input(&known.request(), counts));
             (known.len() as u64, tokens.sum())

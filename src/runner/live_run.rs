@@ -157,9 +157,8 @@ fn cells_of_task(
     outcomes: &[Outcome],
 ) -> Result<TaskCells, LiveRunError> {
     let scenario = &plan.scenario;
-    let unchanged = cells
-        .iter()
-        .position(|cell| scenario.strategies[cell.cell.strategy].name() == UNCHANGED);
+    let unchanged =
+        cells.iter().position(|cell| scenario.strategies[cell.cell.strategy].name() == UNCHANGED);
     let reference = &cells[unchanged.unwrap_or(0)];
     let texts = texts_of(reference);
     let replayed = |texts: &SessionTexts, name, replayed, summariser| {

@@ -110,8 +110,7 @@ impl RunModels {
         let wanted = named.or_else(|| models.needs_cassette().then_some(&*access.cassette));
         let cassette = wanted.map(|path| Cassette::open(path, mode)).transpose()?;
         let names = models.all().map(ModelSetting::name);
-        let known =
-            names.filter_map(|name| Some((name.to_owned(), prices.of(name)?.1.per_token)));
+        let known = names.filter_map(|name| Some((name.to_owned(), prices.of(name)?.1.per_token)));
         let mut making = ModelFactory {
             cassette,
             spending: Arc::new(Spending::new(known.collect())),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::loaded::{LoadedSession, ReadSession, TextSource, SessionTexts, found, read};
+use super::loaded::{LoadedSession, ReadSession, SessionTexts, TextSource, found, read};
 use super::probes::{self, FactFiles};
 use super::sample::{SampleUnit, sample};
 use super::{PlanError, Result, prices};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::{Journal, JournalError, Outcome, Plan, Run, journal};
 use crate::model::{CallFailure, cut};
 use crate::record::{CellKey, CellRecord, Timing};
-use crate::replay::{Replay, MissedAnswer};
+use crate::replay::{MissedAnswer, Replay};
 
 /// After this many cells in a row whose model could not be reached, no other is begun: each has
 /// tried as long as the pace allows.

@@ -25,15 +25,18 @@ pub fn krippendorffs_alpha(units: &[Vec<f64>]) -> Option<f64> {
     let pairable: Vec<&Vec<f64>> = units.iter().filter(|unit| unit.len() >= 2).collect();
     let all: Vec<f64> = pairable.iter().flat_map(|u| u.iter().copied()).collect();
     let n = all.len() as f64;
-    let sum_over = |values: &[f64]| -> f64 {
-        let differ =
-            |left: &f64| values.iter().filter(|right| left.total_cmp(right).is_ne()).count() as f64;
-        values.iter().map(differ).sum()
-    };
-    let within = pairable.iter().map(|unit| sum_over(unit) / (unit.len() - 1) as f64);
+    let within = pairable.iter().map(|unit| differing_pairs(unit) / (unit.len() - 1) as f64);
     let observed = within.sum::<f64>() / n;
-    let expected = sum_over(&all) / (n * (n - 1.0));
+    let expected = differing_pairs(&all) / (n * (n - 1.0));
     (expected > 0.0).then(|| 1.0 - observed / expected)
+}
+
+/// How many pairs of these values differ, both ways round.
+fn differing_pairs(values: &[f64]) -> f64 {
+    let counts = values
+        .iter()
+        .map(|left| values.iter().filter(|right| left.total_cmp(right).is_ne()).count() as f64);
+    counts.sum()
 }
 
 #[cfg(test)]

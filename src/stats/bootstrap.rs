@@ -38,24 +38,26 @@ pub(super) fn percentile_of(
         return None;
     }
     let mut draws = Draws::new(seed, "bootstrap");
-    let length = values.len() as u64;
-    // Each half of a draw picks one session; its bias is below G/2³².
-    let at = |half: u64| usize::try_from((half * length) >> 32).unwrap_or(0);
     let means = (0..resamples).map(|_| {
         let mut sum = 0.0;
         for _ in 0..values.len() / 2 {
             let bits = draws.bits();
-            sum += values[at(bits >> 32)] + values[at(bits & 0xffff_ffff)];
+            sum += picked(values, bits >> 32) + picked(values, bits & 0xffff_ffff);
         }
         if values.len() % 2 == 1 {
-            sum += values[at(draws.bits() >> 32)];
+            sum += picked(values, draws.bits() >> 32);
         }
         sum / values.len() as f64
     });
     let mut means: Vec<f64> = means.collect();
     means.sort_by(f64::total_cmp);
-    let end = |share| quantile::of_sorted(&means, share);
-    Some(ConfidenceInterval::of(end(tail)?, end(1.0 - tail)?))
+    let [low, high] = [tail, 1.0 - tail].map(|share| quantile::of_sorted(&means, share));
+    Some(ConfidenceInterval::of(low?, high?))
+}
+
+/// The value that half a draw picks; its bias is below G/2³².
+fn picked(values: &[f64], half: u64) -> f64 {
+    values[usize::try_from((half * values.len() as u64) >> 32).unwrap_or(0)]
 }
 
 #[cfg(test)]

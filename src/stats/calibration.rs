@@ -167,11 +167,10 @@ fn adjusted_interval(
         return None;
     }
     let theta = (p + q0 - 1.0) / span;
-    let spread = |share: f64, of: f64| share * (1.0 - share) / of;
-    let (of_wrong, of_right) = (spread(q0, wrong.1), spread(q1, right.1));
+    let [of_called, of_wrong, of_right] =
+        [(p, called.1), (q0, wrong.1), (q1, right.1)].map(|(share, of)| share * (1.0 - share) / of);
     let variance =
-        (spread(p, called.1) + (1.0 - theta).powi(2) * of_wrong + theta.powi(2) * of_right)
-            / span.powi(2);
+        (of_called + (1.0 - theta).powi(2) * of_wrong + theta.powi(2) * of_right) / span.powi(2);
     let middle = theta + 2.0 * Z * Z * (theta * of_right - (1.0 - theta) * of_wrong);
     let half = Z * variance.sqrt();
     let [lower, upper] = [middle - half, middle + half].map(|end| end.clamp(0.0, 1.0));
@@ -185,8 +184,8 @@ pub fn self_consistency(verdicts: &[Vec<bool>]) -> Option<f64> {
     if several.is_empty() {
         return None;
     }
-    let is_same = |said: &&&Vec<bool>| said.iter().all(|one| *one == said[0]);
-    Some(several.iter().filter(is_same).count() as f64 / several.len() as f64)
+    let same = several.iter().filter(|said| said.iter().all(|one| *one == said[0]));
+    Some(same.count() as f64 / several.len() as f64)
 }
 
 #[cfg(test)]

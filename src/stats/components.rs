@@ -11,7 +11,7 @@ use super::mean_of;
 pub(crate) type Levels = [usize; 3];
 
 /// Scores of one item: those of one compaction are adjacent, and within them those of one answer.
-pub(crate) type Item = Vec<f64>;
+pub(crate) type ItemScores = Vec<f64>;
 
 /// Variance of a score within an item, level by level; `None` for a level that was not repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +19,7 @@ pub(crate) struct Components(pub(crate) [Option<f64>; 3]);
 
 impl Components {
     /// Takes the variance apart. `None` where items do not all have the repeats of `levels`.
-    pub(crate) fn of(items: &[Item], levels: Levels) -> Option<Self> {
+    pub(crate) fn of(items: &[ItemScores], levels: Levels) -> Option<Self> {
         let scores: usize = levels.iter().product();
         if items.is_empty() || items.iter().any(|item| item.len() != scores) {
             return None;
@@ -62,8 +62,8 @@ impl Components {
         });
         let mut advice: Vec<Advice> = advice.collect();
         advice.sort_by(|left, right| {
-            let per_call = |a: &Advice| a.removes / a.calls as f64;
-            per_call(right).total_cmp(&per_call(left))
+            let [left, right] = [left, right].map(|own| own.removes / own.calls as f64);
+            right.total_cmp(&left)
         });
         advice
     }
@@ -85,12 +85,11 @@ fn within(values: &[f64], size: usize) -> Option<f64> {
     if size < 2 {
         return None;
     }
-    let of_group = |group: &[f64]| {
+    let squares = values.chunks(size).map(|group| {
         let mean = mean_of(group);
         group.iter().map(|v| (v - mean).powi(2)).sum::<f64>()
-    };
-    let squares: f64 = values.chunks(size).map(of_group).sum();
-    Some(squares / (values.len() / size) as f64 / (size - 1) as f64)
+    });
+    Some(squares.sum::<f64>() / (values.len() / size) as f64 / (size - 1) as f64)
 }
 
 #[cfg(test)]
@@ -108,7 +107,7 @@ mod tests {
         };
         let levels = [3, 3, 2];
         let mut item = || {
-            let mut scores = Item::new();
+            let mut scores = ItemScores::new();
             for _ in 0..3 {
                 let compaction = noise(0.3);
                 for _ in 0..3 {
@@ -118,7 +117,7 @@ mod tests {
             }
             scores
         };
-        let items: Vec<Item> = (0..600).map(|_| item()).collect();
+        let items: Vec<ItemScores> = (0..600).map(|_| item()).collect();
         let found = Components::of(&items, levels).unwrap();
         assert!((found.0[0].unwrap() - 0.09).abs() < 0.01, "{found:?}");
         assert!((found.0[1].unwrap() - 0.04).abs() < 0.005, "{found:?}");

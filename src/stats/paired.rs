@@ -91,7 +91,7 @@ impl PairedDifference {
     /// Compares two strategies on the same sessions, given cluster by cluster. `seed` orders the
     /// draws of the resampling tests. `None` where no session has a value on both sides.
     pub fn of(clusters: &[Vec<PairedSession>], seed: u64) -> Option<Self> {
-        let means = means(clusters);
+        let differences = means(clusters);
         let mut counts = Counts::default();
         let (mut unscored, mut unsure) = (0, 0);
         for session in clusters.iter().flatten() {
@@ -99,14 +99,14 @@ impl PairedDifference {
             unscored += session.unscored;
             unsure += session.unsure;
         }
-        let by_session = Estimate::of_sessions(&means, counts.total())?;
+        let by_session = Estimate::of_sessions(&differences, counts.total())?;
         let error = by_session.standard_error;
-        let offered = Some(&means).filter(|means| means.len() >= FEWEST_FOR_BOOTSTRAP);
+        let offered = Some(&differences).filter(|all| all.len() >= FEWEST_FOR_BOOTSTRAP);
         Some(Self {
             counts,
-            sign_flip: signflip::test(&means, seed),
-            bootstrap: offered.and_then(|means| bootstrap::percentile(means, seed)),
-            detectable: error.and_then(|error| power::detectable(error, means.len())),
+            sign_flip: signflip::test(&differences, seed),
+            bootstrap: offered.and_then(|all| bootstrap::percentile(all, seed)),
+            detectable: error.and_then(|error| power::detectable(error, differences.len())),
             unscored,
             unsure,
             by_session,
@@ -116,7 +116,7 @@ impl PairedDifference {
 
 /// The mean difference alone, without tests.
 pub fn estimate(clusters: &[Vec<PairedSession>]) -> Option<Estimate> {
-    let items = clusters.iter().flatten().map(|it| it.counts.total()).sum();
+    let items = clusters.iter().flatten().map(|session| session.counts.total()).sum();
     Estimate::of_sessions(&means(clusters), items)
 }
 

@@ -11,11 +11,11 @@ pub fn dominates(left: &[f64], right: &[f64]) -> bool {
 
 /// Which points no other point dominates. Points that are equal are on the front together.
 pub fn front(points: &[Point]) -> Vec<bool> {
-    let is_on_front = |point: &Point| {
+    let on_front = points.iter().map(|point| {
         point.iter().all(|value| value.is_finite())
             && !points.iter().any(|other| dominates(other, point))
-    };
-    points.iter().map(is_on_front).collect()
+    });
+    on_front.collect()
 }
 
 /// How often each point is on the front when one session after the other is left out.
@@ -42,8 +42,8 @@ pub fn jackknife(of_sessions: &[Vec<Point>]) -> Option<Vec<f64>> {
 
 /// The mean of a point over its sessions; not a number without one.
 pub fn mean(sessions: &[Point]) -> Point {
-    let sum = |objective: usize| sessions.iter().map(|point| point[objective]).sum::<f64>();
-    [sum(0), sum(1)].map(|sum| sum / sessions.len() as f64)
+    let sums = [0, 1].map(|objective| sessions.iter().map(|point| point[objective]).sum::<f64>());
+    sums.map(|sum| sum / sessions.len() as f64)
 }
 
 #[cfg(test)]

@@ -36,9 +36,9 @@ pub fn test(differences: &[f64], seed: u64) -> Option<SignFlip> {
     }
     // A session without a difference is the same under both signs.
     let moved: Vec<f64> = differences.iter().copied().filter(|d| *d != 0.0).collect();
-    let is_exact = moved.len() <= MOST_EXACT;
-    let p = if is_exact { exact(&moved) } else { drawn(&moved, DRAWN_PATTERNS, seed) };
-    Some(SignFlip { p, exact: is_exact })
+    let few = moved.len() <= MOST_EXACT;
+    let p = if few { exact(&moved) } else { drawn(&moved, DRAWN_PATTERNS, seed) };
+    Some(SignFlip { p, exact: few })
 }
 
 /// How far from a threshold a sum may lie and still count as equal: sums of the same numbers in
@@ -56,9 +56,9 @@ pub(super) fn exact(differences: &[f64]) -> f64 {
     let (left, right) = differences.split_at(differences.len() / 2);
     let (left, right) = (sums(left), sums(right));
     // Sums lie symmetrically: as many reach `observed` as reach its negative.
-    let reaching = |sum: &f64| right.len() - right.partition_point(|it| sum + it < observed);
-    let extreme: usize = left.iter().map(reaching).sum();
-    (2 * extreme) as f64 / (left.len() * right.len()) as f64
+    let below = left.iter().map(|sum| right.partition_point(|other| sum + other < observed));
+    let all = left.len() * right.len();
+    (2 * (all - below.sum::<usize>())) as f64 / all as f64
 }
 
 /// The sums under all patterns of signs, ascending.
@@ -83,9 +83,9 @@ pub(super) fn drawn(differences: &[f64], patterns: usize, seed: u64) -> f64 {
 
 /// The sum of the differences with drawn signs.
 fn drawn_sum(differences: &[f64], draws: &mut Draws) -> f64 {
-    let signed = differences.chunks(64).flat_map(|sessions| {
+    let signed = differences.chunks(64).flat_map(|chunk| {
         let bits = draws.bits();
-        let sessions = sessions.iter().enumerate();
+        let sessions = chunk.iter().enumerate();
         sessions.map(move |(at, value)| if bits >> at & 1 == 1 { -value } else { *value })
     });
     signed.sum()

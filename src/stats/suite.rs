@@ -64,8 +64,8 @@ pub(super) fn compare_with(
     permutations: usize,
     seed: u64,
 ) -> Option<SuiteDifference> {
-    let few = |s: &Repeats| s.baseline.len() < 2 || s.candidate.len() < 2;
-    if sessions.is_empty() || sessions.iter().any(few) {
+    let sides = sessions.iter().flat_map(|own| [&own.baseline, &own.candidate]);
+    if sessions.is_empty() || sides.clone().any(|side| side.len() < 2) {
         return None;
     }
     let groups = sessions.len() as f64;
@@ -79,13 +79,12 @@ pub(super) fn compare_with(
             items += side.len();
         }
     }
-    let sides = || sessions.iter().flat_map(|s| [&s.baseline, &s.candidate]);
-    let repeats = sides().map(Vec::len).min()?;
+    let repeats = sides.clone().map(Vec::len).min()?;
     let freedom = if fourth > 0.0 {
         // Rounding must not make 1.9999 of what is 2.
         index(squares * squares / fourth * (1.0 + 1e-9)).max(1)
     } else {
-        sides().map(|side| side.len() - 1).sum()
+        sides.map(|side| side.len() - 1).sum()
     };
     let differences = sessions.iter().map(|one| mean_of(&one.candidate) - mean_of(&one.baseline));
     let observed = differences.sum::<f64>() / groups;
@@ -93,8 +92,8 @@ pub(super) fn compare_with(
         return None;
     }
     let mut draws = Draws::new(seed, "suite");
-    let both = |session: &Repeats| [&session.baseline[..], &session.candidate[..]].concat();
-    let mut pool: Vec<Vec<f64>> = sessions.iter().map(both).collect();
+    let pools = sessions.iter().map(|own| [&own.baseline[..], &own.candidate[..]].concat());
+    let mut pool: Vec<Vec<f64>> = pools.collect();
     // Sums of the same numbers in another order differ by rounding.
     let size: f64 = pool.iter().flatten().map(|value| value.abs()).sum();
     let reach = observed.abs() - 1e-11 * size / groups;
@@ -108,8 +107,7 @@ pub(super) fn compare_with(
         (sum / groups).abs() >= reach
     });
     let p = (extreme.count() + 1) as f64 / (permutations + 1) as f64;
-    let sessions = sessions.len();
-    let n = SampleSize { sessions, items };
+    let n = SampleSize { sessions: sessions.len(), items };
     Some(SuiteDifference {
         estimate: Estimate::with_freedom(observed, Some(squares.sqrt() / groups), freedom, n),
         freedom,

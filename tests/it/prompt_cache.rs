@@ -10,7 +10,8 @@ use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse
 use proctor::model::scripted::Scripted;
 use proctor::record::{CellRecord, PriceEntry};
 use proctor::replay::prompt_cache::{
-    CacheEvent, EditedEntries, IdealCache, PromptLine, PromptPiece, BlockList, PromptCache, SentAt, Split,
+    BlockList, CacheEvent, EditedEntries, IdealCache, PromptCache, PromptLine, PromptPiece, SentAt,
+    Split,
 };
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};

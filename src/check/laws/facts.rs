@@ -259,8 +259,7 @@ pub(super) fn language(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let found = played.adopted().find_map(|(_, answer, prompt)| {
         let wrote = chinese_characters(answer);
         had_chance |= wrote > 0;
-        let written: usize =
-            prompt.written_texts().map(|text| chinese_characters(&text)).sum();
+        let written: usize = prompt.written_texts().map(|text| chinese_characters(&text)).sum();
         ((written as f64) < STAYS * wrote as f64).then(|| {
             format!(
                 "call {}: of {wrote} Chinese characters of the summary {written} are in the prompt",
@@ -420,7 +419,8 @@ fn frame(line: &str) -> String {
 /// versions.
 pub(in crate::check) fn frames(played: &Played, session: &Session) -> Vec<String> {
     let source = SaidTexts::of(played, session);
-    let texts: BTreeSet<String> = played.prompts.iter().flat_map(SentPrompt::written_texts).collect();
+    let texts: BTreeSet<String> =
+        played.prompts.iter().flat_map(SentPrompt::written_texts).collect();
     let versions: BTreeSet<&str> = texts.iter().flat_map(|text| source.lines(text)).collect();
     versions.into_iter().map(frame).collect()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Begin, DONE, SceneFact, Matter, OPEN, Scene, session_of};
+use super::{Begin, DONE, Matter, OPEN, Scene, SceneFact, session_of};
 use crate::session::wire::images::image;
 use crate::session::{ContentBlock, JsonText, Message, Opaque, Role, Tag};
 use crate::units::Tokens;

@@ -11,8 +11,8 @@ use crate::stats::paired::FEWEST_SESSIONS;
 impl Rows {
     /// The strategies to avoid, the worst first.
     pub(super) fn avoid(&self, cases: &[Case<'_>]) -> Vec<Avoid> {
-        let others = cases.iter().rev().filter(|case| !case.is_recommended);
-        let others = others.map(|case| (case.row, self.why_avoid(case), Code::Avoid));
+        let refused = cases.iter().rev().filter(|case| !case.is_recommended);
+        let others = refused.map(|case| (case.row, self.why_avoid(case), Code::Avoid));
         let broken = self.strategies.iter().map(|row| (row, row.broken.clone(), Code::Broken));
         let avoided = others.chain(broken).filter_map(|(row, why, code)| {
             Some(Avoid {
@@ -53,22 +53,19 @@ impl Rows {
     /// Whether it costs more than doing nothing in every session, of few: exact at any number.
     fn is_dearer_everywhere(&self, case: &Case<'_>, margin: f64) -> bool {
         let sessions = &self.nothing.sessions;
-        let is_dearer = |id: &String| {
-            let [own, nothing] = [&case.row.sample, &self.nothing]
-                .map(|sample| self.total(sample, |other| other == id));
-            own.zip(nothing).is_some_and(|(own, nothing)| own > nothing * (1.0 + margin))
-        };
-        let is_few = self.clusters < FEWEST_SESSIONS && !sessions.is_empty();
-        is_few && self.fits_everywhere() && sessions.keys().all(is_dearer)
+        let few = self.clusters < FEWEST_SESSIONS && !sessions.is_empty();
+        let mut bills = sessions.keys().map(|id| self.bills_in(case, id));
+        few && self.fits_everywhere()
+            && bills.all(|bill| bill.is_some_and(|(own, nothing)| own > nothing * (1.0 + margin)))
     }
 
     /// `31 % fewer tokens, 4.9 times the bill of doing nothing, as 921 edits break the prompt cache`.
     fn dearer(&self, case: &Case<'_>) -> String {
-        let tokens = case.row.tokens_saved.filter(|tokens| *tokens > 0.005);
-        let tokens = tokens.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
-        let saved = self.saves(case).zip(self.nothing_costs());
-        let saved = saved.map(|(saved, nothing)| saved / nothing);
-        let saved = case.bill().map(AxisFinding::difference).or(saved);
+        let fewer = case.row.tokens_saved.filter(|share| *share > 0.005);
+        let tokens = fewer.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
+        let amounts = self.saves(case).zip(self.nothing_costs());
+        let share = amounts.map(|(saved, nothing)| saved / nothing);
+        let saved = case.bill().map(AxisFinding::difference).or(share);
         let times = saved.map_or(f64::NAN, |saved| 1.0 - saved);
         let place = if case.is_in_tokens() { " in input tokens".to_owned() } else { self.priced() };
         let all = case.nothing.is_some() || self.fits_everywhere();

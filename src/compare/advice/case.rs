@@ -1,6 +1,6 @@
 //! A strategy beside doing nothing and beside its control: what of a recommendation is shown.
 
-use super::{Difference, Row};
+use super::{Difference, RunRow};
 use crate::compare::judge::{AxisFinding, LEVEL, Pairs, Rule, State};
 use crate::compare::{Axis, Sample};
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -65,6 +65,11 @@ impl Three {
         self.quality().next().is_some() && self.quality().all(seems_held)
     }
 
+    /// Whether the bill is lower by its estimate.
+    fn seems_cheaper(&self) -> bool {
+        self.bill.as_ref().is_some_and(|bill| is_up(bill, 0.0))
+    }
+
     pub(super) fn is_same(&self) -> bool {
         self.both(|found| found.state == State::Same)
     }
@@ -77,8 +82,8 @@ impl Three {
     /// Shown to be better on one axis and not worse on the others, each by itself.
     pub(super) fn dominates(&self) -> bool {
         let bill = self.bill.as_ref();
-        let is_held = bill.is_some_and(|bill| bill.state.is_not_worse()) && self.keeps();
-        is_held && self.all().any(|found| found.state == State::Better)
+        let held = bill.is_some_and(|bill| bill.state.is_not_worse()) && self.keeps();
+        held && self.all().any(|found| found.state == State::Better)
     }
 
     pub(super) fn differences(&self) -> Vec<Difference> {
@@ -126,7 +131,7 @@ fn p_of(found: &AxisFinding) -> f64 {
 
 /// A row that is sound, judged.
 pub(super) struct Case<'a> {
-    pub(super) row: &'a Row,
+    pub(super) row: &'a RunRow,
     pub(super) total: Option<f64>,
     /// Against doing nothing, where that completes in six independent sessions and more.
     pub(super) nothing: Option<Three>,
@@ -165,8 +170,8 @@ impl Case<'_> {
         let Some(three) = &self.control else {
             return self.row.is_control();
         };
-        let is_cheaper = three.is_same() && three.bill.as_ref().is_some_and(is_above);
-        three.keeps() && (three.quality().any(is_above) || is_cheaper)
+        let cheaper = three.is_same() && three.bill.as_ref().is_some_and(is_above);
+        three.keeps() && (three.quality().any(is_above) || cheaper)
     }
 
     pub(super) fn is_shown(&self) -> bool {
@@ -176,8 +181,8 @@ impl Case<'_> {
     /// Whether a program does the same as its control on every axis, and something.
     pub(super) fn is_plain_tail(&self) -> bool {
         let does_nothing = self.nothing.as_ref().is_some_and(Three::is_identical);
-        let is_tail = self.control.as_ref().is_some_and(Three::is_identical);
-        self.row.is_program && is_tail && !does_nothing
+        let tail = self.control.as_ref().is_some_and(Three::is_identical);
+        self.row.is_program && tail && !does_nothing
     }
 
     /// Whether it is shown to be cheaper than doing nothing, and to keep less than that by more than the margin:
@@ -196,15 +201,13 @@ impl Case<'_> {
     /// Whether it meets every condition by its estimates, and no single session turns one.
     pub(super) fn is_ahead(&self) -> bool {
         let beats_nothing = match &self.nothing {
-            Some(three) => self.bill().is_some_and(|it| is_up(it, 0.0)) && three.seems_to_keep(),
+            Some(three) => three.seems_cheaper() && three.seems_to_keep(),
             None => self.cheaper.is_none(),
         };
         let beats_control = match &self.control {
             Some(three) => {
-                let mut quality = three.quality();
-                let is_better = quality.any(|found| is_up(found, found.margin));
-                let is_cheaper = three.bill.as_ref().is_some_and(|bill| is_up(bill, 0.0));
-                three.seems_to_keep() && (is_better || is_cheaper)
+                let better = three.quality().any(|found| is_up(found, found.margin));
+                three.seems_to_keep() && (better || three.seems_cheaper())
             }
             None => self.row.is_control(),
         };

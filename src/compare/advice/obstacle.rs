@@ -72,13 +72,13 @@ fn control_obstacle(case: &Case<'_>, strategies: usize) -> String {
         return format!("it loses to its control {name} on {}", listed(&lost));
     }
     let known = three.all().filter(|found| found.is_comparable());
-    let words: Vec<String> = known.map(AxisFinding::in_words).collect();
+    let axes: Vec<String> = known.map(AxisFinding::in_words).collect();
     let mut above = three.quality().filter(|found| found.is_above_0());
     let turning = above.find_map(AxisFinding::turning_cluster);
     let alone = turning.map(|session| format!("{session} alone makes the difference"));
-    let reason = alone.or_else(|| three.quality().find_map(|it| it.why_not_shown(strategies)));
-    let reason = reason.map_or_else(String::new, |why| format!(" ({why})"));
-    let words = words.join(", ");
+    let why = alone.or_else(|| three.quality().find_map(|found| found.why_not_shown(strategies)));
+    let reason = why.map_or_else(String::new, |why| format!(" ({why})"));
+    let words = axes.join(", ");
     format!("it is not shown to beat its control {name}: {words}{reason}")
 }
 
@@ -91,8 +91,7 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
         return None;
     }
     if bill.difference() <= 0.0 {
-        let bill = bill.in_words();
-        return Some(format!("it costs more than doing nothing ({bill})"));
+        return Some(format!("it costs more than doing nothing ({})", bill.in_words()));
     }
     if let Some(session) = bill.turning_cluster() {
         return Some(format!("without {session} it saves nothing"));

@@ -27,8 +27,8 @@ fn wave(at: usize, size: f64) -> f64 {
 }
 
 /// A strategy with its control, both as shares of doing nothing.
-pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> Row {
-    Row {
+pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f64)) -> RunRow {
+    RunRow {
         sample: sample(name, sessions, own.0, own.1),
         control: Some(sample(&format!("tail@{name}"), sessions, control.0, control.1)),
         fired: sessions,
@@ -41,7 +41,7 @@ pub(super) fn row(name: &str, sessions: usize, own: (f64, f64), control: (f64, f
     }
 }
 
-pub(super) fn world(sessions: usize, fits: bool, rows: Vec<Row>) -> Rows {
+pub(super) fn world(sessions: usize, fits: bool, rows: Vec<RunRow>) -> Rows {
     let nothing =
         billed("none", &(0..sessions).map(bill_of).collect::<Vec<_>>(), &vec![1.0; sessions]);
     let all = nothing.sessions.keys().cloned();
@@ -200,7 +200,7 @@ fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
         ],
     );
     // A tail by name has no control, and is dominated by nothing here.
-    let tail = Row { control: None, ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6)) };
+    let tail = RunRow { control: None, ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6)) };
     check(&world(SESSIONS, false, vec![tail]), Answer::Use, &["Use tail@20000"]);
 }
 
@@ -232,7 +232,7 @@ fn twins_are_recommended_together() {
 
 #[test]
 fn what_is_broken_and_cheapest_is_never_used() {
-    let broken = Row {
+    let broken = RunRow {
         broken: Some("died in 1 of 12, first at 33".to_owned()),
         is_too_large: true,
         ..row("cheap", SESSIONS, (0.2, 1.0), (0.2, 0.9))
@@ -243,7 +243,7 @@ fn what_is_broken_and_cheapest_is_never_used() {
         &["dear"],
     );
     assert!(said.avoid.iter().any(|it| it.is_broken && it.strategy == "cheap"));
-    let refused = Row { is_too_large: false, ..broken.clone() };
+    let refused = RunRow { is_too_large: false, ..broken.clone() };
     for (row, answer, advice) in
         [(broken, Answer::AllBroken, true), (refused, Answer::AllFaulty, false)]
     {
@@ -251,7 +251,7 @@ fn what_is_broken_and_cheapest_is_never_used() {
         check(&judged, answer, &["Everything breaks"]);
         assert_eq!(answer.sentence().contains("`--window TOKENS`"), advice);
     }
-    let idle = Row { fired: 0, ..row("idle", SESSIONS, (1.0, 1.0), (1.0, 1.0)) };
+    let idle = RunRow { fired: 0, ..row("idle", SESSIONS, (1.0, 1.0), (1.0, 1.0)) };
     check(
         &world(SESSIONS, true, vec![idle]),
         Answer::NothingFires,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::case::{Case, Three, is_above};
-use super::{Answer, RECORDED, Row, Rows, Verdict, accepting};
+use super::{Answer, RECORDED, Rows, RunRow, Verdict, accepting};
 use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
@@ -162,15 +162,15 @@ impl Rows {
     fn loses(&self, case: &Case<'_>) -> String {
         let quality = case.nothing.iter().flat_map(Three::quality);
         let lost = quality.filter(|found| is_lost(found, &self.rule.margins));
-        let lost = lost.map(|one| format!("{} points of {}", points(one.difference()), one.axis));
-        around(", and gives up ", &lost.collect::<Vec<_>>(), "")
+        let words = lost.map(|one| format!("{} points of {}", points(one.difference()), one.axis));
+        around(", and gives up ", &words.collect::<Vec<_>>(), "")
     }
 
     /// ` on the 7 of 9 sessions with a known bill`, or ` that fit their window`, where that is not all: the sessions of
     /// [`Self::nothing_costs`].
     pub(super) fn priced(&self) -> String {
         let (all, fitting) = (self.clusters, self.fitting());
-        let is_choice = self.has_choice();
+        let choice = self.has_choice();
         let priced = self.clusters_with(|id, session| {
             self.is_meant(id) && session.metrics.contains_key(judge::DOLLARS)
         });
@@ -179,8 +179,8 @@ impl Rows {
         let which = match priced {
             0 => return String::new(),
             priced if priced == all => return String::new(),
-            priced if priced == fitting && is_choice => whole.to_owned(),
-            _ if fitting < all && is_choice => format!("{whole} and have a known bill"),
+            priced if priced == fitting && choice => whole.to_owned(),
+            _ if fitting < all && choice => format!("{whole} and have a known bill"),
             _ => "with a known bill".to_owned(),
         };
         format!(" on the {priced} of {all} sessions {which}")
@@ -197,10 +197,10 @@ impl Rows {
             better.extend(three.bill.as_ref().map(AxisFinding::in_words));
         }
         let totals = case.total.zip(self.total(control, |_| true));
-        let paid = totals.map(|(own, other)| (own - other) / self.clusters as f64);
-        let paid = paid.filter(|paid| *paid > 0.0);
-        let paid = paid.map(|paid| format!(", for {} more a session", self.money(paid)));
-        let paid = paid.unwrap_or_default();
+        let paid = match totals.map(|(own, other)| (own - other) / self.clusters as f64) {
+            Some(more) if more > 0.0 => format!(", for {} more a session", self.money(more)),
+            Some(_) | None => String::new(),
+        };
         let name = short_name(&control.strategy);
         format!("; it beats {name} on {}{paid}", listed(&better))
     }
@@ -347,10 +347,10 @@ impl Rows {
 
     /// That a case keeps more than its control, for more than doing nothing costs.
     fn paid_for(&self, case: &Case<'_>) -> Option<String> {
-        let is_dearer = case.bill()?.state == State::Worse && !case.is_in_tokens();
+        let dearer = case.bill()?.state == State::Worse && !case.is_in_tokens();
         let better = case.control.as_ref()?.better();
         let control = case.row.control.as_ref()?;
-        (is_dearer && !better.is_empty()).then(|| {
+        (dearer && !better.is_empty()).then(|| {
             format!(
                 " A trade: {} keeps more than {} ({}) for {}.",
                 short_name(case.row.name()),
@@ -377,18 +377,18 @@ impl Rows {
             Some(total) => format!("costs {}", self.money(total)),
             None => "has no price".to_owned(),
         };
-        let is_whole = self.fits_everywhere();
-        let nothing = if is_whole {
+        let whole = self.fits_everywhere();
+        let nothing = if whole {
             format!("doing nothing {cost}")
         } else {
             format!("full history {cost} and does not fit the window")
         };
         let best = match case.and_then(|case| Some((case, case.total?))) {
             Some((case, total)) => {
-                let is_dearer = is_whole && self.saves(case).is_some_and(|saved| saved <= 0.0);
+                let dearer = whole && self.saves(case).is_some_and(|saved| saved <= 0.0);
                 let kept = if self.has_facts() { "" } else { " of later actions" };
                 let (title, total) = (case.row.sample.title(), self.money(total));
-                if is_dearer {
+                if dearer {
                     format!("nothing that kept as much{kept} is cheaper, {title} costs {total}")
                 } else {
                     format!("the cheapest that kept as much{kept} is {title}, {total}")
@@ -415,8 +415,8 @@ impl Rows {
     /// From session to session, how much of the bill is saved: ` (2 % to 9 % of the bill saved from session to session)`.
     fn range(&self, case: &Case<'_>) -> Option<String> {
         let saved = self.nothing.sessions.keys().filter_map(|id| {
-            let of = |sample| self.total(sample, |other| other == id);
-            Some(1.0 - of(&case.row.sample)? / of(&self.nothing)?)
+            let (own, nothing) = self.bills_in(case, id)?;
+            Some(1.0 - own / nothing)
         });
         let saved: Vec<f64> = saved.filter(|share| share.is_finite()).collect();
         let low = saved.iter().copied().reduce(f64::min)?;
@@ -461,9 +461,9 @@ impl Rows {
         if let Some(won) = after.iter().find(|name| !before.contains(name)) {
             return Some(format!("{at} {won} is recommended"));
         }
-        let mut rows: Vec<&Row> = self.sound().collect();
-        let named = named.map(|case| case.row.name());
-        rows.sort_by_key(|row| Some(row.name()) != named);
+        let mut rows: Vec<&RunRow> = self.sound().collect();
+        let first = named.map(|case| case.row.name());
+        rows.sort_by_key(|row| Some(row.name()) != first);
         rows.into_iter().find_map(|row| {
             let own = other.sound().find(|own| own.name() == row.name())?;
             let (before, after) = (self.share_saved(row)?, other.share_saved(own)?);
@@ -479,9 +479,9 @@ impl Rows {
     }
 
     /// The share of full history's bill that a row saves.
-    fn share_saved(&self, row: &Row) -> Option<f64> {
-        let total = |sample| self.total(sample, |_| true);
-        Some(1.0 - total(&row.sample)? / total(&self.nothing)?)
+    fn share_saved(&self, row: &RunRow) -> Option<f64> {
+        let own = self.total(&row.sample, |_| true)?;
+        Some(1.0 - own / self.total(&self.nothing, |_| true)?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{AxisFinding, NOTHING, Pair, Rule, State, Target, cluster};
+use super::{AxisFinding, NOTHING, Pair, Rule, State, Target, both_have, cluster};
 use crate::compare::axis::{Axis, Kind};
 use crate::compare::{ProbeSample, SessionSample};
 use crate::stats::bounds::Bounds;
@@ -24,9 +24,8 @@ pub(super) struct Values<'a> {
 impl<'a> Values<'a> {
     /// Of what the sessions hold under this key, see [`key`].
     pub(super) fn of(axis: Axis, key: &'static str, sessions: &[Pair<'a>]) -> Option<Self> {
-        let is_total = axis.kind() == Kind::Total;
         let (pairs, apart): (Vec<Pair<'a>>, Vec<Pair<'a>>) =
-            sessions.iter().partition(|pair| !is_total || ended_alike(pair));
+            sessions.iter().partition(|pair| axis.kind() != Kind::Total || ended_alike(pair));
         // A session that dies no more is an improvement, and no gap in the comparison.
         let mut missing = apart.iter().filter(|pair| !only_baseline_died(pair)).count();
         let clusters = by_cluster(&pairs, |pair| {
@@ -43,8 +42,7 @@ impl<'a> Values<'a> {
     fn means_of(&self, of: fn(&(f64, f64)) -> f64) -> Vec<(String, f64)> {
         let known = self.names.iter().zip(&self.clusters).filter_map(|(name, own)| {
             let values = own.iter().filter_map(|session| session.values.as_ref());
-            let mean = mean(&values.map(of).collect::<Vec<_>>())?;
-            Some(((*name).to_owned(), mean))
+            Some(((*name).to_owned(), mean(&values.map(of).collect::<Vec<_>>())?))
         });
         known.collect()
     }
@@ -56,8 +54,8 @@ impl<'a> Values<'a> {
         if estimate.point_estimate.abs() < NOTHING {
             estimate.point_estimate = 0.0;
         }
-        let levels = [|pair: &(f64, f64)| pair.0, |pair: &(f64, f64)| pair.1];
-        let levels = levels.map(|of| {
+        let sides = [|pair: &(f64, f64)| pair.0, |pair: &(f64, f64)| pair.1];
+        let levels = sides.map(|of| {
             let clusters = self.means_of(of);
             sum_of(&clusters, |cluster| cluster.1) / clusters.len() as f64
         });
@@ -65,8 +63,8 @@ impl<'a> Values<'a> {
         let differences = all.map(|(name, value)| (name, self.axis.turned(value)));
         let suite = self.suite(rule);
         let bounds = self.bounds_of_means(paired.by_session, suite.as_ref(), rule);
-        let is_open = paired.unscored + paired.unsure > 0;
-        let ends = is_open.then(|| Some((self.end(End::Worst, rule)?, self.end(End::Best, rule)?)));
+        let open = paired.unscored + paired.unsure > 0;
+        let ends = open.then(|| Some((self.end(End::Worst, rule)?, self.end(End::Best, rule)?)));
         Some(AxisFinding {
             by_cluster: differences.collect(),
             bounds,
@@ -104,7 +102,7 @@ impl<'a> Values<'a> {
     pub(super) fn totals(self, rule: &Rule) -> Option<AxisFinding> {
         let mut paired = PairedDifference::of(&self.clusters, rule.seed)?;
         let sums: Vec<(f64, f64)> = self.clusters.iter().map(|own| sum(own)).collect();
-        let [old, new] = [sum_of(&sums, |it| it.0), sum_of(&sums, |it| it.1)];
+        let [old, new] = [sum_of(&sums, |(old, _)| *old), sum_of(&sums, |(_, new)| *new)];
         let saved: Vec<f64> = sums.iter().map(|(old, new)| old - new).collect();
         let names = self.names.iter().map(|name| (*name).to_owned());
         let suite = self.suite(rule);
@@ -194,8 +192,8 @@ impl<'a> Values<'a> {
         let clusters = by_cluster(&self.pairs, |(_, old, new)| {
             let sides = [*old, (*new)?];
             let [baseline, candidate] = [0, 1].map(|side| self.repeats(sides, side));
-            let is_scored = !(baseline.is_empty() || candidate.is_empty());
-            is_scored.then_some(Repeats { baseline, candidate })
+            let unscored = baseline.is_empty() || candidate.is_empty();
+            (!unscored).then_some(Repeats { baseline, candidate })
         })
         .into_values();
         let repeats: Vec<Repeats> = clusters.map(|own| self.one_of(&own)).collect();
@@ -209,14 +207,13 @@ impl<'a> Values<'a> {
             Kind::Total => 1.0,
             Kind::Probes | Kind::Share | Kind::Count => sessions.len() as f64,
         };
-        let side = |of: fn(&Repeats) -> &Vec<f64>| {
-            let fewest = sessions.iter().map(|it| of(it).len()).min().unwrap_or(0);
-            (0..fewest).map(|at| sum_of(sessions, |it| of(it)[at]) / divisor).collect()
-        };
-        Repeats {
-            baseline: side(|session| &session.baseline),
-            candidate: side(|session| &session.candidate),
-        }
+        let [baseline, candidate] = [0, 1].map(|side| {
+            let of_side = sessions.iter().map(|own| [&own.baseline, &own.candidate][side]);
+            let values: Vec<&Vec<f64>> = of_side.collect();
+            let fewest = values.iter().map(|own| own.len()).min().unwrap_or(0);
+            (0..fewest).map(|at| sum_of(&values, |own| own[at]) / divisor).collect()
+        });
+        Repeats { baseline, candidate }
     }
 
     /// A session's value in each repeat on one side: of probes the mean by weight of those that both score.
@@ -259,17 +256,14 @@ pub(super) fn sum_of<T>(items: &[T], of: impl Fn(&T) -> f64) -> f64 {
 
 /// The sums of a cluster's sessions.
 pub(super) fn sum(own: &[PairedSession]) -> (f64, f64) {
-    let known: Vec<(f64, f64)> = own.iter().filter_map(|it| it.values).collect();
-    (sum_of(&known, |it| it.0), sum_of(&known, |it| it.1))
+    let known: Vec<(f64, f64)> = own.iter().filter_map(|session| session.values).collect();
+    (sum_of(&known, |(old, _)| *old), sum_of(&known, |(_, new)| *new))
 }
 
 /// Under which name the sessions hold the values of an axis: a bill in dollars where any is known on both sides.
 pub(super) fn key(axis: Axis, sessions: &[Pair<'_>]) -> &'static str {
-    let has_dollars = |session: &SessionSample| session.metrics.contains_key(DOLLARS);
-    let mut sessions = sessions.iter();
-    let is_priced = sessions.any(|(_, old, new)| has_dollars(old) && new.is_some_and(has_dollars));
     match axis {
-        Axis::Bill if is_priced => DOLLARS,
+        Axis::Bill if sessions.iter().any(|pair| both_have(pair, DOLLARS)) => DOLLARS,
         _ => axis.name(),
     }
 }
@@ -280,18 +274,17 @@ pub(in crate::compare) const DOLLARS: &str = "dollars";
 /// The values of a session under both, and whether the candidate lacks what the baseline has.
 pub(super) fn paired(axis: Axis, key: &str, pair: &Pair<'_>) -> (PairedSession, bool) {
     let (_, old, new) = pair;
-    let value = |session: &SessionSample| mean(session.metrics.get(key)?);
     if axis.kind() == Kind::Probes {
         let session = paired_probes(axis, End::Shown, pair);
         return (session, session.values.is_none() && session.unscored > 0);
     }
-    match (value(old), new.and_then(value)) {
-        (Some(old), Some(new)) => {
+    match [Some(*old), *new].map(|side| mean(side?.metrics.get(key)?)) {
+        [Some(old), Some(new)] => {
             let turned = PairedSession::of(axis.turned(old), axis.turned(new));
             let counts = turned.counts;
             (PairedSession { counts, ..PairedSession::of(old, new) }, false)
         }
-        (old, _) => (PairedSession::default(), old.is_some()),
+        [old, _] => (PairedSession::default(), old.is_some()),
     }
 }
 
@@ -310,21 +303,21 @@ impl End {
     /// The scores of a probe under both, repeat by repeat; `None` where they are not compared.
     fn scores(self, axis: Axis, probes: [Option<&ProbeSample>; 2]) -> Option<[Vec<f64>; 2]> {
         let scored = probes.map(|probe| probe.filter(|probe| probe.has(axis)));
-        let repeats = scored.iter().flatten().map(|one| one.scores(axis).len());
+        let counts = scored.iter().flatten().map(|one| one.scores(axis).len());
         // Scored by neither: there is nothing to compare.
-        let repeats = repeats.max()?;
+        let repeats = counts.max()?;
         if self == Self::Shown && scored.iter().any(Option::is_none) {
             return None;
         }
-        let is_low = match self {
+        let low = match self {
             Self::Shown => [true, true],
             Self::Worst => [false, true],
             Self::Best => [true, false],
         };
-        Some([0, 1].map(|side| match (scored[side], is_low[side]) {
+        Some([0, 1].map(|side| match (scored[side], low[side]) {
             (Some(probe), true) => probe.scores(axis).to_vec(),
             (Some(probe), false) => probe.most(axis).to_vec(),
-            (None, is_low) => vec![f64::from(u8::from(!is_low)); repeats],
+            (None, low) => vec![f64::from(u8::from(!low)); repeats],
         }))
     }
 }

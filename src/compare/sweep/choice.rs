@@ -132,9 +132,8 @@ impl Candidates<'_> {
         choice.best_quality = Some(means[found.best_kept][1]);
         // No user needs a setting that costs more than the default to keep more: then the cheapest that keeps no less
         // than the default.
-        let is_cheaper = |at: &usize| means[*at][0] > means[found.cheapest][0] + EQUAL;
-        let enough = default.filter(is_cheaper).map(|own| means[own][1]);
-        let cheaper = enough.and_then(|least| cheapest(means, &changes, least));
+        let cheap = default.filter(|own| means[*own][0] > means[found.cheapest][0] + EQUAL);
+        let cheaper = cheap.and_then(|own| cheapest(means, &changes, means[own][1]));
         let chosen = cheaper.map_or(found.cheapest, |(_, at)| at);
         if chosen != found.cheapest {
             choice.dearer = Some(short_label(&self.changed(points[found.cheapest])));
@@ -189,10 +188,10 @@ impl Candidates<'_> {
         let all = self.points.iter().zip(&self.means).zip(&self.against_nothing);
         let refused = all.filter_map(|((point, [saved, kept]), against_nothing)| {
             let given_up = most_kept - kept;
-            let is_refused = point.on_front && given_up > margin + EQUAL;
+            let too_little = point.on_front && given_up > margin + EQUAL;
             let saves_more = *saved > saved_now + EQUAL
                 && !against_nothing.is_some_and(|saved| self.is_dearer(saved));
-            (is_refused && saves_more).then(|| Trade {
+            (too_little && saves_more).then(|| Trade {
                 values: point.values.clone(),
                 changed: self.changed(point),
                 saved: *saved,
@@ -201,9 +200,9 @@ impl Candidates<'_> {
             })
         });
         refused.max_by(|left, right| {
-            let [one, other] = [left, right].map(|it| (it.saved - saved_now) / it.given_up);
+            let rates = [left, right].map(|trade| (trade.saved - saved_now) / trade.given_up);
             let changes = left.changed.len().cmp(&right.changed.len());
-            one.total_cmp(&other).then(changes.reverse())
+            rates[0].total_cmp(&rates[1]).then(changes.reverse())
         })
     }
 }
@@ -223,18 +222,18 @@ impl Choice {
 
 /// Why no setting can be chosen where none has both numbers.
 fn unmeasured(points: &[&SweepPoint], cost: Axis, quality: Axis) -> String {
-    let whole = || points.iter().filter(|point| point.broken.is_none());
-    if let Some(first) = points.first().filter(|_| whole().next().is_none()) {
+    let whole: Vec<_> = points.iter().filter(|point| point.broken.is_none()).collect();
+    if let Some(first) = points.first().filter(|_| whole.is_empty()) {
         let why = first.broken.as_deref().unwrap_or_default();
-        let alike = points.iter().all(|it| it.broken.as_deref() == Some(why));
+        let alike = points.iter().all(|point| point.broken.as_deref() == Some(why));
         let of = if alike { "each" } else { "the default" };
         let written = points.iter().filter(|point| point.is_default).count();
         let all = points.len() + 1 - written.max(1);
         return format!("all {all} settings are broken; {of}: {why}");
     }
-    let unknown = if whole().all(|point| point.cost.is_none()) {
+    let unknown = if whole.iter().all(|point| point.cost.is_none()) {
         cost
-    } else if whole().all(|point| point.quality.is_none()) {
+    } else if whole.iter().all(|point| point.quality.is_none()) {
         quality
     } else {
         return format!("no session has both {cost} and {quality} under every setting");
@@ -243,7 +242,7 @@ fn unmeasured(points: &[&SweepPoint], cost: Axis, quality: Axis) -> String {
 }
 
 /// The result of the margin rule among the settings of one window.
-pub(super) struct Found {
+pub(super) struct MarginChoice {
     /// The setting that keeps most.
     pub best_kept: usize,
     /// Those that keep enough.
@@ -260,11 +259,11 @@ pub(super) struct Found {
 /// an interval would let nothing pass but the best kept itself. The confirmation has the intervals. A
 /// setting that is broken has no number and takes no part. Of equal savings the one that keeps more is
 /// taken, then the one with fewest `changes` to the default, then the first. `None` where nothing was measured.
-pub(super) fn margin_rule(means: &[Point], margin: f64, changes: &[usize]) -> Option<Found> {
+pub(super) fn margin_rule(means: &[Point], margin: f64, changes: &[usize]) -> Option<MarginChoice> {
     let all: Vec<usize> = measured(means).collect();
     let best_kept = best(means, changes, &all, [1, 0])?;
     let (enough, cheapest) = cheapest(means, changes, means[best_kept][1] - margin)?;
-    Some(Found { best_kept, enough, cheapest })
+    Some(MarginChoice { best_kept, enough, cheapest })
 }
 
 fn measured(means: &[Point]) -> impl Iterator<Item = usize> {
@@ -283,8 +282,8 @@ fn best(means: &[Point], changes: &[usize], of: &[usize], by: [usize; 2]) -> Opt
     of.iter().copied().reduce(|best, at| {
         let mut all = by.map(|objective| means[at][objective] - means[best][objective]).into_iter();
         let told = all.find(|difference| difference.abs() > EQUAL);
-        let is_better = told.map_or(changes[at] < changes[best], |difference| difference > 0.0);
-        if is_better { at } else { best }
+        let better = told.map_or(changes[at] < changes[best], |difference| difference > 0.0);
+        if better { at } else { best }
     })
 }
 

@@ -102,8 +102,8 @@ pub(super) fn values<'a>(
     points: impl IntoIterator<Item = &'a SweepPoint>,
     knob: &str,
 ) -> Vec<String> {
-    let points = points.into_iter();
-    let mut found = distinct(points.filter_map(|point| value(point, knob).cloned()));
+    let all = points.into_iter().filter_map(|point| value(point, knob).cloned());
+    let mut found = distinct(all);
     if found.iter().all(|text| text.parse::<f64>().is_ok()) {
         found.sort_by(|left, right| number(left).total_cmp(&number(right)));
     }

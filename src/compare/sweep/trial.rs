@@ -64,8 +64,8 @@ impl Trial {
         cluster.iter().try_fold((0.0, 0.0), |sum, id| {
             let session = self.sample.sessions.get(*id)?;
             let (own, full) = session.against_full(cost)?;
-            let price = session.token_price().filter(|_| self.is_priced && cost == Axis::Bill);
-            let price = price.unwrap_or(1.0);
+            let known = session.token_price().filter(|_| self.is_priced && cost == Axis::Bill);
+            let price = known.unwrap_or(1.0);
             Some((sum.0 + own * price, sum.1 + full * price))
         })
     }
@@ -126,15 +126,13 @@ pub(super) fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<V
 
 /// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
 pub fn broken(sample: &Sample) -> Option<String> {
-    let count = |is_so: fn(&&SessionSample) -> bool| sample.sessions.values().filter(is_so).count();
-    let dead = count(|session| session.dead > session.failed);
-    let rejected = count(|session| !session.rejected.is_empty());
-    let reasons = [
-        (dead, "out of window"),
-        (count(|session| session.failed > 0), "the strategy failed"),
-        (rejected, "prompts would be rejected"),
+    let reasons: [(fn(&&SessionSample) -> bool, &str); 3] = [
+        (|session| session.dead > session.failed, "out of window"),
+        (|session| session.failed > 0, "the strategy failed"),
+        (|session| !session.rejected.is_empty(), "prompts would be rejected"),
     ];
-    let (sessions, why) = reasons.into_iter().find(|(sessions, _)| *sessions > 0)?;
+    let counts = reasons.map(|(holds, why)| (sample.sessions.values().filter(holds).count(), why));
+    let (sessions, why) = counts.into_iter().find(|(sessions, _)| *sessions > 0)?;
     let calls = sample.sessions.values().filter_map(|session| {
         session.died_at.as_deref()?.strip_prefix("call ")?.parse::<usize>().ok()
     });
@@ -150,12 +148,11 @@ pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis
     if used.is_empty() {
         used.extend(tried);
     }
-    let axes = axes.iter().copied().filter(|axis| {
-        let mut used = used.iter();
+    let known = axes.iter().copied().filter(|axis| {
         !tried.is_empty()
-            && used.all(|trial| sessions.iter().any(|id| trial.value(id, *axis).is_some()))
+            && used.iter().all(|trial| sessions.iter().any(|id| trial.value(id, *axis).is_some()))
     });
-    axes.collect()
+    known.collect()
 }
 
 /// Which settings go on, by non-dominated rank, then by distance above the line of equal trade: the

@@ -48,9 +48,8 @@ impl SimulatedCost {
     /// The same in a few words.
     pub fn words(&self) -> String {
         let alone = self.edited.map_or(" alone", |_| "");
-        let (unedited, edited) = (self.unedited, self.edited);
-        let unedited = unedited.map(|ratio| ratio.words() + " of unedited prompts" + alone);
-        let edited = edited.map(|ratio| ratio.words() + " after recorded compactions");
+        let unedited = self.unedited.map(|ratio| ratio.words() + " of unedited prompts" + alone);
+        let edited = self.edited.map(|ratio| ratio.words() + " after recorded compactions");
         let parts: Vec<String> = unedited.into_iter().chain(edited).collect();
         format!("simulated/billed input cost: {}", parts.join(", "))
     }
@@ -59,12 +58,11 @@ impl SimulatedCost {
 impl CostRatio {
     fn of(mut ratios: Vec<f64>) -> Option<Self> {
         ratios.sort_unstable_by(f64::total_cmp);
-        let at = |tenths: usize| ratios.get(ratios.len() * tenths / 10).copied();
         Some(Self {
             sessions: ratios.len(),
             median: median(&ratios, f64::midpoint)?,
-            p10: at(1)?,
-            p90: at(9)?,
+            p10: *ratios.get(ratios.len() / 10)?,
+            p90: *ratios.get(ratios.len() * 9 / 10)?,
         })
     }
 

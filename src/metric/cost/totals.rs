@@ -8,7 +8,7 @@ use crate::units::{Usage, Usd};
 
 /// The modelled times of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Time {
+pub(crate) enum ModelledTime {
     /// In which the agent waits: for its own calls, and for those of the strategy.
     Waiting,
     /// Of the calls in the background.
@@ -32,7 +32,7 @@ impl CellSummary {
     /// Seconds that its agent waits for its own calls and for those of the strategy, modelled; `None` where the
     /// pace of its model is unknown.
     pub fn waiting(&self) -> Option<f64> {
-        self.time(&Bill::Shown, Time::Waiting)?.own
+        self.time(&Bill::Shown, ModelledTime::Waiting)?.own
     }
 
     /// Its cost under the bill of the comparison, where that is simulated call by call.
@@ -79,12 +79,9 @@ impl CellSummary {
     /// The billed tokens of a class, where they are known.
     pub(crate) fn billed(&self, class: fn(&Usage) -> Tokens) -> Option<Amount> {
         let cost = self.costs.first().filter(|cost| cost.is_billed())?;
-        let of = |usage: &Usage| class(usage).0 as f64;
-        Some(Amount {
-            own: (cost.calls > 0).then(|| of(&cost.total())),
-            reference: of(&cost.reference),
-            whole_reference: of(&cost.reference),
-        })
+        let [own, reference] = [cost.total(), cost.reference].map(|usage| class(&usage).0 as f64);
+        let own = (cost.calls > 0).then_some(own);
+        Some(Amount { own, reference, whole_reference: reference })
     }
 
     fn amount(&self, cost: &SchemeCost) -> Option<Amount> {
@@ -98,14 +95,14 @@ impl CellSummary {
     }
 
     /// The seconds under this bill; `None` where the pace of the model is unknown.
-    pub(crate) fn time(&self, bill: &Bill, time: Time) -> Option<Amount> {
+    pub(crate) fn time(&self, bill: &Bill, time: ModelledTime) -> Option<Amount> {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
         let latency = self.price.as_ref()?.latency?;
         let asked = &self.model_calls;
         let waits: f64 = cost.prepared.iter().map(|work| work.wait_milliseconds(&latency)).sum();
         Some(match time {
             // Of a call to another model the start alone is known: its pace is not.
-            Time::Waiting => {
+            ModelledTime::Waiting => {
                 let calls = cost.calls + asked.compaction.calls + asked.recovery.calls;
                 let usage = cost.agent + cost.compaction + cost.recovery;
                 Amount {
@@ -114,10 +111,10 @@ impl CellSummary {
                     whole_reference: seconds(&latency, cost.reference_calls, &cost.whole_reference),
                 }
             }
-            Time::Background => {
+            ModelledTime::Background => {
                 of_strategy(seconds(&latency, asked.background.calls, &cost.background))
             }
-            Time::ForBackground => of_strategy(waits / 1_000.0),
+            ModelledTime::ForBackground => of_strategy(waits / 1_000.0),
         })
     }
 }
@@ -126,7 +123,7 @@ impl CellSummary {
 pub(in crate::metric) fn under_first_bill(
     cell: &CellSummary,
     of: fn(&SchemeCost) -> Option<f64>,
-) -> Option<Sample> {
+) -> Option<Observed> {
     let cost = cell.costs.first()?;
     Some((of(cost)?, cost.calls))
 }

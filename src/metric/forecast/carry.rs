@@ -45,16 +45,16 @@ impl Carry {
             let Some(asked) = record.model_calls.get(*number) else {
                 continue;
             };
-            let is_summary = matches!(asked.purpose, Purpose::Compaction | Purpose::Recovery);
-            if is_summary && asked.failure.is_none() {
+            let summary = matches!(asked.purpose, Purpose::Compaction | Purpose::Recovery);
+            if summary && asked.failure.is_none() {
                 let output = asked.usage.output;
                 *written.entry(asked.call).or_default() +=
                     Span::new(Tokens::ZERO, output, output.max(*most));
             }
         }
         let limit = record.window.map_or(Tokens(u64::MAX), |window| window.tokens);
-        let with = |summary: Option<(&usize, &Span<Tokens>)>, messages: Tokens, prompt: Tokens| {
-            let summary = summary.map_or_else(Span::default, |(_, summary)| *summary);
+        let with = |last: Option<(&usize, &Span<Tokens>)>, messages: Tokens, prompt: Tokens| {
+            let summary = last.map_or_else(Span::default, |(_, summary)| *summary);
             let (less, more) = (summary.expected.min(messages), summary.more());
             Span::new(prompt - less, prompt, prompt + more.min(limit - prompt))
         };

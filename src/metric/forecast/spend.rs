@@ -15,8 +15,8 @@ const VERDICT_PART: u64 = 5;
 /// The prices of a model, and how long its calls take where that is known.
 type PriceAndTiming = (PerToken, Option<ServerTiming>);
 
-/// The inputs of a forecast: the prices of the models of a run, and the limits of their output.
-pub(crate) struct Inputs<'a> {
+/// The tariff of a run: the prices of its models, and the limits of their output.
+pub(crate) struct Tariff<'a> {
     /// The prices of a model, and how long its calls take, where a price file or its server knows.
     pub price_of: &'a dyn Fn(&str) -> Option<PriceAndTiming>,
     /// The judges one by one.
@@ -42,7 +42,7 @@ pub struct Thinking {
     pub summariser: Tokens,
     /// The reader.
     pub reader: Tokens,
-    /// The judges, in the order of `Inputs::judges`.
+    /// The judges, in the order of `Tariff::judges`.
     pub judges: Vec<Tokens>,
 }
 
@@ -88,7 +88,7 @@ struct Terms {
     batch: Option<u32>,
 }
 
-impl Inputs<'_> {
+impl Tariff<'_> {
     /// The terms of requests to a model, each by itself: the answer is needed to go on.
     fn terms(&self, model: &str) -> Terms {
         let (price, timing) = (self.price_of)(model).unzip();
@@ -103,7 +103,7 @@ impl Inputs<'_> {
 
 impl Spend {
     /// Adds up the requests to models in these cells.
-    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Inputs<'_>) -> Self {
+    pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Tariff<'_>) -> Self {
         let mut spend = Self {
             dollars: Some(Span::default()),
             batch_dollars: Some(Span::default()),
@@ -134,29 +134,30 @@ impl Spend {
         spend
     }
 
-    fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
-        for request in carry.requests.iter().filter(|it| cell.asks.contains_key(&it.number)) {
+    fn summaries(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Tariff<'_>) {
+        for request in carry.requests.iter().filter(|asked| cell.asks.contains_key(&asked.number)) {
             let sent = cell.sent.get(&request.number).copied().unwrap_or(request.prompt.expected);
             // Each is a prompt of its own, with breakpoints up to its end.
-            let usage = |tokens: Tokens, output| match inputs.summaries_written_from {
-                Some(minimum) if tokens >= minimum => {
-                    Usage { cache_write_5m: tokens, output, ..Usage::default() }
-                }
-                Some(_) | None => Usage::uncached(tokens, output),
-            };
             let prompts = request.prompt.around(sent);
-            self.add(1, prompts.zip(request.output, usage), terms);
+            let usage =
+                prompts.zip(request.output, |tokens, output| match inputs.summaries_written_from {
+                    Some(minimum) if tokens >= minimum => {
+                        Usage { cache_write_5m: tokens, output, ..Usage::default() }
+                    }
+                    Some(_) | None => Usage::uncached(tokens, output),
+                });
+            self.add(1, usage, terms);
         }
     }
 
-    fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Inputs<'_>) {
-        let asked = cell.paid.iter().flat_map(|(call, prompts)| {
+    fn answers(&mut self, cell: &ForecastCell, carry: &Carry, terms: Terms, inputs: &Tariff<'_>) {
+        let paid = cell.paid.iter().flat_map(|(call, prompts)| {
             let tokens = carry.prompts.get(*call).copied().unwrap_or_default();
             prompts.iter().map(move |(prompt, due)| (*prompt, *due, tokens.around(prompt.tokens)))
         });
         let each = cell.floor.iter();
         let floor = each.map(|(prompt, due)| (*prompt, *due, Span::exact(prompt.tokens)));
-        let asked = asked.chain(floor).filter(|(_, due, _)| due.questions > 0);
+        let asked = paid.chain(floor).filter(|(_, due, _)| due.questions > 0);
         for (prompt, due, tokens) in asked {
             let thinking = inputs.thinking.reader.times(due.questions);
             let longest = inputs.longest_answer.times(due.questions);
@@ -181,12 +182,12 @@ impl Spend {
         &mut self,
         cell: &ForecastCell,
         terms: Terms,
-        inputs: &Inputs<'_>,
+        inputs: &Tariff<'_>,
         verdict: Span<Tokens>,
     ) {
-        let reached =
+        let paid =
             cell.paid.range(..cell.record.prompt_tokens.len()).flat_map(|(_, prompts)| prompts);
-        let reached = reached.map(|(_, due)| (due, false));
+        let reached = paid.map(|(_, due)| (due, false));
         let floor = cell.floor.iter().map(|(_, due)| (due, true));
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
             self.judged_at_most += due.judged;
@@ -200,12 +201,10 @@ impl Spend {
         }
         let due: SentinelsDue = cell.sentinels;
         if due.calls > 0 {
-            let usage = |tokens, calls| {
-                verdict.map(|output: Tokens| Usage::uncached(tokens, output.times(calls)))
-            };
-            self.add(due.calls, usage(due.tokens, due.calls), terms);
+            let usage = verdict.map(|output| Usage::uncached(due.tokens, output.times(due.calls)));
+            self.add(due.calls, usage, terms);
             // Only a judge that is unfit for the first ones is asked these.
-            let narrow = usage(due.narrow_tokens, due.narrow_calls).high;
+            let narrow = Usage::uncached(due.narrow_tokens, verdict.high.times(due.narrow_calls));
             let nothing = Usage::default();
             let calls = Span::new(0, 0, due.narrow_calls);
             self.pay(calls, Span::new(nothing, nothing, narrow), terms);
@@ -286,14 +285,14 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
 }
 
 /// Tokens times `part / whole`.
-fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
+pub(super) fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
     let part = u128::from(tokens.0) * u128::from(part) / u128::from(whole.max(1));
     Tokens(u64::try_from(part).unwrap_or(u64::MAX))
 }
 
 /// The usage of the requests to one judge at one call: none at the least, where rules grade all answers. Expected is
 /// one answer as long as the right one for each item that rules may not grade.
-fn judged(due: &ProbesDue, inputs: &Inputs<'_>, verdict: Span<Tokens>) -> Span<Usage> {
+fn judged(due: &ProbesDue, inputs: &Tariff<'_>, verdict: Span<Tokens>) -> Span<Usage> {
     let longest = inputs.longest_answer.times(due.judged);
     let shown = due.judge_tokens + due.judged_gold;
     let usual = Tokens(shown.times(due.different).0 / due.judged.max(1));

@@ -104,7 +104,7 @@ fn thought(
     Forecast::of(
         &manifest(summariser, reader),
         &[cell("reference"), cell("strategy")],
-        &Inputs {
+        &Tariff {
             price_of: &|model| (model == "m").then_some((price, None)),
             judges,
             longest_answer: Tokens(1_024),
@@ -169,7 +169,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
         read_again: Tokens(1_900),
     };
     cell.paid.insert(1, vec![(prompt, due())]);
-    let inputs = Inputs {
+    let inputs = Tariff {
         price_of: &|_| Some((price, None)),
         judges: &[],
         longest_answer: Tokens(1_024),
@@ -214,7 +214,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
     use ModelKind::{Deterministic, Live};
     let cells = [cell("reference"), cell("strategy")];
     let spend = |summariser, judges: &[ModelEntry]| {
-        let inputs = Inputs {
+        let inputs = Tariff {
             price_of: &|_| None,
             judges,
             longest_answer: Tokens(1_024),
@@ -356,7 +356,7 @@ fn many_short_requests_are_no_long_prompt_however_few_of_them_are_expected() {
     cell.paid.insert(1, vec![(prompt(2_000), known)]);
     cell.floor = None;
     cell.sentinels.narrow_tokens = Tokens(6_000);
-    let inputs = Inputs {
+    let inputs = Tariff {
         price_of: &|_| Some((price, None)),
         judges: &[entry(ModelKind::Live)],
         longest_answer: Tokens(1_024),

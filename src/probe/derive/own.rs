@@ -5,7 +5,7 @@
 //! ([`Details::injected`](crate::session::Details::injected)). Inside a block, a product marks its
 //! text as an element (`<system-reminder>…</system-reminder>`), and that is cut out here.
 
-use crate::probe::Pattern;
+use crate::probe::LazyPattern;
 use crate::session::{Message, Role, Session, Tag};
 
 /// Elements that hold what a person typed: the tags go, the text stays.
@@ -88,7 +88,7 @@ pub(super) fn own(text: &str) -> Vec<&str> {
 }
 
 /// The name of an element behind its `<`, without attributes: `permissions instructions` is one.
-static NAME: Pattern = Pattern::new("^([A-Za-z][A-Za-z0-9_ -]*?)(?: [^ =>]*=[^>]*)?>");
+static NAME: LazyPattern = LazyPattern::new("^([A-Za-z][A-Za-z0-9_ -]*?)(?: [^ =>]*=[^>]*)?>");
 
 fn name(text: &str) -> Option<&str> {
     let start = &text[..text.floor_char_boundary(NAME_BYTES + 1)];

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::own::typed;
 use super::proposal;
-use crate::probe::survival::{Marks, content_word_recall, heads_rules, is_order, marks};
+use crate::probe::survival::{RuleMarks, content_word_recall, heads_rules, is_order, marks};
 use crate::script::{ends_sentence, word_count};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision, RuleForm};
 use crate::session::{ContentBlock, Role, Session};
@@ -30,17 +30,17 @@ const REQUEST_CHARS: usize = 600;
 
 /// A sentence that sets a rule.
 #[derive(Debug)]
-struct Rule<'s> {
+struct UserRule<'s> {
     message: usize,
     sentence: &'s str,
-    marks: Marks,
+    marks: RuleMarks,
     is_typed: bool,
     is_listed: bool,
     /// Whether its heading says that it is one.
     is_headed: bool,
 }
 
-impl Rule<'_> {
+impl UserRule<'_> {
     /// Whether it has a word of force and something exact, or stands in a list of rules.
     fn is_set(&self) -> bool {
         (self.is_exact() && self.marks.has_force()) || (self.is_listed && !self.is_typed)
@@ -52,7 +52,7 @@ impl Rule<'_> {
     }
 
     /// The anchors, or where it has none the whole sentence: rules with the same ones are the same.
-    fn key(&self) -> Marks {
+    fn key(&self) -> RuleMarks {
         let mut key = self.marks.clone();
         if key.anchors.is_empty() {
             key.anchors.insert(self.sentence.to_lowercase());
@@ -83,7 +83,7 @@ impl Rule<'_> {
 /// Rules that a later typed message repeats, or corrects in one anchor: each is asked until then.
 pub(super) fn rules(session: &Session) -> Vec<PlantedFact> {
     let mut rules = all_rules(session);
-    rules.retain(Rule::is_set);
+    rules.retain(UserRule::is_set);
     let mut known = BTreeSet::new();
     let facts = rules.iter().filter(|rule| known.insert(rule.key())).filter_map(|rule| {
         let mut typed = rules.iter().filter(|later| later.is_typed);
@@ -99,9 +99,9 @@ pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
     let mut known = BTreeSet::new();
     let mut rules = all_rules(session);
     rules.retain(|rule| {
-        let is_named = rule.is_exact() || rule.sentence.contains('`') || !rule.is_typed;
+        let named = rule.is_exact() || rule.sentence.contains('`') || !rule.is_typed;
         (is_order(rule.sentence) || (rule.is_headed && rule.is_listed && !rule.is_typed))
-            && is_named
+            && named
             && known.insert(rule.key())
     });
     let asked = rules.iter().filter_map(|rule| asked(rule, None));
@@ -112,7 +112,7 @@ pub(crate) fn instructions(session: &Session) -> Vec<PlantedFact> {
 }
 
 /// The rules of files and of typed messages, in the order in which the session shows them.
-fn all_rules(session: &Session) -> Vec<Rule<'_>> {
+fn all_rules(session: &Session) -> Vec<UserRule<'_>> {
     let mut rules = rules_of_files(session);
     rules.extend(typed_rules(session));
     rules.sort_by_key(|rule| rule.message);
@@ -124,7 +124,7 @@ fn has_digit(text: &str) -> bool {
 }
 
 /// The question about a rule: it names a path or a name in it, or the words before its first anchor.
-fn asked(rule: &Rule<'_>, used: Option<usize>) -> Option<PlantedFact> {
+fn asked(rule: &UserRule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     let words: Vec<&str> = rule.sentence.split_whitespace().collect();
     let mut bare = words.iter().map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
     let named =
@@ -151,11 +151,11 @@ fn asked(rule: &Rule<'_>, used: Option<usize>) -> Option<PlantedFact> {
 }
 
 /// A sentence, whether it is of a list, and whether the heading above it is one of rules.
-type Said<'t> = (&'t str, bool, bool);
+type RuleSentence<'t> = (&'t str, bool, bool);
 
 /// The sentences of a text without the marks of a list before them. Lines that are neither items nor end as sentences do
 /// are output, code or headings.
-fn sentences(text: &str) -> impl Iterator<Item = Said<'_>> {
+fn sentences(text: &str) -> impl Iterator<Item = RuleSentence<'_>> {
     let mut headed = false;
     text.lines().filter(|line| line.len() <= RULE_BYTES).flat_map(move |line| {
         let body = line.trim_start_matches(|c: char| c.is_ascii_digit() || " \t→|".contains(c));
@@ -181,9 +181,9 @@ fn ends(c: char) -> bool {
 }
 
 /// The sentences that may set a rule.
-fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = Rule<'_>> {
+fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = UserRule<'_>> {
     let whole = sentences(text).filter(|(sentence, ..)| word_count(sentence) >= RULE_WORDS);
-    whole.map(move |(sentence, is_listed, is_headed)| Rule {
+    whole.map(move |(sentence, is_listed, is_headed)| UserRule {
         message,
         sentence,
         marks: marks(sentence),
@@ -194,7 +194,7 @@ fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = 
 }
 
 /// The rules of typed messages. A text that was sent before repeats nothing: a product sent it again.
-fn typed_rules(session: &Session) -> Vec<Rule<'_>> {
+fn typed_rules(session: &Session) -> Vec<UserRule<'_>> {
     let mut known = BTreeSet::new();
     let mut texts = typed(session);
     texts.retain(|(_, text)| text.chars().count() <= TYPED_CHARS && known.insert(*text));
@@ -202,7 +202,7 @@ fn typed_rules(session: &Session) -> Vec<Rule<'_>> {
 }
 
 /// The rules in files of rules that the session shows: as the product puts them before the agent, or as a tool reads them.
-fn rules_of_files(session: &Session) -> Vec<Rule<'_>> {
+fn rules_of_files(session: &Session) -> Vec<UserRule<'_>> {
     let mut reading = BTreeSet::new();
     let mut rules = Vec::new();
     for (message, said) in session.messages().iter().enumerate() {

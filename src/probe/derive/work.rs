@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::proposal;
-use crate::probe::Pattern;
+use crate::probe::LazyPattern;
 use crate::session::ground_truth::{Fact, Handle, PlanItem, PlantedFact};
 use crate::session::{CompactedTo, Recorded, Session, ToolClass, ToolUse};
 
@@ -20,15 +20,15 @@ const COMMAND_BYTES: usize = 160;
 const HANDLE_BYTES: usize = 3;
 
 /// Classes of values that cannot be guessed, each with at least 20 bits. The first that fits counts.
-static CLASSES: [(&str, Pattern); 4] = [
-    ("id", Pattern::new("^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")),
-    ("number", Pattern::new("^[0-9]{7,}$")),
-    ("hash", Pattern::new("^(?:[a-z0-9]+:)?[0-9a-f]{7,64}$")),
-    ("code", Pattern::new("^[A-Z]{2,6}[-_]*[0-9]{4,}$")),
+static CLASSES: [(&str, LazyPattern); 4] = [
+    ("id", LazyPattern::new("^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")),
+    ("number", LazyPattern::new("^[0-9]{7,}$")),
+    ("hash", LazyPattern::new("^(?:[a-z0-9]+:)?[0-9a-f]{7,64}$")),
+    ("code", LazyPattern::new("^[A-Z]{2,6}[-_]*[0-9]{4,}$")),
 ];
 
 /// How tools say that what they started has come to its end.
-static ENDED: Pattern = Pattern::new(
+static ENDED: LazyPattern = LazyPattern::new(
     "<status>(?:completed|failed|killed)</status>|exited with code|exit code|\"success\": ?true",
 );
 
@@ -40,7 +40,7 @@ const BACKGROUND: [&str; 3] = ["run_in_background", "is_background", "detach"];
 
 /// A tool use and its result.
 #[derive(Debug)]
-pub(crate) struct Call<'s> {
+pub(crate) struct AnsweredCall<'s> {
     pub(crate) tool: &'s ToolUse,
     input: Value,
     /// The message of the tool use, and message and block of the result.
@@ -49,7 +49,7 @@ pub(crate) struct Call<'s> {
     text: &'s str,
 }
 
-impl Call<'_> {
+impl AnsweredCall<'_> {
     /// The command line, if there is one.
     fn command(&self) -> Option<&str> {
         let mut names = ["command", "cmd", "script"].iter();
@@ -82,7 +82,7 @@ impl Call<'_> {
 }
 
 /// The answered tool uses, in the order of their results.
-pub(crate) fn calls(session: &Session) -> Vec<Call<'_>> {
+pub(crate) fn calls(session: &Session) -> Vec<AnsweredCall<'_>> {
     let mut asked: BTreeMap<&str, (usize, &ToolUse)> = BTreeMap::new();
     let mut calls = Vec::new();
     for (at, message) in session.messages().iter().enumerate() {
@@ -91,7 +91,7 @@ pub(crate) fn calls(session: &Session) -> Vec<Call<'_>> {
         }
         for (block, result) in message.tool_results() {
             if let Some((asked, tool)) = asked.get(&*result.tool_use_id) {
-                calls.push(Call {
+                calls.push(AnsweredCall {
                     tool,
                     input: tool.input.value(),
                     asked: *asked,
@@ -112,9 +112,9 @@ fn tokens(text: &str) -> impl Iterator<Item = &str> {
 
 /// All facts about the agent's work.
 pub(super) fn facts(session: &Session) -> Vec<PlantedFact> {
-    let calls = calls(session);
-    let mut facts = values_again(session, &calls);
-    facts.extend(handles(session, &calls));
+    let answered = calls(session);
+    let mut facts = values_again(session, &answered);
+    facts.extend(handles(session, &answered));
     facts.extend(plan(session));
     facts
 }
@@ -164,8 +164,8 @@ fn departure(session: &Session, (message, block): (usize, usize)) -> Option<usiz
 }
 
 /// Values that the same command was run again for, after its first result had left the context.
-fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
-    let mut last: BTreeMap<(&str, &str), &Call<'_>> = BTreeMap::new();
+fn values_again(session: &Session, calls: &[AnsweredCall<'_>]) -> Vec<PlantedFact> {
+    let mut last: BTreeMap<(&str, &str), &AnsweredCall<'_>> = BTreeMap::new();
     let again = calls.iter().filter_map(|call| {
         let before = last.insert((&*call.tool.name, call.tool.input.as_str()), call)?;
         let (value, class) = only_value(before.text)?;
@@ -189,8 +189,8 @@ fn values_again(session: &Session, calls: &[Call<'_>]) -> Vec<PlantedFact> {
 
 /// Commands that were started in the background and ran on through a compaction of the recording, by the ids that later
 /// calls name them by.
-fn handles(session: &Session, calls: &[Call<'_>]) -> Option<PlantedFact> {
-    let mut uses: BTreeMap<String, Vec<&Call<'_>>> = BTreeMap::new();
+fn handles(session: &Session, calls: &[AnsweredCall<'_>]) -> Option<PlantedFact> {
+    let mut uses: BTreeMap<String, Vec<&AnsweredCall<'_>>> = BTreeMap::new();
     for call in calls.iter().filter(|call| call.tool.class == ToolClass::Shell) {
         for id in call.ids().filter(|id| id.len() >= HANDLE_BYTES) {
             uses.entry(id).or_default().push(call);

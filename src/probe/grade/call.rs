@@ -9,14 +9,14 @@ const MOST_WORDS: usize = 12;
 
 /// The next action of a reader.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum ReadCall {
     /// It asks the user first, or does nothing.
     Asks,
     /// It makes one call; the call as it is compared.
     Made(String),
 }
 
-impl Call {
+impl ReadCall {
     /// Whether it is a call that names this object.
     pub(crate) fn names(&self, object: &str) -> bool {
         match self {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Score, normalise};
+use super::{GradeScore, normalise};
 use crate::probe::Outcome;
 
 /// The entries that a list is compared with.
@@ -24,7 +24,7 @@ pub(crate) struct Gold<'a> {
 impl Gold<'_> {
     /// Set F1, `2·|answered ∩ gold| / (|answered| + |gold|)`; optional entries count on neither side. A list of all that
     /// belongs on it and of something that once did is stale, and one with nothing of the gold is another's.
-    pub(crate) fn grade(&self, answered: &BTreeSet<String>) -> Option<Score> {
+    pub(crate) fn grade(&self, answered: &BTreeSet<String>) -> Option<GradeScore> {
         if answered.is_empty() || !answered.is_subset(self.known) {
             return None;
         }

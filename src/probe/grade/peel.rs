@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::words::WORDS;
 use super::{OTHER_ORDER, spaced, trim_punctuation};
-use crate::probe::Pattern;
+use crate::probe::LazyPattern;
 
 /// Wrappers in wrappers that are taken off.
 const LAYERS: usize = 5;
@@ -15,7 +15,7 @@ const LAYERS: usize = 5;
 const LEADING: usize = 4;
 
 /// An answer that is all in a fence, in an element, or in the box of a formula.
-static WRAPPED: Pattern = Pattern::new(
+static WRAPPED: LazyPattern = LazyPattern::new(
     r"(?s)^(?:```[a-z]*\s(.*)```|(?:.*\s)?<answer>(.*)</answer>|(?:.*[\s$])?\\boxed\{(?:\\text\{)?([^{}]*)\}{1,2}\$*\.?)$",
 );
 

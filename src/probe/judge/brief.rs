@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{NEVER_SAID, neutralised};
-use crate::probe::kind::{Answers, Spec};
+use crate::probe::kind::{AnswerSet, Spec};
 use crate::probe::{OTHER_ORDER, Probe};
 use crate::probe::{ProbeExt as _, Specified as _};
 
@@ -77,19 +77,21 @@ impl Brief {
 /// Answers that were right earlier and are not any more.
 fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
     let said: Vec<&str> = match spec.answers {
-        Answers::Planned | Answers::Open => {
+        AnswerSet::Planned | AnswerSet::Open => {
             let parts = spec.parts.iter();
             let said = parts.filter(|part| part.since.is_none_or(|since| since < before));
             let over = said.filter(|part| part.until.is_some_and(|until| until < before));
             over.map(|part| part.text).collect()
         }
-        Answers::Newest => {
+        AnswerSet::Newest => {
             let mut versions = spec.current(before);
             let newest = versions.pop();
             versions.retain(|older| Some(*older) != newest);
             versions
         }
-        Answers::Current | Answers::Together | Answers::Ordered | Answers::Nothing => Vec::new(),
+        AnswerSet::Current | AnswerSet::Together | AnswerSet::Ordered | AnswerSet::Nothing => {
+            Vec::new()
+        }
     };
     said.into_iter().map(str::to_owned).collect()
 }
@@ -98,9 +100,9 @@ fn older(spec: &Spec<'_>, before: usize) -> Vec<String> {
 fn others(probe: &Probe, probes: &[Probe]) -> Vec<String> {
     let spec = probe.fact.spec();
     let mut found: Vec<String> = spec.others.iter().map(|&other| other.to_owned()).collect();
-    let others = || probes.iter().map(|other| other.fact.spec());
-    let same = others().filter(|other| other.kind == spec.kind);
-    let alike = others().filter(|other| other.kind != spec.kind && other.format == spec.format);
+    let all = probes.iter().map(|other| other.fact.spec());
+    let same = all.clone().filter(|other| other.kind == spec.kind);
+    let alike = all.filter(|other| other.kind != spec.kind && other.format == spec.format);
     for value in same.chain(alike).flat_map(|other| other.values) {
         if found.len() >= OTHERS {
             break;

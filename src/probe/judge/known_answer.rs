@@ -88,8 +88,8 @@ pub fn fit_task(
     // A sum of exactly 1.6 is enough, whatever its last bit is.
     let [wide, narrow] = both.map(|[right, wrong]| right + wrong + f64::EPSILON >= LEAST_BOTH);
     // Without wide sentinels of both kinds nothing is known, and nothing held against it.
-    let is_known = counts[0].iter().all(|(all, _)| *all > 0);
-    match (wide || !is_known, narrow) {
+    let known = counts[0].iter().all(|(all, _)| *all > 0);
+    match (wide || !known, narrow) {
         (true, _) => Some(JudgeTask::Wide),
         (false, true) => Some(JudgeTask::Narrow),
         (false, false) => None,

@@ -12,19 +12,19 @@ pub(super) fn spec(arguments: &[KeyValue]) -> Spec<'_> {
         let _ = write!(reference, "\n{}: {}", pair.key, pair.value);
     }
     Spec {
-        answers: Answers::Together,
+        answers: AnswerSet::Together,
         reference: Some(reference.into()),
         grade: Some(Box::new(|answer| grade(arguments, answer))),
-        ..Spec::new(ProbeKind::Act, AnswerFormat::Call, Part::values(arguments))
+        ..Spec::new(ProbeKind::Act, AnswerFormat::Call, SpecPart::values(arguments))
     }
 }
 
 /// Right is one call with all of the values as its arguments and no other planted one; to ask is an omission, and
 /// a call with other planted values alone is another item's.
-fn grade(arguments: &[KeyValue], answer: &Answer<'_>) -> Option<Score> {
-    let call = match Call::read(answer.text) {
-        Some(Call::Asks) => return Some(wrong(Outcome::Abstained)),
-        Some(Call::Made(call)) => call,
+fn grade(arguments: &[KeyValue], answer: &GradedAnswer<'_>) -> Option<GradeScore> {
+    let call = match ReadCall::read(answer.text) {
+        Some(ReadCall::Asks) => return Some(wrong(Outcome::Abstained)),
+        Some(ReadCall::Made(call)) => call,
         None => {
             serde_json::from_str::<Map<String, Value>>(answer.text).ok()?;
             normalise(answer.text)

@@ -3,10 +3,10 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(files: &'a [TouchedFile], optional: &'a [TouchedFile]) -> Spec<'a> {
-    let parts = files.iter().map(|file| Part {
+    let parts = files.iter().map(|file| SpecPart {
         since: Some(file.message),
         until: file.until,
-        ..Part::new(Search::Path, "", &file.path)
+        ..SpecPart::new(SearchBy::Path, "", &file.path)
     });
     Spec {
         optional,

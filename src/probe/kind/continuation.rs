@@ -5,9 +5,9 @@ use super::prelude::*;
 pub(super) fn spec(items: &[PlanItem]) -> Spec<'_> {
     let parts = items
         .iter()
-        .map(|item| Part { until: item.done, ..Part::new(Search::Item, "", &item.item) });
+        .map(|item| SpecPart { until: item.done, ..SpecPart::new(SearchBy::Item, "", &item.item) });
     Spec {
-        answers: Answers::Planned,
+        answers: AnswerSet::Planned,
         grade: Some(Box::new(|answer| {
             let gold = Gold {
                 wanted: normalised(answer.current.iter().copied()),

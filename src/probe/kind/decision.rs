@@ -8,7 +8,7 @@ pub(super) fn spec<'a>(
     reason: &'a str,
     rejected: &'a [String],
 ) -> Spec<'a> {
-    let parts = vec![Part::value(key, choice), Part::new(Search::Rule, "", reason)];
+    let parts = vec![SpecPart::value(key, choice), SpecPart::new(SearchBy::Rule, "", reason)];
     Spec {
         reference: Some(format!("{choice}: {reason}").into()),
         values: vec![choice.into()],
@@ -20,8 +20,8 @@ pub(super) fn spec<'a>(
                 return Some(RIGHT);
             }
             let plain = answer.around([]);
-            let is_rejected = rejected.iter().any(|option| plain.holds_only(&said, &words(option)));
-            is_rejected.then_some(wrong(Outcome::Misbound))
+            let misbound = rejected.iter().any(|option| plain.holds_only(&said, &words(option)));
+            misbound.then_some(wrong(Outcome::Misbound))
         })),
         ..Spec::new(ProbeKind::Decision, AnswerFormat::Choice, parts)
     }

@@ -3,13 +3,13 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, value: &'a str) -> Spec<'a> {
-    never_said(ProbeKind::Decoy, AnswerFormat::Value, vec![Part::value(key, value)])
+    unsaid(ProbeKind::Decoy, AnswerFormat::Value, vec![SpecPart::value(key, value)])
 }
 
 /// Something that the conversation does not say.
-pub(super) fn never_said(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<'_>>) -> Spec<'_> {
+pub(super) fn unsaid(kind: ProbeKind, format: AnswerFormat, parts: Vec<SpecPart<'_>>) -> Spec<'_> {
     Spec {
-        answers: Answers::Nothing,
+        answers: AnswerSet::Nothing,
         reference: Some(NEVER_SAID.into()),
         values: Vec::new(),
         grade: Some(Box::new(grade)),
@@ -18,7 +18,7 @@ pub(super) fn never_said(kind: ProbeKind, format: AnswerFormat, parts: Vec<Part<
 }
 
 /// Right is to say so and no more; exactly the value of another item is invented.
-fn grade(answer: &Answer<'_>) -> Option<Score> {
+fn grade(answer: &GradedAnswer<'_>) -> Option<GradeScore> {
     if abstains(answer.text) {
         return Some(RIGHT);
     }

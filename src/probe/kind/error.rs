@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(attempt: &'a str, code: &'a str, place: &'a str) -> Spec<'a> {
-    let parts = [code, place].map(|text| Part::value(attempt, text));
+    let parts = [code, place].map(|text| SpecPart::value(attempt, text));
     let whole = format!("{code} at {place}");
     Spec {
         values: vec![code.into(), whole.clone().into()],

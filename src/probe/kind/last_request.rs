@@ -3,9 +3,9 @@
 use super::prelude::*;
 
 pub(super) fn spec(requests: &[Revision]) -> Spec<'_> {
-    let parts = Part::revisions(Search::Request, "", requests);
+    let parts = SpecPart::revisions(SearchBy::Request, "", requests);
     Spec {
-        answers: Answers::Newest,
+        answers: AnswerSet::Newest,
         ..Spec::new(ProbeKind::LastRequest, AnswerFormat::Quote, parts)
     }
 }

@@ -3,9 +3,9 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, unit: &'a str, values: &'a [Revision]) -> Spec<'a> {
-    let parts = Part::revisions(Search::Version, key, values);
+    let parts = SpecPart::revisions(SearchBy::Version, key, values);
     Spec {
-        answers: Answers::Newest,
+        answers: AnswerSet::Newest,
         unit,
         grade: Some(Box::new(|answer| {
             let unit = normalise(unit);
@@ -18,7 +18,7 @@ pub(super) fn spec<'a>(key: &'a str, unit: &'a str, values: &'a [Revision]) -> S
 }
 
 /// Numbers whose thousands are separated: by points only where there are two of them.
-static GROUPED: Pattern = Pattern::new(
+static GROUPED: LazyPattern = LazyPattern::new(
     r"[0-9]{1,3}(?:(?:,[0-9]{3})+|(?:'[0-9]{3})+|(?:_[0-9]{3})+|(?: [0-9]{3})+|(?:\.[0-9]{3}){2,})",
 );
 

@@ -9,12 +9,12 @@ pub(super) fn spec<'a>(
     standing_question: &str,
 ) -> Spec<'a> {
     let parts = vec![
-        Part::value(&standing.key, &standing.value),
-        Part::new(Search::Rule, &withdrawn.key, withdrawal),
+        SpecPart::value(&standing.key, &standing.value),
+        SpecPart::new(SearchBy::Rule, &withdrawn.key, withdrawal),
     ];
     let [first, then] = drawn(withdrawal, ["no, because it was taken back", "yes"]);
     Spec {
-        answers: Answers::Together,
+        answers: AnswerSet::Together,
         asked: drawn(withdrawal, own_and(standing_question)).into(),
         reference: Some(format!("First {first}; then {then}.").into()),
         grade: Some(Box::new(|answer| {
@@ -27,7 +27,7 @@ pub(super) fn spec<'a>(
 
 /// Right is that the first instruction does not hold and the second does. A forgotten instruction
 /// is not followed, so it is right not to know the first; the one in force has to be known.
-fn grade(withdrawn: &str, standing: &str) -> Option<Score> {
+fn grade(withdrawn: &str, standing: &str) -> Option<GradeScore> {
     Some(match (Half::read(withdrawn)?, Half::read(standing)?) {
         (Half::Yes, _) => wrong(Outcome::Stale),
         (Half::No | Half::Unknown, Half::Yes) => RIGHT,

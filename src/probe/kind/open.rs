@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) fn spec(answer: &str) -> Spec<'_> {
     Spec {
-        answers: Answers::Together,
+        answers: AnswerSet::Together,
         reference: Some(answer.into()),
         // A share of omissions is not a share of answers: a judge sees all of them.
         grade: None,

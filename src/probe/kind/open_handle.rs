@@ -3,13 +3,13 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(owner: &'a str, handles: &'a [Handle]) -> Spec<'a> {
-    let parts = handles.iter().map(|handle| Part {
+    let parts = handles.iter().map(|handle| SpecPart {
         since: Some(handle.started),
         until: handle.ended,
-        ..Part::value(owner, &handle.name)
+        ..SpecPart::value(owner, &handle.name)
     });
     Spec {
-        answers: Answers::Open,
+        answers: AnswerSet::Open,
         grade: Some(Box::new(|answer| {
             let known = normalised(handles.iter().map(|handle| handle.name.as_str()));
             let gold = Gold {

@@ -3,9 +3,9 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(sequence: &'a str, events: &'a [Revision]) -> Spec<'a> {
-    let parts = Part::revisions(Search::Event, sequence, events);
+    let parts = SpecPart::revisions(SearchBy::Event, sequence, events);
     Spec {
-        answers: Answers::Ordered,
+        answers: AnswerSet::Ordered,
         grade: Some(Box::new(|answer| grade(&answer.current, answer.text))),
         ..Spec::new(ProbeKind::Order, AnswerFormat::Sequence, parts)
     }
@@ -14,7 +14,7 @@ pub(super) fn spec<'a>(sequence: &'a str, events: &'a [Revision]) -> Spec<'a> {
 /// Kendall's score over the pairs of `gold`; a pair of which one event is
 /// not named counts for nothing. `None` where something else is named, an event twice, or lines are numbered in
 /// another order.
-fn grade(gold: &[&str], answer: &str) -> Option<Score> {
+fn grade(gold: &[&str], answer: &str) -> Option<GradeScore> {
     if !answer.lines().filter_map(number).is_sorted() {
         return None;
     }

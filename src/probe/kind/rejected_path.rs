@@ -4,7 +4,7 @@ use super::prelude::*;
 
 pub(super) fn spec<'a>(approach: &'a str, reason: &'a str) -> Spec<'a> {
     let untried = format!("Is the {approach} still untried? If it is not, say how it ended.");
-    let parts = vec![Part::value(approach, reason)];
+    let parts = vec![SpecPart::value(approach, reason)];
     Spec {
         asked: own_and(&untried).into(),
         reference: Some(format!("Yes; it failed: {reason}").into()),
@@ -14,7 +14,7 @@ pub(super) fn spec<'a>(approach: &'a str, reason: &'a str) -> Spec<'a> {
 }
 
 /// Yes with the reason; the question in the other order takes a no.
-fn is_tried(answer: &Answer<'_>, reason: &str) -> bool {
+fn is_tried(answer: &GradedAnswer<'_>, reason: &str) -> bool {
     let (around, reason) = (answer.around(WORDS.because.iter()), words(reason));
     answer.text.split(OTHER_ORDER).zip(["yes", "no"]).all(|(half, first)| {
         let said = words(half);

@@ -5,9 +5,9 @@ use super::prelude::*;
 pub(super) fn spec(steps: &[KeyValue]) -> Spec<'_> {
     let last = steps.last().map_or("", |step| &step.value);
     Spec {
-        answers: Answers::Together,
+        answers: AnswerSet::Together,
         reference: Some(last.into()),
         grade: Some(Box::new(move |answer| answer.one_of(&[last]))),
-        ..Spec::new(ProbeKind::TwoStep, AnswerFormat::Value, Part::values(steps))
+        ..Spec::new(ProbeKind::TwoStep, AnswerFormat::Value, SpecPart::values(steps))
     }
 }

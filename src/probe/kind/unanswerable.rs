@@ -4,5 +4,5 @@ use super::decoy;
 use super::prelude::*;
 
 pub(super) fn spec<'a>() -> Spec<'a> {
-    decoy::never_said(ProbeKind::Unanswerable, AnswerFormat::Sentence, Vec::new())
+    decoy::unsaid(ProbeKind::Unanswerable, AnswerFormat::Sentence, Vec::new())
 }

@@ -3,6 +3,6 @@
 use super::prelude::*;
 
 pub(super) fn spec<'a>(key: &'a str, values: &'a [Revision]) -> Spec<'a> {
-    let parts = Part::revisions(Search::Version, key, values);
-    Spec { answers: Answers::Newest, ..Spec::new(ProbeKind::Update, AnswerFormat::Value, parts) }
+    let parts = SpecPart::revisions(SearchBy::Version, key, values);
+    Spec { answers: AnswerSet::Newest, ..Spec::new(ProbeKind::Update, AnswerFormat::Value, parts) }
 }

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::lists::{Class, LISTS};
-use super::order::{Standing, standing};
+use super::lists::{LISTS, WordClass};
+use super::order::{ValueState, standing};
 use super::quantity::{CLOCK, decimal, moments, scale_of};
 use crate::script::is_unspaced;
 
@@ -17,7 +17,7 @@ const SIGNS: &[char] = &['^', '~', '≈', '±'];
 
 /// Something that must stand as it is.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Anchor {
+pub(super) struct TextAnchor {
     pub(super) kind: AnchorKind,
     /// As it is written, in lower case.
     pub(super) written: String,
@@ -25,7 +25,7 @@ pub(super) struct Anchor {
     pub(super) text: String,
     unit: Option<String>,
     /// Whether signs before it make it the most, or the least: `<= 5`.
-    pub(super) bound: Option<Class>,
+    pub(super) bound: Option<WordClass>,
     /// Whether another number beside it is said to hold in its place.
     pub(super) is_former: bool,
 }
@@ -37,14 +37,14 @@ pub(super) enum AnchorKind {
     Name,
 }
 
-impl Anchor {
+impl TextAnchor {
     fn new(kind: AnchorKind, text: String) -> Self {
         Self { kind, written: text.clone(), text, unit: None, bound: None, is_former: false }
     }
 
     /// Whether it is a number of this unit.
     pub(super) fn counts(&self, word: &str) -> bool {
-        let unit = LISTS.stands_for(Class::Units, word);
+        let unit = LISTS.stands_for(WordClass::Units, word);
         let base = unit.map(|unit| scale_of(unit).map_or(unit, |(base, _)| base));
         self.unit.is_some() && self.unit.as_deref() == base
     }
@@ -68,15 +68,15 @@ impl Anchor {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
         self.kind == other.kind
             && !units.is_some_and(|(own, others)| {
-                let is_clock = own == CLOCK || others == CLOCK;
-                own != others && is_clock == (self.text == other.text)
+                let clock = own == CLOCK || others == CLOCK;
+                own != others && clock == (self.text == other.text)
             })
     }
 
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let units = self.unit.as_ref().zip(other.unit.as_ref());
-        let is_written = units.is_none() && self.written == other.written;
-        (self.text == other.text || is_written || self.is_same_name(other))
+        let verbatim = units.is_none() && self.written == other.written;
+        (self.text == other.text || verbatim || self.is_same_name(other))
             && units.is_none_or(|(own, others)| own == others)
     }
 
@@ -101,20 +101,20 @@ impl Anchor {
         let token = &text[place.clone()];
         let (before, behind) = (&text[..place.start], &text[place.end..]);
         let lower = rooted(text, place);
-        let digits = LISTS.stands_for(Class::Numbers, &lower);
+        let digits = LISTS.stands_for(WordClass::Numbers, &lower);
         if digits.is_some() || lower.contains(|c: char| c.is_ascii_digit()) {
             let Some(mut number) = number(digits.unwrap_or(&lower)) else {
                 return Some(Self::new(AnchorKind::Id, lower));
             };
-            let is_percent = behind.trim_start().starts_with('%');
-            if number.unit.is_none() && !is_percent {
+            let percent = behind.trim_start().starts_with('%');
+            if number.unit.is_none() && !percent {
                 number.unit = currency(before.chars().next_back())
                     .or_else(|| currency(behind.trim_start().chars().next()))
                     .or_else(|| unit(next));
             }
             let (base, factor) = match &number.unit {
                 Some(unit) => scale_of(unit).unwrap_or((unit, 1.0)),
-                None => ("", if is_percent { 0.01 } else { 1.0 }),
+                None => ("", if percent { 0.01 } else { 1.0 }),
             };
             number.unit = Some(base.to_owned()).filter(|base| !base.is_empty());
             number.multiply(power(next).unwrap_or(1.0), factor);
@@ -133,37 +133,37 @@ impl Anchor {
 }
 
 /// The numbers, ids, paths and names of a text.
-pub(super) fn anchors(text: &str) -> Vec<Anchor> {
-    let moments = moments(text);
+pub(super) fn anchors(text: &str) -> Vec<TextAnchor> {
+    let dated = moments(text);
     let mut places = tokens(text);
-    places.retain(|place| !moments.iter().any(|(whole, _)| whole.contains(&place.start)));
-    let mut found: Vec<Anchor> = Vec::new();
+    places.retain(|place| !dated.iter().any(|(whole, _)| whole.contains(&place.start)));
+    let mut found: Vec<TextAnchor> = Vec::new();
     let mut numbers: Vec<(usize, Range<usize>)> = Vec::new();
-    let mut last: Option<Anchor> = None;
+    let mut last: Option<TextAnchor> = None;
     for (at, place) in places.iter().enumerate() {
         // The unit of a number is no name: `MB`.
         let counted = last.is_some_and(|last| last.counts(&text[place.clone()].to_lowercase()));
         let next = places.get(at + 1).map(|next| &text[next.clone()]);
-        let read = Anchor::read(text, place, next).filter(|_| !counted);
-        if let Some(Anchor { kind: AnchorKind::Number, .. }) = read {
+        let read = TextAnchor::read(text, place, next).filter(|_| !counted);
+        if let Some(TextAnchor { kind: AnchorKind::Number, .. }) = read {
             numbers.push((found.len(), place.clone()));
         }
         found.extend(read.clone());
         last = read;
     }
-    for (place, moment) in moments {
-        found.push(Anchor {
+    for (place, moment) in dated {
+        found.push(TextAnchor {
             written: text[place].to_lowercase(),
             unit: Some(moment.unit),
-            ..Anchor::new(AnchorKind::Number, moment.amount)
+            ..TextAnchor::new(AnchorKind::Number, moment.amount)
         });
     }
     for (own, place) in &numbers {
         let like = numbers.iter().filter(|(at, _)| found[*at].is_like(&found[*own]));
         let like: Vec<Range<usize>> = like.map(|(_, place)| place.clone()).collect();
         let at = like.partition_point(|other| other.start < place.start);
-        let standing = standing(text, &(0..text.len()), &like, at, false);
-        found[*own].is_former = like.len() > 1 && standing == Standing::Former;
+        let former = standing(text, &(0..text.len()), &like, at, false) == ValueState::Former;
+        found[*own].is_former = like.len() > 1 && former;
     }
     // Where all is in capitals, they name nothing.
     if !text.contains(char::is_lowercase) {
@@ -175,29 +175,29 @@ pub(super) fn anchors(text: &str) -> Vec<Anchor> {
 /// The unit that a character beside a number is: `$`.
 fn currency(beside: Option<char>) -> Option<String> {
     let symbol = beside.filter(|c| !c.is_alphanumeric())?.to_string();
-    LISTS.stands_for(Class::Signs, &symbol).map(str::to_owned)
+    LISTS.stands_for(WordClass::Signs, &symbol).map(str::to_owned)
 }
 
 /// The unit that the token behind a number is.
 fn unit(next: Option<&str>) -> Option<String> {
     let word = next?.to_lowercase();
-    LISTS.stands_for(Class::Units, &word).map(str::to_owned)
+    LISTS.stands_for(WordClass::Units, &word).map(str::to_owned)
 }
 
 /// The power that a word behind a number is.
 fn power(word: Option<&str>) -> Option<f64> {
-    LISTS.stands_for(Class::Powers, &word?.to_lowercase())?.parse().ok()
+    LISTS.stands_for(WordClass::Powers, &word?.to_lowercase())?.parse().ok()
 }
 
 /// How signs before a number limit it. An arrow points, and what ends a tag or begins a quotation says nothing.
-fn bound(before: &str) -> Option<Class> {
+fn bound(before: &str) -> Option<WordClass> {
     let signs = before.trim_end_matches('=');
     let sign = signs.chars().next_back()?;
     let front = signs.strip_suffix(sign)?;
     match sign {
-        '<' | '≤' => Some(Class::Upper),
-        '≥' => Some(Class::Lower),
-        '>' if front.ends_with([' ', '`', '(']) => Some(Class::Lower),
+        '<' | '≤' => Some(WordClass::Upper),
+        '≥' => Some(WordClass::Lower),
+        '>' if front.ends_with([' ', '`', '(']) => Some(WordClass::Lower),
         _ => None,
     }
 }
@@ -229,8 +229,8 @@ fn is_joined(token: &str) -> bool {
 /// Whether a token is a name: it begins with a capital, and neither does a sentence begin with it nor is it of a label in
 /// capitals (`HARD RULE:`).
 fn is_name(token: &str, before: &str, behind: &str) -> bool {
-    let shouted = |c: char| c.is_uppercase() || c == ' ';
-    let label = token.chars().all(shouted) && behind.trim_start_matches(shouted).starts_with(':');
+    let label =
+        token.chars().all(is_shouted) && behind.trim_start_matches(is_shouted).starts_with(':');
     token.starts_with(char::is_uppercase)
         && !label
         && token.chars().nth(1).is_some()
@@ -238,8 +238,12 @@ fn is_name(token: &str, before: &str, behind: &str) -> bool {
         && !before.ends_with(['.', '!', '?', ':', '。'])
 }
 
+fn is_shouted(c: char) -> bool {
+    c.is_uppercase() || c == ' '
+}
+
 /// `1,500`, `5000`, `1.10`, `5mb`, `1k`; `None` of an id that begins with digits.
-fn number(text: &str) -> Option<Anchor> {
+fn number(text: &str) -> Option<TextAnchor> {
     let digits = text.find(|c: char| !(c.is_ascii_digit() || ".,'_".contains(c)));
     let (digits, suffix) = text.split_at(digits.unwrap_or(text.len()));
     if !digits.starts_with(|c: char| c.is_ascii_digit())
@@ -248,7 +252,7 @@ fn number(text: &str) -> Option<Anchor> {
     {
         return None;
     }
-    let mut number = Anchor::new(AnchorKind::Number, digits.replace([',', '\'', '_'], ""));
+    let mut number = TextAnchor::new(AnchorKind::Number, digits.replace([',', '\'', '_'], ""));
     match suffix {
         "" => {}
         own if power(Some(own)).is_some() => number.multiply(power(Some(own))?, 1.0),

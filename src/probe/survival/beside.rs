@@ -4,25 +4,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::anchors::tokens;
-use super::lists::{Class, LISTS};
-use super::order::{Standing, standing};
+use super::lists::{LISTS, WordClass};
+use super::order::{ValueState, standing};
 use super::quantity::{is_same_quantity, quantities};
 use super::sentence::{Sentence, is_alike};
-use super::words::{Position, each_word, sentences};
-use super::{BINDING_BYTES, Match, Search, Survival, Target, around};
+use super::words::{WordPlace, each_word, sentences};
+use super::{BINDING_BYTES, Match, SearchBy, SoughtPart, Survival, around};
 
 /// The keys of what is searched for, by their words.
 #[derive(Debug, Default)]
-pub(super) struct Keys {
+pub(super) struct KeyWords {
     /// By word, the targets whose key has it.
     by_word: BTreeMap<String, BTreeSet<usize>>,
     /// The values of all targets.
     values: BTreeSet<String>,
 }
 
-impl Keys {
+impl KeyWords {
     /// Of values with keys of several words: one word alone stands in many sentences.
-    pub(super) fn of(targets: &[Target]) -> Self {
+    pub(super) fn of(targets: &[SoughtPart]) -> Self {
         let mut keys = Self::default();
         for (at, target) in targets.iter().enumerate() {
             if target.is_value() && target.key.len() > 1 {
@@ -62,19 +62,19 @@ fn is_of_form(value: &str, other: &str) -> bool {
 }
 
 /// Values of a text in their order, and the words around them, each with the value that it names.
-struct Values<'t> {
+struct ValuesInText<'t> {
     text: &'t str,
     places: Vec<Range<usize>>,
     /// A word names the value of this index, or all where its sentence has none.
     words: Vec<(String, Option<usize>)>,
 }
 
-impl<'t> Values<'t> {
+impl<'t> ValuesInText<'t> {
     /// In a sentence that begins with words, they name the value behind them; in one that begins with a value, that before
     /// them. The value of a word's own clause comes first.
     fn read(text: &'t str, mut places: Vec<Range<usize>>) -> Self {
         places.sort_by_key(|place| place.start);
-        let mut said: Vec<(Position, String)> = Vec::new();
+        let mut said: Vec<(WordPlace, String)> = Vec::new();
         let mut own: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         let mut clauses: BTreeSet<(usize, usize)> = BTreeSet::new();
         each_word(text, |word, at| {
@@ -90,18 +90,18 @@ impl<'t> Values<'t> {
             .iter()
             .filter(|(at, word)| {
                 let first = own.get(&at.sentence).map(|own| places[own[0]].start);
-                first.is_some_and(|first| at.start < first) && !LISTS.has(&[Class::Stop], word)
+                first.is_some_and(|first| at.start < first) && !LISTS.has(&[WordClass::Stop], word)
             })
             .map(|(at, _)| at.sentence)
             .collect();
         let words = said.into_iter().map(|(at, word)| {
-            let own = own.get(&at.sentence).map_or(&[][..], Vec::as_slice);
-            let split = own.partition_point(|value| places[*value].start < at.start);
-            let mut sides = [own[..split].last(), own[split..].first()];
+            let values = own.get(&at.sentence).map_or(&[][..], Vec::as_slice);
+            let split = values.partition_point(|value| places[*value].start < at.start);
+            let mut pair = [values[..split].last(), values[split..].first()];
             if leading.contains(&at.sentence) {
-                sides.reverse();
+                pair.reverse();
             }
-            let mut sides = sides.into_iter().flatten();
+            let mut sides = pair.into_iter().flatten();
             let mut beside = sides.clone();
             let owner = beside.find(|value| clauses.contains(&(**value, at.clause)));
             (word, owner.or_else(|| sides.next()).copied())
@@ -125,7 +125,7 @@ impl<'t> Values<'t> {
 
     /// Whether all of these words name it, and it does hold.
     fn is_named(&self, at: usize, key: &[String]) -> bool {
-        self.naming(at, key) == key.len() && self.standing(at, true) != Standing::Former
+        self.naming(at, key) == key.len() && self.standing(at, true) != ValueState::Former
     }
 
     /// Whether it is named by a key that is said to be an older one: `the old port`.
@@ -135,7 +135,7 @@ impl<'t> Values<'t> {
                 return false;
             };
             *owner == Some(at)
-                && LISTS.has(&[Class::FormerKey], front)
+                && LISTS.has(&[WordClass::FormerKey], front)
                 && key.iter().any(|known| is_alike(word, known))
         })
     }
@@ -149,7 +149,7 @@ impl<'t> Values<'t> {
         gone.any(|next| sentence.replaces_word(&known, next - 1))
     }
 
-    fn standing(&self, at: usize, is_one_of: bool) -> Standing {
+    fn standing(&self, at: usize, is_one_of: bool) -> ValueState {
         let sentence = self.sentence(at);
         let first = self.before(sentence.start);
         let own = &self.places[first..self.before(sentence.end)];
@@ -179,21 +179,21 @@ impl Survival {
         &self,
         text: &str,
         place: &Range<usize>,
-        target: &Target,
+        target: &SoughtPart,
         is_one_of: bool,
     ) -> Match {
         let (values, at) = self.beside(text, place, target);
         let standing = values.standing(at, is_one_of);
         match standing {
-            Standing::Former => return Match::Changed,
-            Standing::Unclear => return Match::Unbound,
-            Standing::Current | Standing::Plain => {}
+            ValueState::Former => return Match::Changed,
+            ValueState::Unclear => return Match::Unbound,
+            ValueState::Current | ValueState::Plain => {}
         }
         let (key, named) = (&target.key, values.naming(at, &target.key));
-        if target.search == Search::Event || key.len() < 2 {
+        if target.search == SearchBy::Event || key.len() < 2 {
             return Match::Bound;
         }
-        if standing == Standing::Plain && values.is_of_former(at, key) {
+        if standing == ValueState::Plain && values.is_of_former(at, key) {
             return Match::Unbound;
         }
         if named == key.len() {
@@ -207,16 +207,16 @@ impl Survival {
         });
         match () {
             () if others.iter().any(|other| values.is_named(*other, key)) => Match::Changed,
-            () if standing == Standing::Current => Match::Bound,
+            () if standing == ValueState::Current => Match::Bound,
             () if beside.next().is_some() || values.is_of_other(at, key) => Match::Unbound,
             () => Match::Bound,
         }
     }
 
     /// Whether another value in the sentence is said to have taken the place of this one.
-    pub(super) fn is_former(&self, text: &str, place: &Range<usize>, target: &Target) -> bool {
+    pub(super) fn is_former(&self, text: &str, place: &Range<usize>, target: &SoughtPart) -> bool {
         let (values, at) = self.beside(text, place, target);
-        values.standing(at, true) == Standing::Former
+        values.standing(at, true) == ValueState::Former
     }
 
     /// The values around one, and which of them it is.
@@ -224,19 +224,19 @@ impl Survival {
         &self,
         text: &'t str,
         place: &Range<usize>,
-        target: &Target,
-    ) -> (Values<'t>, usize) {
+        target: &SoughtPart,
+    ) -> (ValuesInText<'t>, usize) {
         let (around, own) = around(text, place);
         let mut places = self.others(around, target);
         places.retain(|other| other.end <= own.start || own.end <= other.start);
         places.push(own.clone());
-        let values = Values::read(around, places);
+        let values = ValuesInText::read(around, places);
         let at = values.before(own.start);
         (values, at)
     }
 
     /// Values in a text that may be meant in place of one: of its form, or known ones.
-    fn others(&self, text: &str, target: &Target) -> Vec<Range<usize>> {
+    fn others(&self, text: &str, target: &SoughtPart) -> Vec<Range<usize>> {
         let mut measured = quantities(text);
         if let Some(own) = &target.quantity {
             measured.retain(|(_, other)| own.is_like(other) && !own.is_said_by(other));
@@ -257,7 +257,7 @@ impl Survival {
     }
 
     /// Whether a text is another value of the same fact.
-    fn is_version(&self, target: &Target, value: &str) -> bool {
+    fn is_version(&self, target: &SoughtPart, value: &str) -> bool {
         let mut own = self.targets.iter().filter(|own| own.probe == target.probe);
         own.any(|own| own.value == value.to_lowercase() || is_same_quantity(&own.value, value))
     }
@@ -285,9 +285,9 @@ impl Survival {
         found
     }
 
-    fn is_replaced(&self, sentence: &str, target: &Target) -> bool {
+    fn is_replaced(&self, sentence: &str, target: &SoughtPart) -> bool {
         let places = self.others(sentence, target);
-        if places.is_empty() || target.search == Search::Event {
+        if places.is_empty() || target.search == SearchBy::Event {
             return false;
         }
         if self.hits(sentence).into_iter().any(|(hit, _)| {
@@ -296,7 +296,7 @@ impl Survival {
         }) {
             return false;
         }
-        let values = Values::read(sentence, places);
+        let values = ValuesInText::read(sentence, places);
         (0..values.places.len()).any(|at| values.is_named(at, &target.key))
     }
 }
@@ -321,13 +321,13 @@ fn joins(value: &str, end: Option<char>, beyond: [Option<char>; 2], is_front: bo
     let ([Some(joint), beyond], Some(end)) = (beyond, end) else {
         return false;
     };
-    let is_on = beyond.is_some_and(char::is_alphanumeric);
+    let longer = beyond.is_some_and(char::is_alphanumeric);
     end.is_alphanumeric()
         && match joint {
-            '-' | '.' if is_on => true,
+            '-' | '.' if longer => true,
             // A folder, where the value is a path itself.
-            '/' => is_on && (value.contains('/') || (!is_front && is_amount(value))),
-            '@' => is_on && !is_front,
+            '/' => longer && (value.contains('/') || (!is_front && is_amount(value))),
+            '@' => longer && !is_front,
             ',' => end.is_ascii_digit() && beyond.is_some_and(|c| c.is_ascii_digit()),
             // A sign; behind a blank or a line's begin it may be that of an item.
             '-' | '−' => end.is_ascii_digit() && is_front,

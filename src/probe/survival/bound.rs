@@ -23,7 +23,7 @@ pub(super) fn is_bound(text: &str, place: &Range<usize>, key: &[String]) -> bool
     }
     let (around, value) = around(text, place);
     let line = line_around(around, &value);
-    let object = object_around(around, &value);
+    let object = object_around(around, &value).unwrap_or_default();
     let mut own: Option<Range<usize>> = None;
     let mut places = Vec::new();
     words::each_word(around, |word, at| {
@@ -33,7 +33,6 @@ pub(super) fn is_bound(text: &str, place: &Range<usize>, key: &[String]) -> bool
             places.push((index, at));
         }
     });
-    let object = object.unwrap_or_default();
     places.retain(|(_, at)| {
         line.contains(&at.start)
             || object.contains(&at.start)

@@ -1,7 +1,7 @@
 //! Whether two sentences that speak of one thing say the same of it: the same way round, and in the same order.
 
-use super::anchors::{Anchor, AnchorKind};
-use super::lists::{Class, Cue, LISTS};
+use super::anchors::{AnchorKind, TextAnchor};
+use super::lists::{Cue, LISTS, WordClass};
 use super::sentence::{DENIED_WITHIN, Sentence, alike, has_digit, is_alike};
 
 /// The most words that stand in the place of another.
@@ -35,11 +35,11 @@ impl Sentence {
     /// which the other has the opposite.
     pub(super) fn polarity(&self, rule: &Self, content: &[String]) -> Polarity {
         let [own, known] = [self.negations(content), rule.negations(&[])];
-        let is_one_lost = own.count < known.count
+        let one_lost = own.count < known.count
             && (alike(content, &self.words) == content.len() || own.doubled < known.doubled);
-        let is_one_added = own.doubled > known.doubled;
+        let one_added = own.doubled > known.doubled;
         let [denies, denied] = [own, known].map(|negations| negations.count > 0);
-        if (denies && denied && (is_one_lost || is_one_added)) || self.crosses(rule) {
+        if (denies && denied && (one_lost || one_added)) || self.crosses(rule) {
             return Polarity::Unclear;
         }
         let turns = rule.turned_words(self)
@@ -49,10 +49,10 @@ impl Sentence {
             return Polarity::Same;
         }
         // A ban may only be left out, and "only in a" is "not in b".
-        let is_left_out = denied && !denies && !self.has_force();
-        let is_limit_else =
-            denies != denied && (self.adds(Class::Limit, rule) || rule.adds(Class::Limit, self));
-        if is_left_out || is_limit_else { Polarity::Unclear } else { Polarity::Opposite }
+        let left_out = denied && !denies && !self.has_force();
+        let limit_else = denies != denied
+            && (self.adds(WordClass::Limit, rule) || rule.adds(WordClass::Limit, self));
+        if left_out || limit_else { Polarity::Unclear } else { Polarity::Opposite }
     }
 
     /// Its negations, without those of an amount (`no more than 5`), and without those of clauses about something else
@@ -60,9 +60,8 @@ impl Sentence {
     fn negations(&self, content: &[String]) -> Negations {
         let bounds: Vec<&Cue> = self.cues.iter().filter(|cue| cue.class.is_bound()).collect();
         let forbids = self.cues.iter().filter(|cue| {
-            let mut bounds = bounds.iter();
-            cue.class == Class::Forbid
-                && !bounds.any(|bound| cue.is_right_before(bound, DENIED_WITHIN))
+            cue.class == WordClass::Forbid
+                && !bounds.iter().any(|bound| cue.is_right_before(bound, DENIED_WITHIN))
         });
         let places = forbids.map(|cue| cue.at.map(|at| self.clauses[at]));
         let mut clauses: Vec<Option<usize>> = places.collect();
@@ -83,15 +82,15 @@ impl Sentence {
     }
 
     /// Whether its amounts are the most that is allowed, or the least; `None` where it has neither, or both.
-    pub(super) fn bound(&self) -> Option<Class> {
-        let bounds =
+    pub(super) fn bound(&self) -> Option<WordClass> {
+        let words =
             self.cues.iter().filter(|cue| cue.class.is_bound()).map(|cue| match cue.class {
-                Class::Upper if self.denies(cue) => Class::Lower,
-                Class::Lower if self.denies(cue) => Class::Upper,
+                WordClass::Upper if self.denies(cue) => WordClass::Lower,
+                WordClass::Lower if self.denies(cue) => WordClass::Upper,
                 class => class,
             });
         let signs = self.anchors.iter().filter_map(|anchor| anchor.bound);
-        let mut bounds = bounds.chain(signs);
+        let mut bounds = words.chain(signs);
         let first = bounds.next()?;
         bounds.all(|bound| bound == first).then_some(first)
     }
@@ -121,9 +120,9 @@ impl Sentence {
     fn dividers(&self) -> Vec<(&str, usize)> {
         let mut found: Vec<(&str, usize)> = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
-            if self.cues.iter().any(|cue| cue.class == Class::Forbid && cue.at == Some(at)) {
+            if self.cues.iter().any(|cue| cue.class == WordClass::Forbid && cue.at == Some(at)) {
                 found.push(("", at));
-            } else if has_digit(word) || LISTS.has(&[Class::Divide], word) {
+            } else if has_digit(word) || LISTS.has(&[WordClass::Divide], word) {
                 found.push((word, at));
             }
         }
@@ -143,7 +142,7 @@ impl Sentence {
             moved.push(Sides {
                 is_before: own < at,
                 was_before: there < known,
-                is_content: !LISTS.has(&[Class::Stop], word),
+                is_content: !LISTS.has(&[WordClass::Stop], word),
             });
         }
         moved.retain(|word| word.is_before != word.was_before);
@@ -154,7 +153,7 @@ impl Sentence {
 
     /// Whether it has two anchors of one kind in another order than a rule.
     pub(super) fn reorders(&self, rule: &Self) -> bool {
-        let mut places: Vec<(&Anchor, usize)> = Vec::new();
+        let mut places: Vec<(&TextAnchor, usize)> = Vec::new();
         for known in rule.anchors.iter().filter(|own| own.kind != AnchorKind::Name) {
             let place = self.anchors.iter().position(|own| own.is_same(known));
             places.extend(place.map(|place| (known, place)));

@@ -15,7 +15,7 @@ const LEAST_FOREIGN: usize = 5;
 /// before [`Self::Stop`] are looked for in a sentence, the others are asked for word by word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Class {
+pub(super) enum WordClass {
     /// Each of these forbids, too.
     Deny,
     Forbid,
@@ -84,7 +84,7 @@ pub(super) enum Class {
     RuleHeading,
 }
 
-impl Class {
+impl WordClass {
     /// Whether its words say how much is meant.
     pub(super) fn is_bound(self) -> bool {
         matches!(self, Self::Upper | Self::Lower)
@@ -99,7 +99,7 @@ impl Class {
 /// A word, or several in a row, of a class in a sentence.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cue {
-    pub(super) class: Class,
+    pub(super) class: WordClass,
     pub(super) text: String,
     /// The number of words before it; of a cue in a script without spaces nothing.
     pub(super) at: Option<usize>,
@@ -132,15 +132,15 @@ impl Cue {
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     /// By their first word, the entries and their other words.
-    entries: HashMap<String, Vec<(Class, Vec<String>)>>,
+    entries: HashMap<String, Vec<(WordClass, Vec<String>)>>,
     /// The entries of a class, each with its other forms.
-    groups: BTreeMap<Class, Vec<Vec<String>>>,
+    groups: BTreeMap<WordClass, Vec<Vec<String>>>,
     /// Entries in scripts without spaces, which are found inside a sentence.
-    unspaced: Vec<(Class, String)>,
+    unspaced: Vec<(WordClass, String)>,
 }
 
 pub(super) static LISTS: LazyLock<Lists> = LazyLock::new(|| {
-    let table: BTreeMap<Class, String> =
+    let table: BTreeMap<WordClass, String> =
         toml::from_str(include_str!("words.toml")).unwrap_or_default();
     let mut lists = Lists::default();
     for (class, entries) in &table {
@@ -155,8 +155,8 @@ pub(super) static LISTS: LazyLock<Lists> = LazyLock::new(|| {
                 let first = words.next().unwrap_or_default();
                 let rest: Vec<String> = words.collect();
                 let known = lists.entries.entry(first).or_default();
-                if *class == Class::Deny {
-                    known.push((Class::Forbid, rest.clone()));
+                if *class == WordClass::Deny {
+                    known.push((WordClass::Forbid, rest.clone()));
                 }
                 known.push((*class, rest));
             }
@@ -168,13 +168,13 @@ pub(super) static LISTS: LazyLock<Lists> = LazyLock::new(|| {
 
 impl Lists {
     /// Whether this word alone is an entry of one of these lists.
-    pub(super) fn has(&self, classes: &[Class], word: &str) -> bool {
+    pub(super) fn has(&self, classes: &[WordClass], word: &str) -> bool {
         let mut entries = self.entries.get(word).into_iter().flatten();
         entries.any(|(class, rest)| rest.is_empty() && classes.contains(class))
     }
 
     /// The entry that this word of a list stands for.
-    pub(super) fn stands_for(&self, class: Class, word: &str) -> Option<&str> {
+    pub(super) fn stands_for(&self, class: WordClass, word: &str) -> Option<&str> {
         if !self.has(&[class], word) {
             return None;
         }
@@ -183,19 +183,19 @@ impl Lists {
     }
 
     /// The entries of a list, each with its other forms.
-    pub(super) fn of(&self, class: Class) -> impl Iterator<Item = &[String]> {
+    pub(super) fn of(&self, class: WordClass) -> impl Iterator<Item = &[String]> {
         self.groups.get(&class).into_iter().flatten().map(Vec::as_slice)
     }
 
     /// Whether a text ends with an entry of a script without spaces.
-    pub(super) fn ends(&self, class: Class, text: &str) -> bool {
+    pub(super) fn ends(&self, class: WordClass, text: &str) -> bool {
         let mut entries = self.unspaced.iter().filter(|(own, _)| *own == class);
         entries.any(|(_, entry)| text.trim_end().ends_with(entry.as_str()))
     }
 
     /// The words of each pair, both ways round.
     pub(super) fn opposites(&self) -> impl Iterator<Item = [&str; 2]> {
-        let pairs = self.of(Class::Opposites).filter_map(|pair| match pair {
+        let pairs = self.of(WordClass::Opposites).filter_map(|pair| match pair {
             [one, other] => Some([[&**one, &**other], [&**other, &**one]]),
             _ => None,
         });
@@ -224,9 +224,9 @@ impl Lists {
         // "Needs no fewer than 2" revokes nothing.
         let bounds: Vec<usize> =
             found.iter().filter(|cue| cue.class.is_bound()).filter_map(|cue| cue.at).collect();
-        found.retain(|cue| cue.class != Class::Revoke || !bounds.contains(&cue.place().end));
+        found.retain(|cue| cue.class != WordClass::Revoke || !bounds.contains(&cue.place().end));
         for at in (0..found.len()).rev() {
-            let mut others = found.iter().filter(|other| other.class <= Class::Allow);
+            let mut others = found.iter().filter(|other| other.class <= WordClass::Allow);
             if others.any(|other| found[at].is_part_of(other)) {
                 found.remove(at);
             }
@@ -244,10 +244,10 @@ impl Lists {
         let mut counts = [0; 2];
         for word in words {
             let mut classes = self.entries.get(word).into_iter().flatten();
-            let is_foreign = self.has(&[Class::Foreign], word);
-            let is_known = classes.any(|(class, _)| *class == Class::Stop || class.is_cue());
-            counts[0] += usize::from(is_foreign);
-            counts[1] += usize::from(is_known && !is_foreign);
+            let strange = self.has(&[WordClass::Foreign], word);
+            let familiar = classes.any(|(class, _)| *class == WordClass::Stop || class.is_cue());
+            counts[0] += usize::from(strange);
+            counts[1] += usize::from(familiar && !strange);
         }
         match counts {
             [0 | 1, 0] => words.len() < 3 || !letters.into_iter().any(is_accented),

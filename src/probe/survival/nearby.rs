@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::lists::{Class, Cue, LISTS};
+use super::lists::{Cue, LISTS, WordClass};
 use super::order::is_struck;
 use super::words::{sentences, words_of};
 
@@ -34,8 +34,8 @@ fn headings(text: &str, at: usize) -> impl Iterator<Item = &str> {
     let above = text[from..at].rsplit('\n').skip(1).map(str::trim);
     let mut lines = above.clone();
     let heading = lines.find(|line| line.starts_with('#'));
-    let own = above.skip_while(|line| line.is_empty());
-    let mut own = own.take_while(|line| !line.is_empty() && !line.starts_with('#'));
+    let paragraph = above.skip_while(|line| line.is_empty());
+    let mut own = paragraph.take_while(|line| !line.is_empty() && !line.starts_with('#'));
     own.find(|line| line.trim_end_matches('*').ends_with([':', '：'])).into_iter().chain(heading)
 }
 
@@ -47,8 +47,9 @@ fn revokes(heading: &str) -> bool {
 }
 
 fn is_revoking(cues: &[Cue], cue: &Cue) -> bool {
-    let mut denials = cues.iter().filter(|other| other.class == Class::Deny);
-    cue.class == Class::Revoke && !denials.any(|other| other.is_right_before(cue, DENIED_WITHIN))
+    let mut denials = cues.iter().filter(|other| other.class == WordClass::Deny);
+    cue.class == WordClass::Revoke
+        && !denials.any(|other| other.is_right_before(cue, DENIED_WITHIN))
 }
 
 /// Whether the object of JSON around a place says that it is not in force.
@@ -58,7 +59,7 @@ fn is_inactive(text: &str, at: usize) -> bool {
     object.is_some_and(|object| {
         let own = &around[object];
         let cues = LISTS.cues(own, &words_of(own));
-        cues.iter().any(|cue| cue.class == Class::Inactive)
+        cues.iter().any(|cue| cue.class == WordClass::Inactive)
     })
 }
 
@@ -77,16 +78,16 @@ fn takes_back(before: &str, sentence: &str) -> bool {
     let goes_on = quotation.ends_with(['"', '\u{201d}', '\'', '`'])
         && sentence.starts_with(char::is_lowercase);
     let mut revoking = cues.iter().filter(|cue| is_revoking(&cues, cue));
-    cues.iter().any(|cue| cue.class == Class::Inactive && cue.at == Some(0))
+    cues.iter().any(|cue| cue.class == WordClass::Inactive && cue.at == Some(0))
         || ((goes_on || refers(&words, &cues)) && revoking.any(|cue| cue.at < Some(HEADING_WORDS)))
 }
 
 /// Whether a sentence begins with a word for the one before: `it was`, and not `it` of another noun as in `this file`.
 fn refers(words: &[String], cues: &[Cue]) -> bool {
-    cues.iter().filter(|cue| cue.class == Class::Refers).any(|cue| {
+    cues.iter().filter(|cue| cue.class == WordClass::Refers).any(|cue| {
         let end = cue.place().end;
         words.get(end).is_some_and(|word| {
-            LISTS.has(&[Class::Stop], word) || cues.iter().any(|cue| cue.at == Some(end))
+            LISTS.has(&[WordClass::Stop], word) || cues.iter().any(|cue| cue.at == Some(end))
         }) && cue.at < Some(REFERS_WITHIN)
     })
 }

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::lists::{Class, Cue, LISTS};
+use super::lists::{Cue, LISTS, WordClass};
 use super::words::{each_word, words_of};
 use super::{around, line_around, object_around};
-use crate::probe::Pattern;
+use crate::probe::LazyPattern;
 
 /// Arrows point from the older value to the newer.
 const ARROWS: &[&str] = &["->", "=>", "→", "⇒"];
@@ -24,11 +24,12 @@ const MARKED_WITHIN: usize = 3;
 const CLAUSE_ENDS: [char; 6] = [',', ';', '(', '—', '，', '；'];
 
 /// How many of how many are done, where it is not all; a date is none.
-static SHARE: Pattern =
-    Pattern::new(r"(?:^|[^\w./-])(\d{1,6}) ?(?:/|(?:out )?of(?: the)?) ?(\d{1,6})(?:$|[^\w/-])");
+static SHARE: LazyPattern = LazyPattern::new(
+    r"(?:^|[^\w./-])(\d{1,6}) ?(?:/|(?:out )?of(?: the)?) ?(\d{1,6})(?:$|[^\w/-])",
+);
 
 /// The number of an item of a list.
-static NUMBERS: Pattern = Pattern::new(r"(?:^|\s)\(?\d{1,2}[.)]\s");
+static NUMBERS: LazyPattern = LazyPattern::new(r"(?:^|\s)\(?\d{1,2}[.)]\s");
 
 /// How an item is ticked in a list, and how it is not.
 const TICKS: &[&str] = &["[x]", "[X]", "✓", "✔", "☑", "✅"];
@@ -36,13 +37,13 @@ const NO_TICKS: &[&str] =
     &["[ ]", "[-]", "[~]", "[>]", "☐", "◻", "⬜", "🔲", "⏳", "🚧", "❌", "✗", "✘"];
 
 /// The state of an item as its object names it.
-static STATE: Pattern = Pattern::new(
+static STATE: LazyPattern = LazyPattern::new(
     r#"["'](?:status|state|done|completed|finished|checked)\\?["']\s*:\s*\\?["']?([A-Za-z_-]+)"#,
 );
 
 /// Whether a value holds, as the words beside it say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ValueState {
     /// Nothing says that it does not.
     Plain,
     /// It holds, and others beside it do not.
@@ -76,15 +77,18 @@ pub(super) fn standing(
     values: &[Range<usize>],
     own: usize,
     is_one_of: bool,
-) -> Standing {
-    let value = |at: usize| &text[values[at].clone()];
-    let others: Vec<usize> = (0..values.len()).filter(|at| value(*at) != value(own)).collect();
-    let is_one_of = is_one_of || !others.is_empty();
-    let mut marks = others.iter().map(|at| marked(text, sentence, values, *at, is_one_of));
-    match marked(text, sentence, values, own, is_one_of) {
-        Standing::Plain if marks.clone().any(|mark| mark == Standing::Current) => Standing::Former,
-        Standing::Plain if !others.is_empty() && marks.all(|mark| mark == Standing::Former) => {
-            Standing::Current
+) -> ValueState {
+    let value = &text[values[own].clone()];
+    let mut others: Vec<usize> = (0..values.len()).collect();
+    others.retain(|at| text[values[*at].clone()] != *value);
+    let several = is_one_of || !others.is_empty();
+    let mut marks = others.iter().map(|at| marked(text, sentence, values, *at, several));
+    match marked(text, sentence, values, own, several) {
+        ValueState::Plain if marks.clone().any(|mark| mark == ValueState::Current) => {
+            ValueState::Former
+        }
+        ValueState::Plain if !others.is_empty() && marks.all(|mark| mark == ValueState::Former) => {
+            ValueState::Current
         }
         mark => mark,
     }
@@ -98,46 +102,46 @@ fn marked(
     values: &[Range<usize>],
     at: usize,
     is_one_of: bool,
-) -> Standing {
+) -> ValueState {
     let value = &values[at];
     let last = at.checked_sub(1).map(|last| values[last].end);
     let next = values.get(at + 1).map(|next| next.start);
     let before = &text[last.unwrap_or(sentence.start)..value.start];
     let behind = &text[value.end..next.unwrap_or(sentence.end).max(value.end)];
     if is_struck(text, value.start) || (next.is_some() && has_arrow(behind)) {
-        return Standing::Former;
+        return ValueState::Former;
     }
     if last.is_some() && has_arrow(before) {
-        return Standing::Current;
+        return ValueState::Current;
     }
     match nearest_before(before, is_one_of) {
-        Some(Class::Denied | Class::FormerBefore) => return Standing::Former,
-        Some(Class::CurrentBefore) => return Standing::Current,
-        Some(_) => return Standing::Unclear,
+        Some(WordClass::Denied | WordClass::FormerBefore) => return ValueState::Former,
+        Some(WordClass::CurrentBefore) => return ValueState::Current,
+        Some(_) => return ValueState::Unclear,
         None => {}
     }
     let clause = behind.split(CLAUSE_ENDS).next().unwrap_or_default();
     if next.is_some() && clause.len() == behind.len() {
         // Words between two values of a clause are those of the second.
         return match nearest_before(behind, true) {
-            Some(Class::Either) => Standing::Unclear,
-            _ => Standing::Plain,
+            Some(WordClass::Either) => ValueState::Unclear,
+            _ => ValueState::Plain,
         };
     }
     let words = words_of(clause);
     let cues = LISTS.cues(clause, &words[..words.len().min(SAID_WITHIN)]);
     // "… was withdrawn" is said of the value; "E17 expired handle" is not.
-    let is_said = words.first().is_some_and(|word| LISTS.has(&[Class::Stop], word));
+    let said = words.first().is_some_and(|word| LISTS.has(&[WordClass::Stop], word));
     match () {
-        () if is_said && has(&cues, Class::Revoke) => Standing::Former,
-        () if is_one_of && has(&cues, Class::FormerBehind) => Standing::Former,
-        () if is_one_of && has(&cues, Class::CurrentBehind) => Standing::Current,
-        () if has(&LISTS.cues(clause, &words), Class::DeniedBehind)
+        () if said && has(&cues, WordClass::Revoke) => ValueState::Former,
+        () if is_one_of && has(&cues, WordClass::FormerBehind) => ValueState::Former,
+        () if is_one_of && has(&cues, WordClass::CurrentBehind) => ValueState::Current,
+        () if has(&LISTS.cues(clause, &words), WordClass::DeniedBehind)
             || is_doubted(before, behind) =>
         {
-            Standing::Unclear
+            ValueState::Unclear
         }
-        () => Standing::Plain,
+        () => ValueState::Plain,
     }
 }
 
@@ -145,7 +149,7 @@ fn marked(
 fn is_doubted(before: &str, behind: &str) -> bool {
     let clause = before.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
     let asked = behind.strip_prefix('?');
-    has(&LISTS.cues(clause, &words_of(clause)), Class::Guess)
+    has(&LISTS.cues(clause, &words_of(clause)), WordClass::Guess)
         || asked.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
@@ -155,20 +159,20 @@ fn has_arrow(text: &str) -> bool {
 
 /// The class of the mark of a value that ends a text: of the nearest one, a few words away at most. A denial stands right
 /// before the value, or before a word that says nothing: `not on`.
-fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
+fn nearest_before(text: &str, is_one_of: bool) -> Option<WordClass> {
     if text.trim_end().ends_with("!=") {
-        return Some(Class::Denied);
+        return Some(WordClass::Denied);
     }
     let clause = text.rsplit(CLAUSE_ENDS).next().unwrap_or_default();
     let words = words_of(clause);
-    let is_front = words.last().is_some_and(|word| LISTS.has(&[Class::Stop], word));
-    let is_aside = text.strip_suffix(clause).is_some_and(|text| text.ends_with('('));
+    let stop = words.last().is_some_and(|word| LISTS.has(&[WordClass::Stop], word));
+    let aside = text.strip_suffix(clause).is_some_and(|text| text.ends_with('('));
     let within = |class| match class {
-        Class::Denied => 1 + usize::from(is_front),
-        Class::FormerBefore if is_one_of => MARKED_WITHIN,
-        Class::FormerBefore if is_aside => 1,
-        Class::CurrentBefore if is_one_of => MARKED_WITHIN - 1,
-        Class::Either if is_one_of => 1,
+        WordClass::Denied => 1 + usize::from(stop),
+        WordClass::FormerBefore if is_one_of => MARKED_WITHIN,
+        WordClass::FormerBefore if aside => 1,
+        WordClass::CurrentBefore if is_one_of => MARKED_WITHIN - 1,
+        WordClass::Either if is_one_of => 1,
         _ => 0,
     };
     let cues = LISTS.cues(clause, &words);
@@ -177,10 +181,11 @@ fn nearest_before(text: &str, is_one_of: bool) -> Option<Class> {
         (cue.at.is_some() && away < within(cue.class)).then_some((away, cue.class))
     });
     // Of two of one place the one is a denial.
-    let nearest = placed.min_by_key(|(away, class)| (*away, *class != Class::Denied));
-    let mut unspaced = [Class::Denied, Class::FormerBefore, Class::CurrentBefore].into_iter();
-    let ends = || unspaced.find(|class| within(*class) > 0 && LISTS.ends(*class, clause));
-    nearest.map(|(_, class)| class).or_else(ends)
+    let nearest = placed.min_by_key(|(away, class)| (*away, *class != WordClass::Denied));
+    let mut unspaced =
+        [WordClass::Denied, WordClass::FormerBefore, WordClass::CurrentBefore].into_iter();
+    let own = nearest.map(|(_, class)| class);
+    own.or_else(|| unspaced.find(|class| within(*class) > 0 && LISTS.ends(*class, clause)))
 }
 
 /// Whether a place is between two pairs of tildes of its line.
@@ -191,7 +196,7 @@ pub(super) fn is_struck(text: &str, at: usize) -> bool {
     before.matches("~~").count() % 2 == 1 && behind.contains("~~")
 }
 
-fn has(cues: &[Cue], class: Class) -> bool {
+fn has(cues: &[Cue], class: WordClass) -> bool {
     cues.iter().any(|cue| cue.class == class)
 }
 
@@ -233,7 +238,7 @@ fn in_object(around: &str, own: &Range<usize>) -> Option<ItemState> {
         let mut sides = [own.end..object.end, object.start..own.start].into_iter();
         let found = sides.find_map(|side| STATE.matches(&around[side]).next())?;
         let state = found.get(1)?.as_str().to_lowercase();
-        Some(ItemState::of(LISTS.has(&[Class::Ticked], &state)))
+        Some(ItemState::of(LISTS.has(&[WordClass::Ticked], &state)))
     })
 }
 
@@ -301,14 +306,14 @@ fn in_words(line: &str, own: &Range<usize>) -> Option<ItemState> {
     let (mut done, mut open, mut weak) = (false, false, false);
     for words in clauses.values() {
         let cues = LISTS.cues("", words);
-        let denied = has(&cues, Class::Forbid) || has(&cues, Class::NotYet);
-        done |= has(&cues, Class::Done) && !denied;
-        open |= has(&cues, Class::Open) || (has(&cues, Class::Done) && denied);
-        weak |= has(&cues, Class::OpenHeading);
+        let denied = has(&cues, WordClass::Forbid) || has(&cues, WordClass::NotYet);
+        done |= has(&cues, WordClass::Done) && !denied;
+        open |= has(&cues, WordClass::Open) || (has(&cues, WordClass::Done) && denied);
+        weak |= has(&cues, WordClass::OpenHeading);
     }
     let unspaced = LISTS.cues(line, &[]);
-    open |= has(&unspaced, Class::Open);
-    done |= !open && has(&unspaced, Class::Done);
+    open |= has(&unspaced, WordClass::Open);
+    done |= !open && has(&unspaced, WordClass::Done);
     match (done, open) {
         (true, _) if open || weak => Some(ItemState::Unclear),
         (true, _) => Some(ItemState::Done),
@@ -338,9 +343,9 @@ mod tests {
             let own = values.iter().position(|place| text[place.clone()] == *value).unwrap();
             let sentence = 0..text.len();
             match standing(text, &sentence, &values, own, false) {
-                Standing::Current => "yes",
-                Standing::Former => "no",
-                Standing::Plain | Standing::Unclear => "?",
+                ValueState::Current => "yes",
+                ValueState::Former => "no",
+                ValueState::Plain | ValueState::Unclear => "?",
             }
         };
         for text in [

@@ -9,13 +9,13 @@ use regex::{Captures, Match};
 
 use super::beside::goes_on;
 use super::is_part;
-use super::lists::{Class, LISTS};
-use crate::probe::Pattern;
+use super::lists::{LISTS, WordClass};
+use crate::probe::LazyPattern;
 
 /// With fewer digits a number without its unit is in any text.
 const TELLING_DIGITS: usize = 4;
 
-static DATE: Pattern = Pattern::new(
+static DATE: LazyPattern = LazyPattern::new(
     r"\b(?:(?P<y>\d{4})[-/](?P<m>\d\d)[-/](?P<d>\d\d)|(?P<d2>\d{1,2})(?:\p{L}{2})?\.? (?:\p{L}{2} )?(?P<m2>\p{L}+)\.?,? (?:\p{L}{2} )?(?P<y2>\d{4})|(?P<m3>\p{L}+)\.? (?P<d3>\d{1,2})(?:\p{L}{2})?,? (?P<y3>\d{4})|(?P<d4>\d{1,2})\.(?P<m4>\d{1,2})\.(?P<y4>\d{4}))\b",
 );
 
@@ -23,22 +23,22 @@ static DATE: Pattern = Pattern::new(
 pub(super) const CLOCK: &str = "clock";
 
 /// A time of day, or what looks like it.
-static TIME: Pattern = Pattern::new(
+static TIME: LazyPattern = LazyPattern::new(
     r"\b(?P<hour>\d{1,2})(?:(?P<sign>[:.])(?P<minute>[0-5]\d))?(?: ?(?P<half>[AaPp])\.?[Mm]\b\.?)?",
 );
 
 /// With the code of a country.
-static TELEPHONE: Pattern = Pattern::new(r"\+\d[\d ()./-]{5,}\d\b");
+static TELEPHONE: LazyPattern = LazyPattern::new(r"\+\d[\d ()./-]{5,}\d\b");
 
 /// A sign or code, a number with signs between its thousands, and two words or signs that may be a power and a unit. Behind
 /// a blank one group of digits may be a number of its own.
-static AMOUNT: Pattern = Pattern::new(
+static AMOUNT: LazyPattern = LazyPattern::new(
     r"(?:(?P<before>\p{Sc}|\b\p{L}{3}) ?)?\b(?P<number>\d{1,3}(?:(?:[,'_\x{a0}\x{202f}\x{2009}]\d{3})+|(?: \d{3}){2,})\b|\d+)(?P<rest>\.\d+)?(?:(?P<gap>[ \x{a0}\x{202f}-]?)(?P<one>\p{L}+|[\p{Sc}%]))?(?: ?(?P<two>\p{L}+|\p{Sc}))?",
 );
 
 /// A smaller part behind a time: `30`, ` 30 min`, ` and 30 minutes`.
-static SMALLER: Pattern =
-    Pattern::new(r"^(?: (?P<and>\p{L}+))?(?P<gap> ?)(?P<number>\d+)(?: ?(?P<unit>\p{L}+))?\b");
+static SMALLER: LazyPattern =
+    LazyPattern::new(r"^(?: (?P<and>\p{L}+))?(?P<gap> ?)(?P<number>\d+)(?: ?(?P<unit>\p{L}+))?\b");
 
 /// A number and its unit, in the base of this unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Quantity {
     /// The quantity that the whole of a text is, if it is one that may be written in another way.
     pub(super) fn of(text: &str) -> Option<Self> {
         let (place, quantity) = quantities(text).into_iter().next()?;
-        let is_telling = !quantity.is_plain() || quantity.number.len() >= TELLING_DIGITS;
-        (place == (0..text.len()) && is_telling).then_some(quantity)
+        let telling = !quantity.is_plain() || quantity.number.len() >= TELLING_DIGITS;
+        (place == (0..text.len()) && telling).then_some(quantity)
     }
 
     /// Whether a text that gives the other one says this.
@@ -71,8 +71,8 @@ impl Quantity {
 
     /// Whether both measure the same thing; all currencies do.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        let is_money = |own: &Self| LISTS.has(&[Class::Signs], &own.unit);
-        self.unit == other.unit || (is_money(self) && is_money(other))
+        let mut both = [self, other].into_iter();
+        self.unit == other.unit || both.all(|own| LISTS.has(&[WordClass::Signs], &own.unit))
     }
 
     fn is_time(&self) -> bool {
@@ -133,10 +133,10 @@ fn time(text: &str, found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
         None if sign == ":" && number < 24 => (number, CLOCK),
         _ => return None,
     };
-    let is_cut = text[..place.start].ends_with(['-', '.', ':', ',', '/'])
+    let cut = text[..place.start].ends_with(['-', '.', ':', ',', '/'])
         || text[place.end..].starts_with(':');
     let minute = found.name("minute").map_or("00", |minute| minute.as_str());
-    (!is_cut).then(|| (place, exact(format!("{hours:02}:{minute}"), unit)))
+    (!cut).then(|| (place, exact(format!("{hours:02}:{minute}"), unit)))
 }
 
 fn exact(amount: String, unit: &str) -> Quantity {
@@ -144,14 +144,17 @@ fn exact(amount: String, unit: &str) -> Quantity {
 }
 
 fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
-    let named = |names: [&str; 4]| names.iter().find_map(|name| found.name(name));
-    let part = |names| named(names).map(|part: Match<'_>| part.as_str().to_lowercase());
-    let month = part(["m", "m2", "m3", "m4"])?;
-    let month: u8 = LISTS.stands_for(Class::Months, &month).unwrap_or(&month).parse().ok()?;
-    let day: u8 = part(["d", "d2", "d3", "d4"])?.parse().ok()?;
-    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
-    let amount = format!("{}-{month:02}-{day:02}", part(["y", "y2", "y3", "y4"])?);
-    is_date.then_some((found.get(0)?.range(), exact(amount, "date")))
+    let name = part(found, ["m", "m2", "m3", "m4"])?;
+    let month: u8 = LISTS.stands_for(WordClass::Months, &name).unwrap_or(&name).parse().ok()?;
+    let day: u8 = part(found, ["d", "d2", "d3", "d4"])?.parse().ok()?;
+    let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
+    let amount = format!("{}-{month:02}-{day:02}", part(found, ["y", "y2", "y3", "y4"])?);
+    valid.then_some((found.get(0)?.range(), exact(amount, "date")))
+}
+
+/// The group of a date that has one of these names, in lower case.
+fn part(found: &Captures<'_>, names: [&str; 4]) -> Option<String> {
+    names.iter().find_map(|name| found.name(name)).map(|part| part.as_str().to_lowercase())
 }
 
 /// The amount at a number that is no part of an id.
@@ -166,21 +169,21 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
     let mut value: f64 = written.parse().ok()?;
     let names = ["one", "two"].into_iter();
     let mut words = names.filter_map(|name| found.name(name)).peekable();
-    if let Some(power) = words.peek().and_then(|word| listed(Class::Powers, *word)) {
+    if let Some(power) = words.peek().and_then(|word| listed(WordClass::Powers, *word)) {
         value *= power.parse::<f64>().ok()?;
         written = decimal(value);
         place.end = words.next()?.end();
     }
     let behind = words.next();
     let before = found.name("before");
-    let mut unit = before.and_then(|sign| listed(Class::Signs, sign));
+    let mut unit = before.and_then(|sign| listed(WordClass::Signs, sign));
     if unit.is_some() {
         place.start = before?.start();
     } else if let Some(word) = behind {
-        unit = listed(Class::Signs, word).or_else(|| listed(Class::Units, word));
+        unit = listed(WordClass::Signs, word).or_else(|| listed(WordClass::Units, word));
         place.end = unit.map_or(place.end, |_| word.end());
     }
-    let is_cut = text[place.end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    let cut = text[place.end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
     let scale = unit.and_then(scale_of);
     if let Some((base, factor)) = scale {
         (unit, value) = (Some(base), value * factor);
@@ -188,7 +191,7 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
             value += part;
             place.end += length;
         }
-    } else if is_cut || (unit.is_none() && written.contains('.')) {
+    } else if cut || (unit.is_none() && written.contains('.')) {
         // The version of something, or an id.
         return None;
     }
@@ -200,7 +203,7 @@ fn amount(text: &str, found: &Captures<'_>, number: Match<'_>) -> Option<(Range<
     Some((place, quantity))
 }
 
-fn listed(class: Class, word: Match<'_>) -> Option<&'static str> {
+fn listed(class: WordClass, word: Match<'_>) -> Option<&'static str> {
     LISTS.stands_for(class, &word.as_str().to_lowercase())
 }
 
@@ -210,11 +213,11 @@ fn smaller(text: &str, base: &str) -> Option<(usize, f64)> {
     let and = found.name("and");
     let value: f64 = found.name("number")?.as_str().parse().ok()?;
     let word = found.name("unit");
-    let unit = word.and_then(|word| listed(Class::Units, word));
+    let unit = word.and_then(|word| listed(WordClass::Units, word));
     let end = found.get(0)?.end();
-    let is_joined = and.is_none_or(|and| listed(Class::And, and).is_some());
+    let joined = and.is_none_or(|and| listed(WordClass::And, and).is_some());
     match unit.and_then(scale_of) {
-        Some((own, factor)) if own == base && is_joined => Some((end, value * factor)),
+        Some((own, factor)) if own == base && joined => Some((end, value * factor)),
         // An hour and its minutes.
         None if found.name("number")?.start() == 0 => Some((end, value * 60.0)),
         _ => None,
@@ -223,7 +226,7 @@ fn smaller(text: &str, base: &str) -> Option<(usize, f64)> {
 
 /// The base of a unit, and how many of it the unit is.
 pub(super) fn scale_of(unit: &str) -> Option<(&'static str, f64)> {
-    let mut scales = LISTS.of(Class::Scales);
+    let mut scales = LISTS.of(WordClass::Scales);
     scales.find_map(|scale| match scale {
         [base, own, factor] if own == unit => Some((base.as_str(), factor.parse().ok()?)),
         _ => None,

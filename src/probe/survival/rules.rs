@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::Match;
-use super::anchors::{Anchor, AnchorKind};
+use super::anchors::{AnchorKind, TextAnchor};
 use super::compare::Polarity;
-use super::lists::{Class, LISTS};
+use super::lists::{LISTS, WordClass};
 use super::nearby::is_taken_back;
 use super::sentence::{DENIED_WITHIN, Sentence, alike, begins_in, holds, position};
 use super::words::{sentences, words_of};
@@ -31,23 +31,23 @@ const DOUBTED_WITHIN: usize = 12;
 const LEAST_WORDS: usize = 2;
 
 /// The classes that a rule itself may have, and a sentence that keeps it must have.
-pub(super) const FORCES: [Class; 3] = [Class::Forbid, Class::Limit, Class::Demand];
+pub(super) const FORCES: [WordClass; 3] = [WordClass::Forbid, WordClass::Limit, WordClass::Demand];
 
 /// What two sentences that say the same rule have in common: the classes of their force, and their anchors.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Marks {
-    forces: BTreeSet<Class>,
+pub(crate) struct RuleMarks {
+    forces: BTreeSet<WordClass>,
     pub(crate) anchors: BTreeSet<String>,
 }
 
-impl Marks {
+impl RuleMarks {
     pub(crate) fn has_force(&self) -> bool {
         !self.forces.is_empty()
     }
 
     /// Whether it forbids, and neither limits nor demands: no condition may lift it.
     pub(crate) fn only_forbids(&self) -> bool {
-        self.forces.iter().eq([&Class::Forbid])
+        self.forces.iter().eq([&WordClass::Forbid])
     }
 
     /// Both anchors where all marks but one anchor are the same.
@@ -59,10 +59,10 @@ impl Marks {
 }
 
 /// The force and the anchors of a sentence.
-pub(crate) fn marks(sentence: &str) -> Marks {
+pub(crate) fn marks(sentence: &str) -> RuleMarks {
     let read = Sentence::read(sentence);
     let forces = FORCES.into_iter().filter(|class| read.has(*class));
-    Marks {
+    RuleMarks {
         forces: forces.collect(),
         anchors: read.anchors.into_iter().map(|anchor| anchor.text).collect(),
     }
@@ -88,19 +88,21 @@ pub(crate) fn is_order(sentence: &str) -> bool {
     let read = Sentence::read(sentence);
     let forces = read.cues.iter().filter(|cue| FORCES.contains(&cue.class));
     let first = forces.map(|cue| cue.at.unwrap_or(0)).min();
-    let is_front = |word: &String| word.len() > 1 && LISTS.has(&[Class::Stop], word);
-    first.is_some_and(|at| at <= 1 && read.words[..at].iter().all(is_front))
+    first.is_some_and(|at| {
+        let mut front = read.words[..at].iter();
+        at <= 1 && front.all(|word| word.len() > 1 && LISTS.has(&[WordClass::Stop], word))
+    })
 }
 
 /// Whether a heading says that what is listed below it are rules.
 pub(crate) fn heads_rules(heading: &str) -> bool {
-    words_of(heading).iter().any(|word| LISTS.has(&[Class::RuleHeading], word))
-        || LISTS.ends(Class::RuleHeading, heading.trim_end_matches([':', '：', '*']))
+    words_of(heading).iter().any(|word| LISTS.has(&[WordClass::RuleHeading], word))
+        || LISTS.ends(WordClass::RuleHeading, heading.trim_end_matches([':', '：', '*']))
 }
 
 /// A sentence of a rule.
 #[derive(Debug)]
-struct Part {
+struct RulePart {
     sentence: Sentence,
     /// The words that say what it is about, without those of force and without anchors.
     content: Vec<String>,
@@ -114,19 +116,19 @@ struct Part {
 
 /// A rule that is searched for: the whole of it, and behind it its sentences, where it has several.
 #[derive(Debug)]
-pub(super) struct Rule(Vec<Part>);
+pub(super) struct SearchedRule(Vec<RulePart>);
 
 /// How a text holds a rule, and where the sentence that decides begins.
 pub(super) type RuleMatch = (Match, usize);
 
-impl Rule {
+impl SearchedRule {
     pub(super) fn new(statement: &str, key: &str) -> Self {
-        let mut parts = vec![Part::new(statement, key)];
+        let mut parts = vec![RulePart::new(statement, key)];
         let mut places = sentences(statement);
         places.retain(|place| statement[place.clone()].contains(char::is_alphanumeric));
         if places.len() > 1 {
             let texts = places.into_iter().map(|place| &statement[place]);
-            parts.extend(texts.map(|text| Part::new(text, key)));
+            parts.extend(texts.map(|text| RulePart::new(text, key)));
         }
         Self(parts)
     }
@@ -138,8 +140,7 @@ impl Rule {
             return *whole;
         }
         let mut said = parts.iter().flatten();
-        let changed = |(found, _): &&RuleMatch| found.changes();
-        if let Some(changed) = said.clone().find(changed) {
+        if let Some(changed) = said.clone().find(|(found, _)| found.changes()) {
             return Some(*changed);
         }
         let last = said.clone().max_by_key(|(_, at)| *at);
@@ -151,7 +152,7 @@ impl Rule {
 }
 
 /// How `text` holds each rule.
-pub(super) fn find(rules: &[Rule], text: &str) -> Vec<Option<RuleMatch>> {
+pub(super) fn find(rules: &[SearchedRule], text: &str) -> Vec<Option<RuleMatch>> {
     let mut found: Vec<Vec<Option<RuleMatch>>> =
         rules.iter().map(|rule| vec![None; rule.0.len()]).collect();
     if rules.is_empty() {
@@ -165,11 +166,10 @@ pub(super) fn find(rules: &[Rule], text: &str) -> Vec<Option<RuleMatch>> {
         let mut read = None;
         for (rule, known) in rules.iter().zip(&mut found) {
             // What says one sentence of a rule says nothing against another.
-            let stated = |part: &Part| holds(&words, &part.sentence.words);
-            let is_own = rule.0.iter().any(stated);
+            let own = rule.0.iter().any(|part| holds(&words, &part.sentence.words));
             for (part, known) in rule.0.iter().zip(known) {
-                let Some(topical) = part.is_topic_of(&words).filter(|_| !is_own || stated(part))
-                else {
+                let meant = !own || holds(&words, &part.sentence.words);
+                let Some(topical) = part.is_topic_of(&words).filter(|_| meant) else {
                     continue;
                 };
                 let sentence = read.get_or_insert_with(|| Sentence::read(&text[place.start..end]));
@@ -188,10 +188,10 @@ pub(super) fn find(rules: &[Rule], text: &str) -> Vec<Option<RuleMatch>> {
             }
         }
     }
-    found.iter().map(|parts| Rule::outcome(parts)).collect()
+    found.iter().map(|parts| SearchedRule::outcome(parts)).collect()
 }
 
-impl Part {
+impl RulePart {
     fn new(statement: &str, key: &str) -> Self {
         let sentence = Sentence::read(statement);
         let content = sentence.content(&sentence.anchors);
@@ -213,11 +213,11 @@ impl Part {
         if common > 0 && (2 * common >= self.key.len() || self.is_mostly_in(words)) {
             return Some(true);
         }
-        let is_named = self.begins.iter().any(|begin| begins_in(words, begin))
+        let named = self.begins.iter().any(|begin| begins_in(words, begin))
             && (common > 0
                 || self.is_mostly_in(words)
                 || (self.is_short() && self.is_named_in(words)));
-        is_named.then_some(self.key.is_empty())
+        named.then_some(self.key.is_empty())
     }
 
     /// Whether the words of one of its anchors are there in a row.
@@ -245,51 +245,51 @@ impl Part {
         // Another value counts where nearly all of the key is said: half of it may speak of something beside.
         let nearly_all = 4 * alike(&self.key, &sentence.words) >= 3 * self.key.len();
         let whole = if self.keyed { nearly_all } else { topical };
-        let is_replaced = whole && self.is_replaced(&missing, sentence);
+        let replaced = whole && self.is_replaced(&missing, sentence);
         // One word is not enough to speak of a rule without what it names.
         let speaks = whole && (missing.is_empty() || !self.is_short());
-        let is_revoked = speaks && sentence.revokes(own);
-        let is_another = self.is_another(sentence);
-        let is_amended = is_replaced && self.is_amended(&missing, sentence);
-        if nearly_all && !is_another && (is_revoked || is_amended) {
+        let revoked = speaks && sentence.revokes(own);
+        let another = self.is_another(sentence);
+        let amended = replaced && self.is_amended(&missing, sentence);
+        if nearly_all && !another && (revoked || amended) {
             return Match::Overruled;
         }
-        if is_replaced || is_revoked {
+        if replaced || revoked {
             return Match::Changed;
         }
         if !own.is_known || !sentence.is_known {
             return Match::Unsure;
         }
         let polarity = sentence.polarity(own, &self.content);
-        let is_loose = sentence.loosens(own);
-        if speaks && (is_loose || polarity == Polarity::Opposite) {
+        let loose = sentence.loosens(own);
+        if speaks && (loose || polarity == Polarity::Opposite) {
             return Match::Changed;
         }
-        let restrictive = own.has(Class::Forbid) || own.has(Class::Limit);
+        let restrictive = own.has(WordClass::Forbid) || own.has(WordClass::Limit);
         let forceful = !own.has_force()
             || sentence.has_force()
-            || (!restrictive && sentence.has(Class::Quantify))
+            || (!restrictive && sentence.has(WordClass::Quantify))
             || (own.bound().is_some() && own.bound() == sentence.bound());
         let enough = !own.anchors.is_empty() || self.is_mostly_in(&sentence.words);
-        let is_excepted_else = own.has(Class::Except) != sentence.has(Class::Except);
-        let is_same = missing.is_empty()
+        let excepted_else = own.has(WordClass::Except) != sentence.has(WordClass::Except);
+        let same = missing.is_empty()
             && polarity == Polarity::Same
-            && !(is_loose || is_excepted_else || is_another || sentence.reorders(own))
-            && !(sentence.adds(Class::Doubt, own) || sentence.is_narrowed(own, &self.content))
+            && !(loose || excepted_else || another || sentence.reorders(own))
+            && !(sentence.adds(WordClass::Doubt, own) || sentence.is_narrowed(own, &self.content))
             && !(own.bound().is_none() && !own.anchors.is_empty() && sentence.bound().is_some());
-        if topical && forceful && enough && is_same {
+        if topical && forceful && enough && same {
             return Match::Kept;
         }
         // All is there but what is exact and what is strong.
-        let is_all_said = alike(&self.content, &sentence.words) == self.content.len();
-        if is_all_said && !missing.is_empty() && !forceful {
+        let all_said = alike(&self.content, &sentence.words) == self.content.len();
+        if all_said && !missing.is_empty() && !forceful {
             return Match::Changed;
         }
         Match::Unsure
     }
 
     /// The anchors that a sentence has not.
-    fn missing(&self, sentence: &Sentence) -> Vec<&Anchor> {
+    fn missing(&self, sentence: &Sentence) -> Vec<&TextAnchor> {
         self.sentence.anchors.iter().filter(|anchor| !sentence.names(anchor)).collect()
     }
 
@@ -309,7 +309,7 @@ impl Part {
     }
 
     /// Whether a sentence has another anchor of the same kind in place of one of these.
-    fn is_replaced(&self, missing: &[&Anchor], sentence: &Sentence) -> bool {
+    fn is_replaced(&self, missing: &[&TextAnchor], sentence: &Sentence) -> bool {
         missing.iter().any(|anchor| {
             let mut others = sentence.others(&self.sentence);
             (anchor.kind != AnchorKind::Id || !self.is_short())
@@ -318,7 +318,7 @@ impl Part {
     }
 
     /// Whether only amounts are missing, and all that a sentence has instead are amounts of the same unit.
-    fn is_amended(&self, missing: &[&Anchor], sentence: &Sentence) -> bool {
+    fn is_amended(&self, missing: &[&TextAnchor], sentence: &Sentence) -> bool {
         let mut others = sentence.others(&self.sentence);
         missing.iter().map(|anchor| anchor.kind).all(|kind| kind == AnchorKind::Number)
             && others.all(|other| missing.iter().any(|anchor| anchor.is_like(other)))
@@ -327,22 +327,22 @@ impl Part {
 
 impl Sentence {
     fn revokes(&self, rule: &Self) -> bool {
-        self.says_else(Class::Revoke, rule) || self.says_else(Class::Permit, rule)
+        self.says_else(WordClass::Revoke, rule) || self.says_else(WordClass::Permit, rule)
     }
 
     /// Whether its words take back or weaken what a rule says.
     fn loosens(&self, rule: &Self) -> bool {
-        let limits = self.has(Class::Limit) || (self.compares() && rule.compares());
-        self.says_else(Class::Weak, rule)
-            || (!rule.has(Class::Limit) && self.says_else(Class::Except, rule))
+        let limits = self.has(WordClass::Limit) || (self.compares() && rule.compares());
+        self.says_else(WordClass::Weak, rule)
+            || (!rule.has(WordClass::Limit) && self.says_else(WordClass::Except, rule))
             || self.revokes(rule)
-            || (!limits && !self.has(Class::Forbid) && self.says_else(Class::Allow, rule))
-            || (!(limits || (self.has(Class::Forbid) && rule.has(Class::Forbid)))
-                && self.adds(Class::Modal, rule))
+            || (!limits && !self.has(WordClass::Forbid) && self.says_else(WordClass::Allow, rule))
+            || (!(limits || (self.has(WordClass::Forbid) && rule.has(WordClass::Forbid)))
+                && self.adds(WordClass::Modal, rule))
     }
 
     fn compares(&self) -> bool {
-        let bounds = [Class::Compare, Class::Upper, Class::Lower];
+        let bounds = [WordClass::Compare, WordClass::Upper, WordClass::Lower];
         bounds.into_iter().any(|class| self.has(class))
     }
 
@@ -359,18 +359,20 @@ impl Sentence {
         let content = rule.content(&rule.anchors);
         let taken = self.cues.iter().filter(|cue| !self.denies(cue)).filter_map(|cue| {
             let place = cue.at.filter(|place| !own.contains(place))?;
-            let is_beside = behind.contains(&place) && self.is_one_clause(end - 1, place);
-            let is_front = front.contains(&place) && self.is_one_clause(at, place);
+            let beside = behind.contains(&place) && self.is_one_clause(end - 1, place);
+            let fronted = front.contains(&place) && self.is_one_clause(at, place);
             match cue.class {
-                Class::Revoke if before.contains(&place) || behind.contains(&place) => {
+                WordClass::Revoke if before.contains(&place) || behind.contains(&place) => {
                     Some(Match::Overruled)
                 }
-                Class::Except if behind.contains(&place) => Some(Match::Changed),
-                Class::Restrict | Class::Weak if is_beside => Some(Match::Changed),
-                Class::Forbid | Class::Weak if is_front => Some(Match::Changed),
-                Class::Modal if is_front && !rule.has(Class::Forbid) => Some(Match::Changed),
-                Class::Revoke | Class::Doubt if around.contains(&place) => Some(Match::Unsure),
-                Class::Modal | Class::Permit
+                WordClass::Except if behind.contains(&place) => Some(Match::Changed),
+                WordClass::Restrict | WordClass::Weak if beside => Some(Match::Changed),
+                WordClass::Forbid | WordClass::Weak if fronted => Some(Match::Changed),
+                WordClass::Modal if fronted && !rule.has(WordClass::Forbid) => Some(Match::Changed),
+                WordClass::Revoke | WordClass::Doubt if around.contains(&place) => {
+                    Some(Match::Unsure)
+                }
+                WordClass::Modal | WordClass::Permit
                     if around.contains(&place)
                         && !self.is_one_clause(at, place)
                         && self.concerns(self.clauses[place], &content) =>
@@ -380,13 +382,13 @@ impl Sentence {
                 _ => None,
             }
         });
-        let is_narrowed = self.goes_on(end) || self.is_narrowed(rule, &content);
-        let otherwise = if is_narrowed { Match::Unsure } else { Match::Stated };
+        let narrowed = self.goes_on(end) || self.is_narrowed(rule, &content);
+        let otherwise = if narrowed { Match::Unsure } else { Match::Stated };
         taken.max().unwrap_or(otherwise)
     }
 
     /// Whether a cue of this class that nothing denies is there, and not in the rule.
-    fn says_else(&self, class: Class, rule: &Self) -> bool {
+    fn says_else(&self, class: WordClass, rule: &Self) -> bool {
         self.new_cues(class, rule).any(|cue| !self.denies(cue))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::anchors::{Anchor, AnchorKind, anchors, exact, tokens};
-use super::lists::{Class, Cue, LISTS};
+use super::anchors::{AnchorKind, TextAnchor, anchors, exact, tokens};
+use super::lists::{Cue, LISTS, WordClass};
 use super::rules::FORCES;
 use super::words::{each_word, words_of};
 use crate::script::first_chars;
@@ -32,7 +32,7 @@ pub(super) struct Sentence {
     /// The number of the clause of each word.
     pub(super) clauses: Vec<usize>,
     pub(super) cues: Vec<Cue>,
-    pub(super) anchors: Vec<Anchor>,
+    pub(super) anchors: Vec<TextAnchor>,
     /// Ids, paths and other words as they are written, each as one.
     exact: Vec<String>,
     /// The number of that of each word.
@@ -55,11 +55,11 @@ impl Sentence {
             words.push(word.to_owned());
             clauses.push(place.clause);
             let token = places.partition_point(|token| token.end <= place.start);
-            let is_in = places.get(token).is_some_and(|token| token.start <= place.start);
-            owners.push(is_in.then_some(token));
+            let inside = places.get(token).is_some_and(|token| token.start <= place.start);
+            owners.push(inside.then_some(token));
         });
-        let is_known = LISTS.know(text, &words);
         Self {
+            is_known: LISTS.know(text, &words),
             cues: LISTS.cues(text, &words),
             words,
             clauses,
@@ -68,12 +68,11 @@ impl Sentence {
             tokens: owners,
             is_question: sign(&text[last..]).is_some_and(|sign| matches!(sign, '?' | '？')),
             signs,
-            is_known,
         }
     }
 
     /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
-    pub(super) fn content(&self, anchors: &[Anchor]) -> Vec<String> {
+    pub(super) fn content(&self, anchors: &[TextAnchor]) -> Vec<String> {
         let exact = exact_words(anchors.iter());
         let mut content: Vec<String> = Vec::new();
         for (at, word) in self.words.iter().enumerate() {
@@ -81,7 +80,7 @@ impl Sentence {
                 && !self.is_of_cue(word)
                 && !has_digit(word)
                 && !exact.contains(word)
-                && !LISTS.has(&[Class::Stop, Class::Numbers, Class::Powers], word)
+                && !LISTS.has(&[WordClass::Stop, WordClass::Numbers, WordClass::Powers], word)
                 && !anchors.iter().any(|anchor| anchor.counts(word))
                 && !content.contains(word)
             {
@@ -94,10 +93,10 @@ impl Sentence {
 
     /// Whether what it says of a rule with this content may hold less far than that: it asks, or says when or where.
     pub(super) fn is_narrowed(&self, rule: &Self, content: &[String]) -> bool {
-        let mut begins = self.new_cues(Class::Narrow, rule);
-        let mut conditions = self.new_cues(Class::Restrict, rule);
+        let mut begins = self.new_cues(WordClass::Narrow, rule);
+        let mut conditions = self.new_cues(WordClass::Restrict, rule);
         (self.is_question && !rule.is_question)
-            || (!rule.has(Class::Forbid) && self.widens(rule))
+            || (!rule.has(WordClass::Forbid) && self.widens(rule))
             || begins.any(|cue| cue.at == Some(0) && self.is_fronted(content))
             || conditions.any(|cue| cue.at.is_none_or(|at| self.bears_on(at, content)))
     }
@@ -108,11 +107,11 @@ impl Sentence {
         let others = exact_words(self.others(rule));
         self.words.windows(3).any(|words| {
             let [one, between, other] = [0, 1, 2].map(|at| &words[at]);
-            let is_either = LISTS.has(&[Class::Either], between);
-            let is_and = LISTS.has(&[Class::And], between);
-            let is_other = others.contains(one) || others.contains(other);
+            let either = LISTS.has(&[WordClass::Either], between);
+            let and = LISTS.has(&[WordClass::And], between);
+            let new = others.contains(one) || others.contains(other);
             exact.contains(one) != exact.contains(other)
-                && (is_either || (is_and && is_other))
+                && (either || (and && new))
                 && !holds(&rule.words, words)
         })
     }
@@ -150,13 +149,13 @@ impl Sentence {
     pub(super) fn goes_on(&self, at: usize) -> bool {
         let mut cues = self.cues.iter().filter(|cue| cue.at == Some(at));
         match self.signs.get(at) {
-            Some(None) => !cues.any(|cue| matches!(cue.class, Class::Along | Class::Whole)),
-            Some(Some(',')) => cues.any(|cue| cue.class == Class::Narrow),
+            Some(None) => !cues.any(|cue| matches!(cue.class, WordClass::Along | WordClass::Whole)),
+            Some(Some(',')) => cues.any(|cue| cue.class == WordClass::Narrow),
             _ => false,
         }
     }
 
-    pub(super) fn has(&self, class: Class) -> bool {
+    pub(super) fn has(&self, class: WordClass) -> bool {
         self.cues.iter().any(|cue| cue.class == class)
     }
 
@@ -166,11 +165,11 @@ impl Sentence {
     }
 
     /// Whether a cue of this class is there, and not in the rule.
-    pub(super) fn adds(&self, class: Class, rule: &Self) -> bool {
+    pub(super) fn adds(&self, class: WordClass, rule: &Self) -> bool {
         self.new_cues(class, rule).next().is_some()
     }
 
-    pub(super) fn new_cues(&self, class: Class, rule: &Self) -> impl Iterator<Item = &Cue> {
+    pub(super) fn new_cues(&self, class: WordClass, rule: &Self) -> impl Iterator<Item = &Cue> {
         self.cues.iter().filter(move |cue| cue.class == class).filter(|cue| !rule.says(cue))
     }
 
@@ -182,7 +181,7 @@ impl Sentence {
 
     /// Whether a word is one of a list, and says nothing of what the sentence is about.
     pub(super) fn is_empty(&self, at: usize) -> bool {
-        LISTS.has(&[Class::Stop], &self.words[at]) || self.is_cue(at)
+        LISTS.has(&[WordClass::Stop], &self.words[at]) || self.is_cue(at)
     }
 
     /// Whether two characters without a space are partly a cue.
@@ -207,18 +206,18 @@ impl Sentence {
 
     /// Whether a negation stands right before it.
     pub(super) fn denies(&self, denied: &Cue) -> bool {
-        let mut negations = self.cues.iter().filter(|cue| cue.class == Class::Deny);
+        let mut negations = self.cues.iter().filter(|cue| cue.class == WordClass::Deny);
         negations.any(|cue| cue.is_right_before(denied, DENIED_WITHIN))
     }
 
-    pub(super) fn names(&self, anchor: &Anchor) -> bool {
+    pub(super) fn names(&self, anchor: &TextAnchor) -> bool {
         let mut own = self.anchors.iter();
         own.any(|own| own.is_same(anchor) && (anchor.is_former || !own.is_former))
             || (anchor.kind != AnchorKind::Number && self.exact.contains(&anchor.text))
     }
 
     /// Its anchors that a rule has not.
-    pub(super) fn others(&self, rule: &Self) -> impl Iterator<Item = &Anchor> {
+    pub(super) fn others(&self, rule: &Self) -> impl Iterator<Item = &TextAnchor> {
         let anchors = self.anchors.iter();
         anchors.filter(|own| !rule.anchors.iter().any(|known| known.is_same(own)))
     }
@@ -226,12 +225,12 @@ impl Sentence {
     /// Where it has the words of a rule in a row, which are no part of a longer id, and no amount of another unit.
     pub(super) fn place_of(&self, rule: &Self) -> Option<usize> {
         let at = position(&self.words, &rule.words)?;
-        let is_cut = self.is_inside_id(at) || self.is_inside_id(at + rule.words.len());
+        let cut = self.is_inside_id(at) || self.is_inside_id(at + rule.words.len());
         let mut missing = rule.anchors.iter().filter(|own| !self.names(own));
-        let is_other =
+        let other_unit =
             missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
         let mut signed = self.anchors.iter().filter(|own| own.bound.is_some());
-        (!is_cut && !is_other && !signed.any(|own| !rule.anchors.contains(own))).then_some(at)
+        (!cut && !other_unit && !signed.any(|own| !rule.anchors.contains(own))).then_some(at)
     }
 
     /// Whether an id goes on from the word before this one.
@@ -241,15 +240,15 @@ impl Sentence {
     }
 }
 
-fn exact_words<'a>(anchors: impl Iterator<Item = &'a Anchor>) -> BTreeSet<String> {
+fn exact_words<'a>(anchors: impl Iterator<Item = &'a TextAnchor>) -> BTreeSet<String> {
     anchors.flat_map(|anchor| words_of(&anchor.written)).collect()
 }
 
 /// The first sign in a text that parts words: marks of emphasis and what joins words do not.
 fn sign(text: &str) -> Option<char> {
-    let signs = |c: &char| !c.is_alphanumeric() && !c.is_whitespace() && !"'’*_`/-".contains(*c);
+    let mut others = text.chars().filter(|c| !c.is_alphanumeric() && !c.is_whitespace());
     let dash = text.contains(" -").then_some('-');
-    text.chars().find(signs).or(dash)
+    others.find(|c| !"'’*_`/-".contains(*c)).or(dash)
 }
 
 pub(super) fn has_digit(word: &str) -> bool {

@@ -5,12 +5,12 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::lists::{Class, LISTS};
+use super::lists::{LISTS, WordClass};
 use crate::script::{ends_clause, ends_sentence, is_unspaced, pairs, run_end};
 
 /// The place of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Position {
+pub(crate) struct WordPlace {
     /// The number of words before it.
     pub(super) word: usize,
     /// How many sentences and lines end before it.
@@ -26,8 +26,8 @@ pub(crate) struct Position {
 /// Letters and digits make words; everything else parts them, and so do the escapes `\n`, `\t`
 /// and `\r` of JSON. A full stop ends a sentence only where no word goes on at once. A run of
 /// Chinese, Japanese or Korean is a word for each two neighbours.
-pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
-    let mut at = Position { word: 0, sentence: 0, clause: 0, start: 0 };
+pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str, WordPlace)) {
+    let mut at = WordPlace { word: 0, sentence: 0, clause: 0, start: 0 };
     let mut word = String::new();
     let mut next = 0;
     while let Some(c) = char_at(text, next) {
@@ -58,11 +58,11 @@ pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
         next += usize::from(matches!(escaped, Some('n' | 'r' | 't')));
         let goes_on = char_at(text, next)
             .is_some_and(|c| c.is_alphanumeric() || matches!(c, '/' | '\\' | '='));
-        let is_cut = c == '.' && is_short_for(&word, &text[next..]);
+        let shortened = c == '.' && is_short_for(&word, &text[next..]);
         let ends = matches!(escaped, Some('n' | 'r'))
             || c == '\n'
             || ends_sentence(c)
-            || (matches!(c, '.' | '!' | '?') && !goes_on && !is_cut);
+            || (matches!(c, '.' | '!' | '?') && !goes_on && !shortened);
         let parts = ends_clause(c) || (matches!(c, ',' | ';' | ':' | '(' | ')' | '—') && !goes_on);
         at.sentence += usize::from(ends);
         at.clause += usize::from(ends || parts);
@@ -73,7 +73,7 @@ pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str, Position)) {
 fn is_short_for(word: &str, rest: &str) -> bool {
     let number = rest.trim_start_matches(' ');
     number.starts_with(|c: char| c.is_ascii_digit())
-        && LISTS.has(&[Class::Upper, Class::Lower], word)
+        && LISTS.has(&[WordClass::Upper, WordClass::Lower], word)
 }
 
 fn char_at(text: &str, at: usize) -> Option<char> {
@@ -136,9 +136,9 @@ pub(super) fn content_words(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let mut all = words_of(text);
     all.retain(|word| seen.insert(word.clone()));
-    let mut content = all.clone();
-    content.retain(|word| !LISTS.has(&[Class::Stop, Class::Forbid, Class::Demand], word));
-    if content.is_empty() { all } else { content }
+    let mut topic = all.clone();
+    topic.retain(|word| !LISTS.has(&[WordClass::Stop, WordClass::Forbid, WordClass::Demand], word));
+    if topic.is_empty() { all } else { topic }
 }
 
 /// The share of the content words of `statement` that occur anywhere in `text`.

@@ -61,8 +61,8 @@ impl Journal {
         cells: &BTreeSet<CellKey>,
         manifest: &Manifest,
     ) -> Result<(), JournalError> {
-        let is_known = self.strategies == manifest.strategies;
-        if cells.is_empty() && is_known {
+        let known = self.strategies == manifest.strategies;
+        if cells.is_empty() && known {
             return Ok(());
         }
         self.is_ours()?;
@@ -71,7 +71,7 @@ impl Journal {
         for name in [VERDICTS, TIMINGS, CELLS] {
             drop_lines(&self.folder.join(name), cells)?;
         }
-        if !is_known {
+        if !known {
             let mut written = read_manifest(&self.folder)?;
             written.strategies.clone_from(&manifest.strategies);
             write_document(&self.folder, MANIFEST, &written)?;

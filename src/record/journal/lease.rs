@@ -37,13 +37,12 @@ impl Lease {
     /// Takes the lease of a folder, once nobody holds it any more.
     pub(super) fn take(folder: &Path) -> Result<Self, JournalError> {
         let path = folder.join(LEASE);
-        let owner = owner();
-        let make = || -> io::Result<()> {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            files::open_own(&path, &mut options)?.write_all(text(&owner, 0).as_bytes())
-        };
-        match make() {
+        let owner = this_process();
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        let made = files::open_own(&path, &mut options)
+            .and_then(|mut file| file.write_all(text(&owner, 0).as_bytes()));
+        match made {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if !held(&[folder]).is_empty() {
@@ -58,24 +57,24 @@ impl Lease {
             }
             Err(error) => return Err(unwritable(&path)(error)),
         }
-        let is_lost = Arc::new(AtomicBool::new(false));
+        let lost = Arc::new(AtomicBool::new(false));
         let (held, ended) = mpsc::channel();
         let renewing = {
-            let (path, owner, is_lost) = (path.clone(), owner.clone(), is_lost.clone());
+            let (path, owner, lost) = (path.clone(), owner.clone(), lost.clone());
             thread::spawn(move || {
                 for number in 1_u64.. {
                     if ended.recv_timeout(RENEWED) != Err(RecvTimeoutError::Timeout) {
                         return;
                     }
                     if !is_of(&path, &owner) {
-                        return is_lost.store(true, Ordering::Relaxed);
+                        return lost.store(true, Ordering::Relaxed);
                     }
                     // One that cannot be written is late, and taken by others for given up.
                     drop(write(&path, &owner, number));
                 }
             })
         };
-        Ok(Self { path, owner, is_lost, renewing: Some((held, renewing)) })
+        Ok(Self { path, owner, is_lost: lost, renewing: Some((held, renewing)) })
     }
 
     /// Whether another process took it, because it was not renewed in time.
@@ -98,14 +97,12 @@ impl Drop for Lease {
 
 /// Those of these folders whose lease is held. Looks for ten seconds where that cannot be known at once.
 pub(super) fn held<'a>(folders: &[&'a Path]) -> Vec<&'a Path> {
-    let read = |folder: &Path| files::read_to_string(&folder.join(LEASE)).ok();
-    let is_alive = |text: &String| {
-        let owner = text.lines().next().unwrap_or_default();
-        !is_dead(owner)
-    };
-    let looked = folders.iter().map(|folder| (*folder, read(folder)));
     let mut open: Vec<(&Path, Option<String>)> =
-        looked.filter(|(_, text)| text.as_ref().is_some_and(is_alive)).collect();
+        folders.iter().map(|folder| (*folder, read(folder))).collect();
+    open.retain(|(_, text)| {
+        let owner = text.as_ref().map(|text| text.lines().next().unwrap_or_default());
+        owner.is_some_and(|owner| !is_dead(owner))
+    });
     if open.is_empty() {
         return Vec::new();
     }
@@ -117,13 +114,16 @@ pub(super) fn held<'a>(folders: &[&'a Path]) -> Vec<&'a Path> {
     open.into_iter().map(|(folder, _)| folder).collect()
 }
 
+fn read(folder: &Path) -> Option<String> {
+    files::read_to_string(&folder.join(LEASE)).ok()
+}
+
 fn text(owner: &str, number: u64) -> String {
     format!("{owner}\n{number}\n")
 }
 
 fn write(path: &Path, owner: &str, number: u64) -> Result<(), JournalError> {
-    let text = text(owner, number);
-    write_private(path, &mut |out| out.write_all(text.as_bytes()))
+    write_private(path, &mut |out| out.write_all(text(owner, number).as_bytes()))
 }
 
 fn is_of(path: &Path, owner: &str) -> bool {
@@ -131,7 +131,7 @@ fn is_of(path: &Path, owner: &str) -> bool {
 }
 
 /// This process, by a name that no other has: not every system says which machine it is.
-fn owner() -> String {
+fn this_process() -> String {
     let drawn = RandomState::new().build_hasher().finish();
     format!("{} {drawn:x} {}", machine(), std::process::id())
 }
@@ -146,10 +146,10 @@ fn machine() -> String {
 
 /// Whether an owner is a process of this machine that is not there any more.
 fn is_dead(owner: &str) -> bool {
-    let Some((machine, process)) = owner.rsplit_once(' ') else {
+    let Some((drawn, process)) = owner.rsplit_once(' ') else {
         return false;
     };
-    let machine = machine.rsplit_once(' ').map_or("", |(machine, _)| machine);
+    let machine = drawn.rsplit_once(' ').map_or("", |(machine, _)| machine);
     machine == self::machine() && machine.len() > 1 && !Path::new("/proc").join(process).exists()
 }
 

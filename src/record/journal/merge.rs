@@ -121,7 +121,7 @@ pub enum MergeError {
 }
 
 /// A folder that is joined.
-struct Input {
+struct RunFolder {
     folder: PathBuf,
     /// Of its run.
     fingerprint: String,
@@ -132,16 +132,16 @@ struct Input {
     _lock: Option<File>,
 }
 
-/// A line of `cells.jsonl`.
+/// The place of a line of `cells.jsonl`.
 #[derive(Debug, Clone, Copy)]
-struct Line {
+struct CellSpan {
     session: u32,
     input: u32,
     begin: u64,
     length: u64,
 }
 
-impl Input {
+impl RunFolder {
     fn open(folder: &Path) -> Result<Self, MergeError> {
         let manifest = read_manifest(folder)?;
         // A copy may have no lock, or be one that cannot be locked.
@@ -171,7 +171,6 @@ impl Input {
 
 /// Joins run folders and parts of runs to a run in `out`. What `out` holds of the same run already is joined too.
 pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
-    let true_path = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mut seen = BTreeSet::from([true_path(out)]);
     let mut inputs = Vec::new();
     for folder in folders {
@@ -179,7 +178,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
             return Err(MergeError::OntoItself(out.to_owned()));
         }
         if seen.insert(true_path(folder)) {
-            inputs.push(Input::open(folder)?);
+            inputs.push(RunFolder::open(folder)?);
         }
     }
     let named: Vec<&Path> = inputs.iter().map(|input| &*input.folder).chain([out]).collect();
@@ -195,7 +194,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     if let (Some(first), true) = (inputs.first(), out.join(MANIFEST).exists()) {
         let held = read_manifest(out)?;
         if held.fingerprint == first.fingerprint {
-            inputs.push(Input::locked(out, &held, None)?);
+            inputs.push(RunFolder::locked(out, &held, None)?);
         }
     }
     let Some(manifest) = one_run(&inputs)? else {
@@ -206,7 +205,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     // All cells are read before anything is written.
     let mut lines = index(&inputs, 0, &manifest)?;
     let journal = Journal::open(out, &manifest)?;
-    inputs.push(Input::locked(out, &manifest, None)?);
+    inputs.push(RunFolder::locked(out, &manifest, None)?);
     let division = one_division(&inputs)?;
     lines.extend(index(&inputs, inputs.len() - 1, &manifest)?);
     lines.sort_by_key(|line| line.session);
@@ -219,12 +218,12 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     let other_answers = join_answers(&folders, out)?;
     joining.write_cells(&lines, &out.join(CELLS))?;
     let present = joining.present;
-    let planned = |at: usize| manifest.cells_of(at);
-    let missing = (0..present.len()).map(|at| (at, planned(at).saturating_sub(present[at])));
+    let planned: Vec<usize> = (0..present.len()).map(|at| manifest.cells_of(at)).collect();
+    let missing = (0..present.len()).map(|at| (at, planned[at].saturating_sub(present[at])));
     let missing: Vec<(usize, usize)> = missing.filter(|(_, cells)| *cells > 0).collect();
     let merged = Merged {
         cells: present.iter().sum(),
-        planned: (0..present.len()).map(planned).sum(),
+        planned: planned.iter().sum(),
         missing: parts_of(&missing, division, &manifest, &inputs),
         other_answers,
     };
@@ -238,16 +237,19 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Merged, MergeError> {
     Ok(merged)
 }
 
+fn true_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
 /// The manifest that all have; none without any. A program that answered differently in one of them is random in all;
 /// one that is not the same in all of them makes two runs.
-fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
-    let of = |input: &Input| (input.folder.clone(), input.fingerprint.clone());
+fn one_run(inputs: &[RunFolder]) -> Result<Option<Manifest>, MergeError> {
     let Some(first) = inputs.first() else {
         return Ok(None);
     };
-    if let Some(other) = inputs.iter().find(|input: &&Input| input.fingerprint != first.fingerprint)
-    {
-        let (one, other) = (of(first), of(other));
+    if let Some(other) = inputs.iter().find(|input| input.fingerprint != first.fingerprint) {
+        let [one, other] =
+            [first, other].map(|input| (input.folder.clone(), input.fingerprint.clone()));
         return Err(MergeError::TwoRuns { one, other });
     }
     let mut manifest = read_manifest(&first.folder)?;
@@ -264,16 +266,16 @@ fn one_run(inputs: &[Input]) -> Result<Option<Manifest>, MergeError> {
                 });
             }
             own.is_random |= other.is_random;
-            let is_asked = !own.is_random && another.answers.is_some();
-            program.answers = program.answers.take().filter(|_| is_asked);
+            let asked = !own.is_random && another.answers.is_some();
+            program.answers = program.answers.take().filter(|_| asked);
         }
     }
     Ok(Some(manifest))
 }
 
 /// A part of the division that all parts are of, if there are any.
-fn one_division(inputs: &[Input]) -> Result<Option<Partition>, MergeError> {
-    let mut parts = inputs.iter().filter_map(Input::part);
+fn one_division(inputs: &[RunFolder]) -> Result<Option<Partition>, MergeError> {
+    let mut parts = inputs.iter().filter_map(RunFolder::part);
     let Some(one) = parts.next() else {
         return Ok(None);
     };
@@ -284,7 +286,7 @@ fn one_division(inputs: &[Input]) -> Result<Option<Partition>, MergeError> {
 }
 
 /// The command that makes one of the parts, if there are any.
-fn command(inputs: &[Input]) -> Vec<String> {
+fn command(inputs: &[RunFolder]) -> Vec<String> {
     let shard = inputs.iter().find_map(|input| input.shard.as_ref());
     shard.map(|shard| shard.command.clone()).unwrap_or_default()
 }
@@ -294,7 +296,7 @@ fn parts_of(
     missing: &[(usize, usize)],
     division: Option<Partition>,
     manifest: &Manifest,
-    inputs: &[Input],
+    inputs: &[RunFolder],
 ) -> Vec<(Option<MissingPart>, usize)> {
     let Some(any) = division else {
         let cells = missing.iter().map(|(_, cells)| cells).sum();
@@ -305,29 +307,29 @@ fn parts_of(
     for (at, cells) in missing {
         *of_shards.entry(shards[*at]).or_default() += cells;
     }
-    let command = command(inputs);
-    let missing_part = |shard| {
+    let parts = of_shards.into_iter().map(|(shard, cells)| {
         let part = Partition { shard, ..any };
-        let is_own = |shard: &Shard| shard.part == part && !shard.is_merged;
-        let own = |input: &&Input| input.shard.as_ref().is_some_and(is_own);
-        let named = inputs.iter().find(own);
+        let named = inputs.iter().find(|input| {
+            input.shard.as_ref().is_some_and(|own| own.part == part && !own.is_merged)
+        });
         let own = named.and_then(|input| input.shard.as_ref());
-        MissingPart {
+        let missing = MissingPart {
             part,
             folder: named.map(|input| input.folder.clone()),
             stopped: own.and_then(|shard| shard.stopped.clone()),
-            command: own.map_or_else(|| command.clone(), |own| own.command.clone()),
-        }
-    };
-    of_shards.into_iter().map(|(shard, cells)| (Some(missing_part(shard)), cells)).collect()
+            command: own.map_or_else(|| command(inputs), |own| own.command.clone()),
+        };
+        (Some(missing), cells)
+    });
+    parts.collect()
 }
 
 /// Checks all lines of the parts from this one on, and finds out where the cells of each session are.
-fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>, MergeError> {
-    let ids = manifest.sessions.iter().zip(0..);
+fn index(inputs: &[RunFolder], from: usize, run: &Manifest) -> Result<Vec<CellSpan>, MergeError> {
+    let ids = run.sessions.iter().zip(0..);
     let places: BTreeMap<&str, u32> = ids.map(|(session, at)| (&*session.id, at)).collect();
-    let repeats = 0..manifest.repeats;
-    let strategies = manifest.strategies.iter().map(|it| &*it.name);
+    let repeats = 0..run.repeats;
+    let strategies = run.strategies.iter().map(|entry| &*entry.name);
     let arms = strategies.flat_map(|name| repeats.clone().map(move |repeat| (name, repeat)));
     let arms: BTreeSet<(&str, u32)> = arms.chain([("full", 0), ("empty", 0)]).collect();
     let mut found = Vec::new();
@@ -344,7 +346,7 @@ fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>
                 return Err(MergeError::StrayCell { cell: key, folder: input.folder.clone() });
             };
             let length = lines.length();
-            found.push(Line { session: *session, input: number, begin, length });
+            found.push(CellSpan { session: *session, input: number, begin, length });
             begin += length;
         }
         if !lines.bytes().is_empty() {
@@ -357,14 +359,14 @@ fn index(inputs: &[Input], from: usize, manifest: &Manifest) -> Result<Vec<Line>
 
 struct Joining<'a> {
     manifest: &'a Manifest,
-    inputs: &'a [Input],
+    inputs: &'a [RunFolder],
     /// How many cells of each session are there.
     present: Vec<usize>,
 }
 
 impl Joining<'_> {
     /// Writes the cells of all sessions, each cell once.
-    fn write_cells(&mut self, lines: &[Line], out: &Path) -> Result<(), MergeError> {
+    fn write_cells(&mut self, lines: &[CellSpan], out: &Path) -> Result<(), MergeError> {
         copied(out, &mut |write| {
             for own in lines.chunk_by(|one, next| one.session == next.session) {
                 for line in self.session(own)? {
@@ -376,7 +378,7 @@ impl Joining<'_> {
     }
 
     /// The lines of one session in the order of the run, each cell once.
-    fn session(&mut self, lines: &[Line]) -> Result<Vec<Vec<u8>>, MergeError> {
+    fn session(&mut self, lines: &[CellSpan]) -> Result<Vec<Vec<u8>>, MergeError> {
         let session = lines[0].session as usize;
         let mut cells: BTreeMap<(String, u32), (usize, Vec<u8>)> = BTreeMap::new();
         for own in lines.chunk_by(|one, next| one.input == next.input) {
@@ -413,7 +415,7 @@ impl Joining<'_> {
 }
 
 /// Joins the files of lines beside the cells, in the order of the parts.
-fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
+fn join_lines(inputs: &[RunFolder], out: &Path) -> Result<(), MergeError> {
     for name in [TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS] {
         let paths = inputs.iter().map(|input| input.folder.join(name));
         let paths: Vec<PathBuf> = paths.filter(|path| path.exists()).collect();
@@ -451,11 +453,10 @@ fn join_lines(inputs: &[Input], out: &Path) -> Result<(), MergeError> {
 fn copied(path: &Path, pieces: &mut PieceWriter<'_>) -> Result<(), MergeError> {
     let mut failure = None;
     let written = write_private(path, &mut |out| {
-        let mut write = |piece: &[u8]| -> Result<(), MergeError> {
-            let written = out.write_all(piece);
-            Ok(written.map_err(unwritable(path))?)
-        };
-        pieces(&mut write).map_err(|error| {
+        let joined = pieces(&mut |piece: &[u8]| -> Result<(), MergeError> {
+            Ok(out.write_all(piece).map_err(unwritable(path))?)
+        });
+        joined.map_err(|error| {
             failure = Some(error);
             io::Error::other("a part cannot be read")
         })
@@ -492,8 +493,8 @@ pub fn join_answers(folders: &[(&Path, Option<&Shard>)], out: &Path) -> Result<u
     }
     let mut first = Vec::new();
     let mut others: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
-    for answers in all.values() {
-        let mut answers = answers.values();
+    for own in all.values() {
+        let mut answers = own.values();
         first.extend(answers.next().map(|(entry, _)| entry));
         for (entry, name) in answers {
             others.entry(name).or_default().push(entry);

@@ -21,8 +21,8 @@ impl LongPrompts {
     /// The usage that costs at the usual price what this one of so many calls costs: each has the mean prompt.
     #[must_use]
     pub fn at_usual_price(rule: Option<Self>, usage: Usage, calls: u64) -> Usage {
-        let rule = rule.filter(|rule| usage.prompt() > rule.over.times(calls.max(1)));
-        rule.map_or(usage, |rule| rule.of_long(usage))
+        let long = rule.filter(|rule| usage.prompt() > rule.over.times(calls.max(1)));
+        long.map_or(usage, |rule| rule.of_long(usage))
     }
 
     /// The usage that costs at the usual price what this part of a call with a long prompt costs.

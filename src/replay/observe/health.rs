@@ -5,7 +5,7 @@
 //! known from the patch that puts it in the place of something: what it stands for must be larger.
 
 use super::prelude::*;
-use super::{Observer, BilledRequest};
+use super::{BilledRequest, Observer};
 use crate::context::validity::summary::is_question;
 use crate::model::{Purpose, Stop};
 use crate::record::{Ailment, SummaryHealth, UnhealthySummary};
@@ -92,10 +92,8 @@ impl Health {
 /// Whether what a patch wrote is larger than what it took out for it; nothing where it wrote no
 /// summary. What it only moved or restored counts on neither side.
 fn is_larger(applied: &Applied) -> Option<bool> {
-    let mut summaries = applied
-        .written()
-        .filter(|entry| matches!(entry.origin, Origin::Derived(_)))
-        .peekable();
+    let mut summaries =
+        applied.written().filter(|entry| matches!(entry.origin, Origin::Derived(_))).peekable();
     summaries.peek()?;
     let kept = applied.written().filter(|entry| {
         let mut removed = applied.change.removed.iter();

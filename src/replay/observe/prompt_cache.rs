@@ -3,15 +3,15 @@
 use std::sync::OnceLock;
 
 use super::prelude::*;
-use super::{CallView, Observer, BilledRequest};
+use super::{BilledRequest, CallView, Observer};
 use crate::bill::Bill;
 use crate::context::{CacheEffect, measure};
 use crate::model::Request;
 use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
 use crate::record::{CacheRecord, ModelCall, ObservedCache, PriceEntry};
 use crate::replay::prompt_cache::{
-    CacheEvent, CacheOutcome, EditedEntries, IdealCache, PromptLine, CacheLoss, PromptPiece, BlockList, PromptCache,
-    RecordedCache, SentAt,
+    BlockList, CacheEvent, CacheLoss, CacheOutcome, EditedEntries, IdealCache, PromptCache,
+    PromptLine, PromptPiece, RecordedCache, SentAt,
 };
 use crate::units::Usage;
 

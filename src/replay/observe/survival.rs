@@ -6,16 +6,16 @@
 
 use super::prelude::*;
 use super::sources::Pointers;
-use super::{CallView, Observer, BilledRequest};
+use super::{BilledRequest, CallView, Observer};
 use crate::patterns::PatternsError;
 use crate::probe::faithful::Quote;
 use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
-use crate::probe::{AnswerFormat, Answers, Fact, Item, Probe, ProbeKind, Selection};
+use crate::probe::{AnswerFormat, AnswerSet, Fact, Item, Probe, ProbeKind, Selection};
 use crate::probe::{ProbeExt as _, Specified as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
 use crate::session::ToolSchema;
 use death::after_death;
-use occurrences::{Occurrences, PromptPosition, PromptOccurrences};
+use occurrences::{Occurrences, PromptOccurrences, PromptPosition};
 use order::{OrderFate, Rank};
 use recoverable::Sources;
 use summary_requests::SummaryRequests;
@@ -368,7 +368,7 @@ impl SurvivalObserver {
         let ranks: Vec<Option<Rank>> = slots.map(|slot| slot.last(places)).collect();
         let said = &ranks[..ranks.len().min(spec.current(before).len())];
         match fact {
-            _ if spec.answers == Answers::Newest => Some(order::newest(said)),
+            _ if spec.answers == AnswerSet::Newest => Some(order::newest(said)),
             Fact::Order { .. } => Some(order::sequence(said)),
             Fact::Continuation { items, .. } => {
                 let done = items.iter().map(|item| item.done.is_some_and(|at| at < before));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::piece::{CountedSize, PromptPiece, BlockList, ToolRun};
+use super::piece::{BlockList, CountedSize, PromptPiece, ToolRun};
 use super::sent::{BlockId, ChainHash, SentBlocks};
 use super::{CacheEvent, SentAt, is_live};
 use crate::bill::Scale;
@@ -284,9 +284,9 @@ impl PromptLine {
     /// last, and what is in front of these or behind them, whichever is less.
     pub fn patch(&mut self, edits: &[EditedEntries]) -> LineChange {
         let mut change = LineChange { broken_at: None, removed: Tokens::ZERO };
-        let taken = edits.iter().map(|edit| {
-            self.first_block(edit.entries.start)..self.first_block(edit.entries.end)
-        });
+        let taken = edits
+            .iter()
+            .map(|edit| self.first_block(edit.entries.start)..self.first_block(edit.entries.end));
         let ranges: Vec<Range<usize>> = taken.collect();
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return change;

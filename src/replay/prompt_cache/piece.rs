@@ -122,12 +122,7 @@ impl BlockList {
         // Of hidden thinking only the size is known: thoughts of different sizes are different.
         let hidden = message.details.hidden.0;
         let blocks = content.zip(texts).zip(blocks).map(|((block, text), size)| PromptPiece {
-            content: FixedState::default().hash_one((
-                discriminant(block),
-                &**text,
-                user,
-                hidden,
-            )),
+            content: FixedState::default().hash_one((discriminant(block), &**text, user, hidden)),
             size: size.into(),
             run: ToolRun::of(block),
         });

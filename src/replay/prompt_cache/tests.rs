@@ -349,7 +349,8 @@ fn a_request_beside_the_agents_reads_as_far_as_it_begins_alike() {
     bench.line.append(&user("b", 20));
     bench.send();
     let read = |head: &[&str], words: &[&str], idle: SentAt| {
-        let head: Vec<PromptPiece> = head.iter().map(|text| PromptPiece::new(text, Tokens(1))).collect();
+        let head: Vec<PromptPiece> =
+            head.iter().map(|text| PromptPiece::new(text, Tokens(1))).collect();
         let mut request = PromptLine::new(&head);
         for (at, word) in words.iter().enumerate() {
             let message = [user, said][at % 2](word, 1);

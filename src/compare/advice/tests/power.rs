@@ -77,7 +77,7 @@ impl Normal {
     }
 
     /// A strategy and its control.
-    fn row(&mut self, name: &str, truth: Truth, drawn: Drawn) -> Row {
+    fn row(&mut self, name: &str, truth: Truth, drawn: Drawn) -> RunRow {
         let (facts, of_control) = self.kept(truth, drawn);
         let mut sample = billed(name, &self.bills(truth, drawn), &facts);
         let tail = format!("tail@{name}");
@@ -87,7 +87,11 @@ impl Normal {
             set_actions(&mut sample, own);
             set_actions(&mut control, of_control);
         }
-        Row { sample, control: Some(control), ..row(name, drawn.sessions, (1.0, 1.0), (1.0, 1.0)) }
+        RunRow {
+            sample,
+            control: Some(control),
+            ..row(name, drawn.sessions, (1.0, 1.0), (1.0, 1.0))
+        }
     }
 
     fn bills(&mut self, (saves, ..): Truth, drawn: Drawn) -> Vec<f64> {

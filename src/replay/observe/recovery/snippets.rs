@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::probe::Pattern;
+use crate::probe::LazyPattern;
 use crate::probe::survival::each_word;
 use crate::strategy::bm25::{gain, rarity};
 
@@ -111,7 +111,7 @@ impl Snippets {
 
 /// Where a line ends: at a line feed, also where that is written as an escape, and behind the full stops of Chinese and
 /// Japanese, whose paragraphs are one. Other escapes end none.
-static ENDS: Pattern = Pattern::new(r"(?s)\\.|\n|[。！？]");
+static ENDS: LazyPattern = LazyPattern::new(r"(?s)\\.|\n|[。！？]");
 
 /// The lines of a text, in pieces of bounded length.
 fn split(text: &str) -> Vec<Range<usize>> {
