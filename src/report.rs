@@ -129,7 +129,7 @@ pub struct Report {
     pub lines: Vec<String>,
     /// The subject of the report.
     #[serde(skip)]
-    pub subject: Subject,
+    pub subject: ReportSubject,
     /// The metrics of each cell, by session, strategy and repeat. Not part of the JSON report,
     /// which would repeat what the run folder holds; formats with one row per cell write them.
     #[serde(skip)]
@@ -141,7 +141,7 @@ pub struct Report {
 
 /// The subject of a report, with the data that formats need in addition to the tables.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Subject {
+pub enum ReportSubject {
     /// A run.
     #[default]
     Run,
@@ -327,16 +327,17 @@ impl Report {
             ("facts", "facts kept, by string search"),
             ("actions", "actions supported"),
         ];
-        let is_measured =
-            |column: &str| self.strategies().any(|it| self.share(it, column).is_some());
-        AXES.into_iter().find(|(column, _)| is_measured(column)).unwrap_or(AXES[2])
+        let measured = AXES.into_iter().find(|(column, _)| {
+            self.strategies().any(|row| self.share(row, column).is_some())
+        });
+        measured.unwrap_or(AXES[2])
     }
 
     /// The comparisons that it is about; none in reports of runs and sweeps.
     pub(crate) fn comparisons(&self) -> &[comparison::GatedComparison] {
         match &self.subject {
-            Subject::Comparison(it) => &it.comparisons,
-            Subject::Run | Subject::Sweep(_) => &[],
+            ReportSubject::Comparison(compared) => &compared.comparisons,
+            ReportSubject::Run | ReportSubject::Sweep(_) => &[],
         }
     }
 
@@ -372,8 +373,9 @@ pub(crate) fn asked_items<'a>(
 pub(crate) fn probe_texts<'a>(
     cells: impl IntoIterator<Item = &'a CellRecord>,
 ) -> BTreeMap<(&'a str, &'a str, u8), &'a ProbeText> {
-    let of_cell = |cell: &'a CellRecord| {
-        cell.probe_texts.iter().map(|text| ((&*cell.session, &*text.probe, text.percent), text))
-    };
-    cells.into_iter().flat_map(of_cell).collect()
+    let texts = cells.into_iter().flat_map(|cell| {
+        let own = cell.probe_texts.iter();
+        own.map(move |text| ((&*cell.session, &*text.probe, text.percent), text))
+    });
+    texts.collect()
 }

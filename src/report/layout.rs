@@ -61,7 +61,7 @@ fn fitting(text: impl Iterator<Item = char>, room: usize) -> Vec<char> {
 }
 
 /// A piece of text that is never broken, and whether a blank precedes it.
-struct Piece<'a> {
+struct TextPiece<'a> {
     text: &'a str,
     blank: bool,
 }
@@ -105,17 +105,16 @@ pub(crate) fn narrowest(text: &str, longest: usize, widest: usize) -> usize {
     pieces(text, longest).into_iter().map(|piece| width(piece.text)).max().unwrap_or(0).min(widest)
 }
 
-fn pieces(text: &str, longest: usize) -> Vec<Piece<'_>> {
-    // A blank between a number and its sign does not break.
-    let text = text.trim_end();
+fn pieces(text: &str, longest: usize) -> Vec<TextPiece<'_>> {
     let mut pieces = Vec::new();
-    for (index, word) in words(text).into_iter().enumerate() {
+    // A blank between a number and its sign does not break.
+    for (index, word) in words(text.trim_end()).into_iter().enumerate() {
         let mut blank = index > 0;
         let mut rest = word;
         while !rest.is_empty() {
             let end = piece_end(rest, longest);
             let (piece, after) = rest.split_at(end);
-            pieces.push(Piece { text: piece, blank });
+            pieces.push(TextPiece { text: piece, blank });
             blank = false;
             rest = after;
         }
@@ -152,17 +151,17 @@ fn piece_end(word: &str, longest: usize) -> usize {
     if width(&word[..bracket]) <= longest {
         return bracket;
     }
-    let ends_number = |end: usize| word[end..].starts_with(|c: char| c.is_ascii_digit());
-    let last = |signs: &[char]| {
-        let found = word[..bracket].match_indices(signs).take_while(|(at, _)| *at < longest);
-        let ends = found.map(|(at, sign)| (sign, at + sign.len()));
-        // A number does not break at its point.
-        let ends = ends.filter(|(sign, end)| !matches!(*sign, "." | ",") || !ends_number(*end));
-        ends.map(|(_, end)| end).last()
-    };
     // `clear_results.keep_last` has its joint at the point, `61.2–98.5` between its ends.
-    let end = last(&['.', ',', '/', ':', '@', '–']);
-    end.or_else(|| last(&['-', '_', '='])).unwrap_or(bracket)
+    let signs: [&[char]; 2] = [&['.', ',', '/', ':', '@', '–'], &['-', '_', '=']];
+    let end = signs.into_iter().find_map(|signs| {
+        let found = word[..bracket].match_indices(signs).take_while(|(at, _)| *at < longest);
+        let ends = found.map(|(at, sign)| (sign, at + sign.len())).filter(|(sign, end)| {
+            // A number does not break at its point.
+            !matches!(*sign, "." | ",") || !word[*end..].starts_with(|c: char| c.is_ascii_digit())
+        });
+        ends.map(|(_, end)| end).last()
+    });
+    end.unwrap_or(bracket)
 }
 
 /// A column to be laid out.

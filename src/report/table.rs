@@ -165,8 +165,8 @@ impl Column {
 impl Table {
     /// The cells of a column; none of the first, which holds the rows' names.
     pub(crate) fn cells(&self, at: usize) -> impl Iterator<Item = &Cell> {
-        let at = at.checked_sub(1);
-        self.rows.iter().filter_map(move |row| row.cells.get(at?))
+        let place = at.checked_sub(1);
+        self.rows.iter().filter_map(move |row| row.cells.get(place?))
     }
 
     /// The names of the rows and these columns, in this order.
@@ -191,15 +191,20 @@ impl Table {
     /// another prints its own. Where they differ the heading has none.
     pub(crate) fn shared_n(&self, at: usize) -> Option<SampleSize> {
         let sizes: Vec<SampleSize> = self.cells(at).filter_map(|cell| cell.n).collect();
-        let often = |n: &SampleSize| sizes.iter().filter(|other| *other == n).count();
-        let most = sizes.iter().rev().max_by_key(|n| often(n))?;
-        (2 * often(most) >= sizes.len()).then_some(*most)
+        let counts =
+            sizes.iter().rev().map(|n| (sizes.iter().filter(|other| *other == n).count(), *n));
+        let (count, most) = counts.max_by_key(|(count, _)| *count)?;
+        (2 * count >= sizes.len()).then_some(most)
+    }
+
+    /// The place of the column of this name.
+    pub(crate) fn position(&self, id: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.id == id)
     }
 
     /// The cell of a row in the column of this name; `None` in the first column, the rows' names.
     pub(crate) fn cell<'a>(&self, row: &'a Row, column: &str) -> Option<&'a Cell> {
-        let at = self.columns.iter().position(|it| it.id == column)?;
-        row.cells.get(at.checked_sub(1)?)
+        row.cells.get(self.position(column)?.checked_sub(1)?)
     }
 
     /// The same in words; nothing where there is no such column.
@@ -211,7 +216,7 @@ impl Table {
 /// Columns from a line of `id: label @priority`, divided by `|`. The label is the id, the rank 0, unless the
 /// line says otherwise; a `%` in front marks a share of which more is better.
 pub(crate) fn columns(line: &'static str) -> Vec<Column> {
-    let column = |text: &'static str| {
+    let columns = line.split('|').map(|text| {
         let (name, priority) = text.rsplit_once('@').unwrap_or((text, "0"));
         let (id, label) = name.split_once(':').unwrap_or((name, name));
         let (id, priority) = (id.trim(), priority.trim().parse().unwrap_or(0));
@@ -219,8 +224,8 @@ pub(crate) fn columns(line: &'static str) -> Vec<Column> {
             Some(id) => Column::share(id, label.trim(), priority),
             None => Column::new(id, label.trim(), priority),
         }
-    };
-    line.split('|').map(column).collect()
+    });
+    columns.collect()
 }
 
 impl Cell {
