@@ -59,6 +59,7 @@ pub use controls::{Controls, InvalidRun};
 pub use format::{Artifact, Format, Kind, RenderError, endings, format};
 pub use mark::RowMark;
 pub(crate) use section::section_ids;
+pub(crate) use sections::noise;
 pub use section::{Audience, Section};
 pub use table::{Cell, Column, Measure, Role, Row, Table, Value};
 pub(crate) use table::{Range, columns};
@@ -256,12 +257,7 @@ impl Report {
         build::report(manifest, cells)
     }
 
-    /// The sources of the noise within an item, in a run whose items were repeated.
-    pub fn noise(manifest: &Manifest, cells: &[CellRecord]) -> Option<Section> {
-        sections::noise::of(manifest, cells)
-    }
-
-    /// The same, with a section of measured times: they belong to a machine, so a report holds them
+    /// The report with a section of measured times: they belong to a machine, so a report holds them
     /// only on request.
     #[must_use]
     pub fn with_timings(mut self, timings: &[Timing]) -> Self {
@@ -270,16 +266,6 @@ impl Report {
             self.sections.insert(before_last, section);
         }
         self
-    }
-
-    /// Whether the run is valid: the error names the failed controls.
-    pub fn controls(&self) -> Result<(), InvalidRun> {
-        self.controls.check()
-    }
-
-    /// Every probe item with its cell, its question and its value.
-    pub(crate) fn asked_items(&self) -> Vec<AskedItem<'_>> {
-        asked_items(&self.records)
     }
 
     /// The first repeat of each cell under full history or a strategy of the comparison.

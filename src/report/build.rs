@@ -13,8 +13,8 @@ use crate::record::words::{ModelKind, Worth};
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
-    AskedItem, Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run,
-    asked_items, display, escape, evidence, sections, sections::answers,
+    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, display, escape,
+    evidence, sections, sections::answers,
 };
 
 use BannerLevel::{Invalid, Note, Warning};
@@ -120,11 +120,6 @@ impl<'a> Material<'a> {
     /// The measured cells of a strategy.
     pub(super) fn cells_of(&self, strategy: &str) -> impl Iterator<Item = &'a CellRecord> {
         self.cells.iter().copied().filter(move |cell| cell.strategy == strategy)
-    }
-
-    /// Every probe item of the measured cells.
-    pub(super) fn asked_items(&self) -> Vec<AskedItem<'a>> {
-        asked_items(self.cells.iter().copied())
     }
 
     /// The metrics of these cells.

@@ -5,13 +5,14 @@
 //! terminal, and neutralised: a spreadsheet would run one that begins with `=`.
 
 use crate::report::columns::{self, DataColumn, ValueReader};
-use crate::report::{RenderError, Report, escape};
+use crate::report::{RenderError, Report, asked_items, escape};
 
 /// The value of a cell that was not measured.
 const NOT_MEASURED: &str = "NA";
 
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
-    Ok([table(&columns::cells(), &report.cells)?, table(&columns::items(), &report.asked_items())?])
+    let items = table(&columns::items(), &asked_items(&report.records))?;
+    Ok([table(&columns::cells(), &report.cells)?, items])
 }
 
 fn table<T>(columns: &[DataColumn<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {

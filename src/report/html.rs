@@ -81,18 +81,14 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     }))
 }
 
-/// A picture for every width of the page.
-fn both(scene: impl Fn(f64) -> PlotScene) -> Result<Json, RenderError> {
-    figure(&[WIDE, NARROW].map(scene))
-}
-
 /// A picture, drawn for wide and for narrow pages; its colours follow the page's by rules of the style.
-fn figure([wide, narrow]: &[PlotScene; 2]) -> Result<Json, RenderError> {
+fn both(scene: impl Fn(f64) -> PlotScene) -> Result<Json, RenderError> {
+    let [wide, narrow] = [WIDE, NARROW].map(scene);
     // A picture that has one width only is scrolled on a narrow page.
     let drawings = if narrow.width < wide.width {
-        vec![drawing(wide, "wide")?, drawing(narrow, "narrow")?]
+        vec![drawing(&wide, "wide")?, drawing(&narrow, "narrow")?]
     } else {
-        vec![drawing(wide, "only")?]
+        vec![drawing(&wide, "only")?]
     };
     Ok(json!({ "title": wide.title, "drawings": drawings }))
 }

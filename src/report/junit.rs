@@ -57,7 +57,7 @@ fn case(name: &str, failure: Option<String>) -> TestCase {
 }
 
 fn of_run(report: &Report) -> Suite {
-    let invalid = report.controls().err();
+    let invalid = report.controls.check().err();
     let controls = invalid.map(|invalid| Code::ControlsFailed.behind(&invalid.to_string()));
     let mut cases = vec![case("controls", controls)];
     cases.extend(report.strategies().map(|row| {

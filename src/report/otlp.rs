@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::columns::{self, ValueReader};
-use super::{AskedItem, Report, display, escape};
+use super::{AskedItem, Report, asked_items, display, escape};
 use crate::metric::{CellSummary, metric};
 use crate::units::ContentHash;
 
@@ -15,7 +15,7 @@ pub(super) fn render(report: &Report) -> String {
     let run = report.run.as_ref();
     let fingerprint = run.map_or("", |run| &*run.fingerprint);
     let trace = ContentHash::of(fingerprint).hex(32);
-    let mut items = report.asked_items().into_iter();
+    let mut items = asked_items(&report.records).into_iter();
     let spans = report.cells.iter().zip(&report.records).map(|(cell, record)| {
         span(&trace, cell, items.by_ref().take(record.probes.len()))
     });

@@ -12,7 +12,7 @@ use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
 
 use super::columns::{self, DataColumn, ValueReader};
-use super::{RenderError, Report};
+use super::{RenderError, Report, asked_items};
 
 /// The name of the writer in a file.
 const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
@@ -23,7 +23,7 @@ const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
 /// Parquet do not execute them.
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
     let cells = table("cells", &columns::cells(), &report.cells).map_err(RenderError::Parquet)?;
-    let items = table("items", &columns::items(), &report.asked_items());
+    let items = table("items", &columns::items(), &asked_items(&report.records));
     Ok([cells, items.map_err(RenderError::Parquet)?])
 }
 

@@ -17,7 +17,7 @@ pub(super) mod cost;
 mod grading;
 pub(super) mod generations;
 mod lost;
-pub(super) mod noise;
+pub(crate) mod noise;
 pub(super) mod models;
 mod per_session;
 mod prelude;

@@ -9,7 +9,7 @@ use crate::record::words::HIGH_WEIGHT;
 use crate::record::words::Verdict;
 use crate::record::{Arm, Fate, ProbeRecord};
 use crate::report::template::InternedRows;
-use crate::report::{AskedItem, RenderError, Report, display};
+use crate::report::{AskedItem, RenderError, Report, asked_items, display};
 
 /// Probe items that are part of the page.
 pub(super) const MOST: usize = 20_000;
@@ -29,7 +29,7 @@ impl<'a> Evidence<'a> {
         let compared: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
         let unbroken = rows.iter().filter(|row| !row.is_broken());
         let sound: BTreeSet<&str> = unbroken.map(|row| row.name.as_str()).collect();
-        let mut items = report.asked_items();
+        let mut items = asked_items(&report.records);
         items.retain(|item| compared.contains(&*item.cell.strategy));
         items.sort_by_key(|AskedItem { cell, probe, .. }| {
             let decoy = !is_planted(probe.kind);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::scene::{
-    Color, GREEN, HPos, INK, LegendMark, ORANGE, PURPLE, SIZE, SKY, PlotScene, VERMILLION, fitted,
+    Color, GREEN, HPos, INK, LegendMark, ORANGE, PURPLE, PlotScene, SKY, VERMILLION, fitted,
 };
 use crate::metric::CellSummary;
 use crate::metric::cost::SchemeCost;
@@ -50,7 +50,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> PlotScene {
     let (right, top) = (scene.right() - BEHIND, scene.y);
     let place = |amount: f64| LEFT + (amount / most).min(1.0) * (right - LEFT);
     for ((name, amounts), total) in bars.iter().zip(totals) {
-        let name = fitted(name, SIZE, right - LEFT);
+        let name = fitted(name, right - LEFT);
         scene.label((LEFT, scene.y + 8.0), &name, HPos::Left);
         let (upper, mut sum) = (scene.y + 20.0, 0.0);
         for ((color, class), amount) in CLASSES.into_iter().zip(amounts) {

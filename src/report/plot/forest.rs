@@ -2,7 +2,8 @@
 
 use super::axes::{PlotPanel, reach, ticks};
 use super::scene::{
-    BLUE, Color, GREEN, HPos, INK, LegendKey, LegendMark, ORANGE, SIZE, PlotScene, VERMILLION, WIDE, fitted,
+    BLUE, Color, GREEN, HPos, INK, LegendKey, LegendMark, ORANGE, PlotScene, VERMILLION, WIDE,
+    fitted,
 };
 use crate::compare::gate::Verdict;
 use crate::compare::{Axis, AxisFinding, Kind};
@@ -198,7 +199,7 @@ fn draw(scene: &mut PlotScene, rows: &[ForestRow], x: (f64, f64), kind: Kind) {
     let x = |value: f64| panel.clamped((value, 0.0)).0;
     for row in rows {
         let y = scene.y + 28.0;
-        let title = fitted(&row.title, SIZE, scene.width - 2.0 * LEFT);
+        let title = fitted(&row.title, scene.width - 2.0 * LEFT);
         scene.label((LEFT, scene.y + 9.0), &title, HPos::Left);
         if let Some(margin) = row.margin.map(x) {
             scene.dashes(&[(margin, y - 9.0), (margin, y + 9.0)], INK, 1, 0.6);
@@ -216,7 +217,7 @@ fn draw(scene: &mut PlotScene, rows: &[ForestRow], x: (f64, f64), kind: Kind) {
             }
             scene.dot((x(row.at), y), 4.5, row.color, row.interval.is_none());
         });
-        let words = fitted(&row.words, SIZE, BESIDE - 26.0);
+        let words = fitted(&row.words, BESIDE - 26.0);
         scene.label((right + 14.0, y), &words, HPos::Left);
         scene.y += HEIGHT;
     }

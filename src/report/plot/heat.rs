@@ -142,7 +142,7 @@ fn label_step(cell: f64) -> usize {
 fn draw_row_labels(scene: &mut PlotScene, rows: &[String], left: f64, top: f64, row: f64) {
     for (at, value) in rows.iter().enumerate().step_by(label_step(row)) {
         let y = top + row * (at as f64 + 0.5);
-        scene.label((left - 8.0, y), &fitted(value, SIZE, BESIDE), HPos::Right);
+        scene.label((left - 8.0, y), &fitted(value, BESIDE), HPos::Right);
     }
 }
 
@@ -157,7 +157,7 @@ fn below(scene: &mut PlotScene, columns: &[String], left: f64, lower: f64, colum
     }
     let mut longest = 0.0_f64;
     for (at, value) in columns.iter().enumerate().step_by(label_step(column)) {
-        let text = fitted(value, SIZE, UPRIGHT);
+        let text = fitted(value, UPRIGHT);
         let length = text_width(&text, SIZE);
         let x = left + column * (at as f64 + 0.5);
         scene.upright((x, lower + 6.0 + length / 2.0), &text);

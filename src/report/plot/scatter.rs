@@ -73,7 +73,7 @@ pub(super) fn draw(scene: &mut PlotScene, points: &[ScatterPoint], [x, y]: [(f64
     for point in points {
         let most = if scene.is_narrow() { 0.6 } else { 0.45 };
         let most = most * (panel.edges[2] - panel.edges[0]);
-        let text = fitted(&point.name, SIZE, most);
+        let text = fitted(&point.name, most);
         if !write(scene, &panel, &mut taken, point, &text) {
             listed.push(point);
         }

@@ -202,7 +202,7 @@ impl PlotScene {
 
     /// Writes a line from the left edge.
     pub(crate) fn note(&mut self, text: &str) {
-        let text = fitted(text, SIZE, self.width - 2.0 * MARGIN);
+        let text = fitted(text, self.width - 2.0 * MARGIN);
         self.label((MARGIN, self.y), &text, HPos::Left);
         self.y += LINE_HEIGHT;
     }
@@ -293,7 +293,7 @@ impl PlotScene {
         let mut x = MARGIN;
         for &(mark, color, text) in keys {
             let whole = text;
-            let text = fitted(text, SIZE, self.width - 2.0 * MARGIN - 40.0);
+            let text = fitted(text, self.width - 2.0 * MARGIN - 40.0);
             let wide = 30.0 + text_width(&text, SIZE) + 16.0;
             if x > MARGIN && x + wide > self.width - MARGIN {
                 x = MARGIN;
@@ -400,9 +400,9 @@ pub(crate) fn line_keys<'a>(strategies: impl Iterator<Item = (usize, &'a str)>) 
     keys
 }
 
-/// The text, or its two ends with an ellipsis between, so that it is no wider than `width`.
-pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
-    if text_width(text, size) <= width {
+/// The text in ordinary size, or its two ends with an ellipsis between, so that it is no wider than `width`.
+pub(crate) fn fitted(text: &str, width: f64) -> String {
+    if text_width(text, SIZE) <= width {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
@@ -411,7 +411,7 @@ pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
         let (head, tail) = (&chars[..head], &chars[chars.len() - (kept - head)..]);
         head.iter().chain(&['…']).chain(tail).collect::<String>()
     });
-    shorter.find(|short| text_width(short, size) <= width).unwrap_or_else(|| "…".to_owned())
+    shorter.find(|short| text_width(short, SIZE) <= width).unwrap_or_else(|| "…".to_owned())
 }
 
 fn pixels(points: &[(f64, f64)]) -> Vec<(i32, i32)> {

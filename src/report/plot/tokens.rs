@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::axes::{PlotPanel, tokens, whole};
 use super::scene::{
-    Color, FULL, HPos, INK, LegendMark, ORANGE, SIZE, PlotScene, VERMILLION, YELLOW, fitted, line_keys,
+    Color, FULL, HPos, INK, LegendMark, ORANGE, PlotScene, VERMILLION, YELLOW, fitted, line_keys,
     line_of,
 };
 use crate::record::{Arm, CellRecord};
@@ -149,7 +149,7 @@ fn cross(scene: &mut PlotScene, (x, y): (f64, f64), color: Color) {
 fn panel(scene: &mut PlotScene, session: &SessionPanel<'_>, series: &[(&str, &str)]) {
     let right = scene.right();
     let top = scene.y + 6.0;
-    let name = fitted(session.name, SIZE, right - 216.0);
+    let name = fitted(session.name, right - 216.0);
     scene.label((16.0, top), &name, HPos::Left);
     let in_sight = session.window_in_sight;
     if let Some(window) = window(&session.cells) {

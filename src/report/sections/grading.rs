@@ -6,7 +6,7 @@ use super::prelude::*;
 use super::row;
 use crate::record::ProbeText;
 use crate::record::words::{Outcome, ProbeKind};
-use crate::report::AskedItem;
+use crate::report::{AskedItem, asked_items};
 use crate::script::shortened;
 use crate::stats::agreement::cohens_kappa;
 
@@ -34,7 +34,7 @@ fn is_right((score, _): (f64, Outcome)) -> bool {
 fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
-    for AskedItem { cell, probe, text } in material.asked_items() {
+    for AskedItem { cell, probe, text } in asked_items(material.cells.iter().copied()) {
         for answer in probe.every_answer() {
             let judged = answer.judged.and_then(Verdict::scored);
             let both = answer.typed.scored().zip(judged);

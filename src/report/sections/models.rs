@@ -9,7 +9,7 @@ use crate::probe::judge::{JudgeTask, prompt_id, rubric_hash};
 use crate::record::verdicts::{by_judge, fit_task, narrow_judges, prompt_of};
 use crate::record::words::ModelKind;
 use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
-use crate::report::AskedItem;
+use crate::report::{AskedItem, asked_items};
 use crate::stats::agreement::krippendorffs_alpha;
 
 /// Requests whose answers are kept, by purpose.
@@ -79,7 +79,7 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
     // The same answer to the same question is one verdict, in however many cells and at however many points
     // it was given.
     let mut units: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
-    for AskedItem { cell, probe, text } in material.asked_items() {
+    for AskedItem { cell, probe, text } in asked_items(material.cells.iter().copied()) {
         // As long as the right answer is the same, a judge is shown the same.
         let point = text.map_or((probe.percent, ""), |asked| (0, &*asked.gold));
         let answers = probe.every_answer();
