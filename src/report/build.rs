@@ -37,7 +37,7 @@ pub(super) struct Material<'a> {
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
     pub(super) strategies: Vec<StrategySummary>,
-    /// The bills of agents, where any ran.
+    /// The bills of agents, where any ran: then nothing was recorded before.
     pub(super) live: Option<LiveTotals>,
     /// What the reader knows with everything in front of it, where one was asked.
     pub(super) ceiling: Option<ReaderCeiling>,
@@ -157,7 +157,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let added: BTreeSet<&str> = added.map(|entry| &*entry.name).collect();
     recorded.retain(|key, _| !added.contains(&*key.strategy));
     let material = Material::of(&shown, &recorded);
-    let controls = Controls::of(&material.summaries.iter().collect::<Vec<_>>());
+    let controls = Controls::of(&material.summaries);
     let (comparison, twins) = sections::comparison::section(&material);
     let trust = evidence::trust(&material);
     let mut notices = banners(&material, &coverage, &controls);

@@ -54,7 +54,7 @@ pub(super) fn verdict(
     let trials = task_runs(&material.summaries);
     verdict.tasks = TasksSolved::of(&trials);
     verdict.prediction = (!trials.is_empty()).then(|| Prediction::of(&trials));
-    if is_closed(material) && verdict.tasks.is_empty() {
+    if material.live.is_some() && verdict.tasks.is_empty() {
         verdict.answer(Answer::NoOutcomes);
     }
     if let (Some(reader), Some(ceiling)) = (&manifest.reader, material.ceiling) {
@@ -317,7 +317,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             "the same session got different contexts under {names}: repeats show how much that matters"
         )));
     }
-    let actions = if is_closed(material) {
+    let actions = if material.live.is_some() {
         "an agent ran under each strategy and chose its own actions; apart from tasks and what was billed, the numbers are of a replay"
     } else {
         "the recorded agent's actions are fixed"
@@ -424,11 +424,6 @@ fn worth(manifest: &Manifest) -> Option<String> {
         Some(format!("{words}: {}", named(own)?))
     });
     display::listed(found, "; ")
-}
-
-/// Whether agents ran, and nothing was recorded before.
-pub(super) fn is_closed(material: &Material<'_>) -> bool {
-    material.live.is_some()
 }
 
 pub(super) fn capital(text: &str) -> String {

@@ -1,7 +1,8 @@
 //! The formats that reports are written in, by the endings of their files.
 
 use super::plot::{PlotScene, WIDE, bill, curves, forest, pareto, svg, sweep, tokens};
-use super::{Report, ReportSubject, comment, csv, html, json, junit, markdown, otlp, terminal};
+use super::terminal::{FILE_WIDTH, Terminal};
+use super::{Report, ReportSubject, comment, csv, html, json, junit, markdown, otlp};
 
 /// A format of reports. It opens no file and reads no environment.
 #[derive(Debug)]
@@ -48,7 +49,6 @@ pub enum RenderError {
 /// How a report becomes bytes.
 #[derive(Debug)]
 enum Renderer {
-    Text(fn(&Report) -> String),
     Document(fn(&Report) -> Result<String, RenderError>),
     /// A picture of a width.
     Picture(fn(&Report, f64) -> PlotScene),
@@ -56,7 +56,7 @@ enum Renderer {
     Tables(fn(&Report) -> Result<[Vec<u8>; 2], RenderError>),
 }
 
-use Renderer::{Document, Picture, Tables, Text};
+use Renderer::{Document, Picture, Tables};
 
 /// The kinds of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,10 +80,10 @@ const FORMATS: &[Format] = &[
     Format::new("junit.xml", &[Run, Comparison], Document(junit::render)),
     Format::new("md", &[Run, Comparison], Document(comment::render)),
     Format::new("full.md", &[Run, Comparison], Document(markdown::render)),
-    Format::new("otlp.json", &[Run], Text(otlp::render)),
+    Format::new("otlp.json", &[Run], Document(|report| Ok(otlp::render(report)))),
     #[cfg(feature = "parquet")]
     Format::new("parquet", &[Run], Tables(super::parquet::render)),
-    Format::new("txt", &[Run, Comparison, Sweep], Text(terminal::file)),
+    Format::new("txt", &[Run, Comparison, Sweep], Document(|report| Ok(Terminal::plain(FILE_WIDTH).render(report)))),
     Format::new("tokens.svg", &[Run], Picture(tokens::scene)),
     Format::new("bill.svg", &[Run], Picture(bill::scene)),
     Format::new("pareto.svg", &[Run], Picture(pareto::scene)),
@@ -129,7 +129,6 @@ impl Format {
     /// Lays the report out.
     pub fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
         let (bytes, items) = match self.render {
-            Text(text) => (text(report).into_bytes(), None),
             Document(text) => (text(report)?.into_bytes(), None),
             Picture(scene) => (svg(&scene(report, WIDE))?.into_bytes(), None),
             Tables(tables) => {

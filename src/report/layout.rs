@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::Column;
+
 /// Blanks between columns.
 pub(crate) const GAP: usize = 2;
 
@@ -168,17 +170,12 @@ fn piece_end(word: &str, longest: usize) -> usize {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnSpec {
     /// 0 is the most important. Columns with a larger number are left out first, among equals the
-    /// last; [`Self::NEVER`] is never shown.
+    /// last; [`Column::FILES_ONLY`] is never shown.
     pub(crate) priority: u8,
     /// The narrowest it may get.
     pub(crate) narrowest: usize,
     /// The width beyond which more is of no use.
     pub(crate) widest: usize,
-}
-
-impl ColumnSpec {
-    /// The priority of a column that is never shown.
-    pub(crate) const NEVER: u8 = u8::MAX;
 }
 
 /// Whether all columns of priority 0, which should always be shown, fit `limit`.
@@ -199,7 +196,7 @@ pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> 
     order.sort_by_key(|at| (*at > 0, specs[*at].priority));
     let mut widths: Vec<Option<usize>> = vec![None; specs.len()];
     let mut used = 0;
-    let mut highest = ColumnSpec::NEVER - 1;
+    let mut highest = Column::FILES_ONLY - 1;
     for at in order {
         let spec = specs[at];
         if at == 0 {
@@ -293,7 +290,7 @@ mod tests {
         // A less important column is not added where a more important one did not fit.
         let specs = [spec(0, 10, 10), spec(1, 20, 20), spec(2, 5, 5), spec(1, 6, 6)];
         assert_eq!(columns(&specs, 20), [Some(10), None, None, Some(6)]);
-        let specs = [spec(0, 10, 10), spec(ColumnSpec::NEVER, 1, 1)];
+        let specs = [spec(0, 10, 10), spec(Column::FILES_ONLY, 1, 1)];
         assert_eq!(columns(&specs, 90), [Some(10), None]);
     }
 }

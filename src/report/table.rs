@@ -5,7 +5,7 @@ use std::fmt::Display;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::{RowMark, display, layout};
+use super::{RowMark, display};
 use crate::metric::{Direction, Unit};
 use crate::stats::{ConfidenceInterval, SampleSize};
 use crate::units::{Tokens, Usd};
@@ -143,7 +143,7 @@ fn dollars<S: Serializer>(money: &Usd, serializer: S) -> Result<S::Ok, S::Error>
 impl Column {
     /// The priority of a column that a terminal does not show: too long, or not measured, which a
     /// note then says.
-    pub const FILES_ONLY: u8 = layout::ColumnSpec::NEVER;
+    pub const FILES_ONLY: u8 = u8::MAX;
 
     /// Whether a terminal does not show it.
     pub(crate) fn is_for_files(&self) -> bool {

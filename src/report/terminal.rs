@@ -255,11 +255,6 @@ impl Terminal {
     }
 }
 
-/// The report as a text file.
-pub(super) fn file(report: &Report) -> String {
-    Terminal::plain(FILE_WIDTH).render(report)
-}
-
 /// The value that all cells of a column hold, a count or a share, those without one left out.
 fn same_value(table: &Table, at: usize) -> Option<String> {
     let cells = table.cells(at).filter(|cell| cell.value != Value::NotApplicable);

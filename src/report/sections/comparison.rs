@@ -8,7 +8,6 @@ use crate::metric::{self, Direction, Mark, Metric, PooledValue};
 use crate::record::words::ModelKind;
 use crate::record::words::Placement;
 use crate::report::Measure;
-use crate::report::evidence::is_closed;
 pub(crate) use written::writers;
 use written::{banner, of_offline, twins};
 
@@ -74,7 +73,7 @@ pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
 
 /// The metrics of the comparison: some are known only where agents ran, or have the place of dollars.
 fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
-    let closed = is_closed(material);
+    let closed = material.live.is_some();
     let priced = material.strategies.iter().any(|strategy| strategy.values.contains_key("bill"));
     metric::columns().into_iter().filter(move |metric| {
         (closed || !metric.is(Mark::Closed)) && !(priced && metric.is(Mark::Unpriced))
@@ -134,7 +133,7 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
     let unmeasured = own.map(|cell| cell.session.as_str()).collect::<BTreeSet<_>>().len();
     let cells: Vec<&CellRecord> = material.cells_of(&strategy.name).collect();
     let calls: usize = cells.iter().map(|cell| cell.prompt_tokens.len()).sum();
-    let closed = is_closed(material);
+    let closed = material.live.is_some();
     // A running agent has the provider's window.
     let over: usize = cells.iter().filter(|_| !closed).map(|cell| overflows(cell)).sum();
     let mut marks = Vec::new();
