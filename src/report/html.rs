@@ -69,7 +69,7 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "calls": calls::data(report, shown)?,
         "sessions": sessions.len(),
         "retention": both(|width| curves::scene(report, width))?,
-        "items": evidence.items(),
+        "items": evidence.items.len(),
         "most_items": evidence::MOST,
         "evidence": evidence.data()?,
         "compactions": compactions.len(),

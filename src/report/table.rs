@@ -272,14 +272,9 @@ impl Cell {
         Self::exact(Value::Count(count as u64))
     }
 
-    /// Dollars; `NotMeasured` without them.
-    pub(crate) fn dollars(dollars: Option<Usd>) -> Self {
-        dollars.map_or(Self::NOT_MEASURED, |dollars| Self::exact(Value::Dollars(dollars)))
-    }
-
-    /// Seconds; `NotMeasured` without them.
-    pub(crate) fn seconds(seconds: Option<f64>) -> Self {
-        seconds.map_or(Self::NOT_MEASURED, |seconds| Self::exact(Value::Seconds(seconds)))
+    /// A value of this kind; `NotMeasured` without one.
+    pub(crate) fn known<T>(value: Option<T>, kind: fn(T) -> Value) -> Self {
+        value.map_or(Self::NOT_MEASURED, |value| Self::exact(kind(value)))
     }
 
     /// An exact share; `NotMeasured` without one.

@@ -17,7 +17,7 @@ pub(super) const MOST: usize = 20_000;
 /// All items of a run.
 pub(super) struct Evidence<'a> {
     /// What was lost first, decoys last.
-    items: Vec<AskedItem<'a>>,
+    pub(super) items: Vec<AskedItem<'a>>,
     /// The strategies that are not broken.
     sound: BTreeSet<&'a str>,
     report: &'a Report,
@@ -40,10 +40,6 @@ impl<'a> Evidence<'a> {
             (cell.arm == Arm::Floor, decoy, fate, broken, probe.weight < HIGH_WEIGHT)
         });
         Self { items, sound, report }
-    }
-
-    pub(super) fn items(&self) -> usize {
-        self.items.len()
     }
 
     /// Whether a strategy that is not broken lost a fact here.

@@ -205,8 +205,8 @@ pub(crate) fn pooled_cell(metric: &Metric, value: PooledValue) -> Cell {
         PooledValue::Share(share) => Cell::share(Some(share)),
         PooledValue::Count(count) => Cell::count(count),
         PooledValue::Tokens(tokens) => Cell::tokens(tokens),
-        PooledValue::Dollars(dollars) => Cell::dollars(Some(dollars)),
-        PooledValue::Seconds(seconds) => Cell::seconds(Some(seconds)),
+        PooledValue::Dollars(dollars) => Cell::exact(Value::Dollars(dollars)),
+        PooledValue::Seconds(seconds) => Cell::exact(Value::Seconds(seconds)),
         PooledValue::Part(part, whole) => Cell::of(part, whole),
     }
 }

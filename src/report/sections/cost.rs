@@ -74,8 +74,8 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 sum.other_models.total(),
             ];
             cells.extend(tokens.map(Cell::tokens));
-            cells.push(Cell::dollars(cost.dollars));
-            cells.extend(cost.seconds.map(Cell::seconds));
+            cells.push(Cell::known(cost.dollars, Value::Dollars));
+            cells.extend(cost.seconds.map(|seconds| Cell::known(seconds, Value::Seconds)));
             Some(cells)
         })
     });

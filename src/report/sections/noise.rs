@@ -37,7 +37,7 @@ pub(crate) fn of<'a>(
         let deviation = component.map(|variance| format!("{:.3}", variance.sqrt()));
         let cells = vec![
             Cell::count(repeats),
-            deviation.map_or(Cell::NOT_MEASURED, Cell::text),
+            Cell::known(deviation, Value::Text),
             Cell::share(share),
             Cell::share(further.map(|advice| advice.removes)),
             further.map_or(Cell::NOT_MEASURED, |advice| Cell::count(advice.calls)),
