@@ -150,12 +150,6 @@ impl Column {
         self.priority == Self::FILES_ONLY
     }
 
-    /// A column of shares of which more is better.
-    pub(crate) fn share(id: &'static str, label: impl Into<String>, priority: u8) -> Self {
-        let (unit, direction) = (Unit::Share, Direction::Higher);
-        Self { measure: Some(Measure { unit, direction }), ..Self::new(id, label, priority) }
-    }
-
     /// A column of words or counts.
     pub(crate) fn new(id: &'static str, label: impl Into<String>, priority: u8) -> Self {
         Self { id, label: label.into(), measure: None, priority }
@@ -220,10 +214,10 @@ pub(crate) fn columns(line: &'static str) -> Vec<Column> {
         let (name, priority) = text.rsplit_once('@').unwrap_or((text, "0"));
         let (id, label) = name.split_once(':').unwrap_or((name, name));
         let (id, priority) = (id.trim(), priority.trim().parse().unwrap_or(0));
-        match id.strip_prefix('%') {
-            Some(id) => Column::share(id, label.trim(), priority),
-            None => Column::new(id, label.trim(), priority),
-        }
+        let share = Measure { unit: Unit::Share, direction: Direction::Higher };
+        let measure = id.starts_with('%').then_some(share);
+        let column = Column::new(id.strip_prefix('%').unwrap_or(id), label.trim(), priority);
+        Column { measure, ..column }
     });
     columns.collect()
 }
