@@ -79,10 +79,12 @@ pub(crate) fn line_of(series: usize) -> (Color, bool) {
 
 type DrawResult = Result<(), Box<dyn Error>>;
 
+/// Draws a shape.
+type DrawShape = Box<dyn Fn(&mut SVGBackend<'_>) -> DrawResult>;
+
 /// A step of drawing, from back to front.
 enum DrawStep {
-    /// Draws a shape.
-    Draw(Box<dyn Fn(&mut SVGBackend<'_>) -> DrawResult>),
+    Draw(DrawShape),
     /// Opens a group, with this markup.
     Open(String),
     Close,
