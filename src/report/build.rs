@@ -322,8 +322,11 @@ fn key(session: &str, strategy: &str, repeat: u32) -> CellKey {
 }
 
 /// The metrics of the cells of a strategy.
-fn summaries_of<'c>(summaries: &'c [CellSummary], strategy: &str) -> Vec<&'c CellSummary> {
-    summaries.iter().filter(|cell| cell.strategy == strategy).collect()
+pub(super) fn summaries_of<'c>(
+    summaries: impl IntoIterator<Item = &'c CellSummary>,
+    strategy: &str,
+) -> Vec<&'c CellSummary> {
+    summaries.into_iter().filter(|cell| cell.strategy == strategy).collect()
 }
 
 fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) -> Vec<Banner> {

@@ -14,6 +14,7 @@ use crate::metric::fidelity::Anchors;
 use crate::metric::survival::{chance, uncorrected};
 use crate::metric::{CellSummary, Formula, Metric, Unit, metric};
 use crate::record::PriceEntry;
+use crate::report::build::{EMPTY, FULL, summaries_of};
 use crate::report::json::Figure;
 use crate::report::sections::comparison::pooled_cell;
 use crate::report::sections::cost;
@@ -105,10 +106,12 @@ pub fn explained(report: &Report) -> Vec<&'static str> {
 pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainError> {
     let known = metric(name).filter(|metric| metric.column.is_some());
     let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
-    let anchors = Anchors::of(&cells_of(report, "full"), &cells_of(report, "empty"));
+    let all = report.cells.iter().chain(&report.quoted_cells);
+    let [full, empty] = [FULL, EMPTY].map(|control| summaries_of(all.clone(), control));
+    let anchors = Anchors::of(&full, &empty);
     let rows = report.compared().iter().chain(&report.quoted_controls);
     let numbers = rows.filter_map(|row| {
-        let cells = cells_of(report, &row.name);
+        let cells = summaries_of(all.clone(), &row.name);
         let cell = headline::cell(report, row, metric.name)
             .filter(|cell| cell.value != Value::NotApplicable)?;
         let interval = display::interval(cell).map(|interval| format!(" {interval}"));
@@ -132,11 +135,6 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
         prices: prices(report, metric),
         strategies,
     })
-}
-
-fn cells_of<'a>(report: &'a Report, strategy: &str) -> Vec<&'a CellSummary> {
-    let cells = report.cells.iter().chain(&report.quoted_cells);
-    cells.filter(|cell| cell.strategy == strategy).collect()
 }
 
 fn pooling(metric: &Metric) -> Pooling {
