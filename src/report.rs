@@ -130,7 +130,7 @@ pub struct Report {
     pub lines: Vec<String>,
     /// The subject of the report.
     #[serde(skip)]
-    pub subject: ReportSubject,
+    pub subject: ReportData,
     /// The metrics of each cell, by session, strategy and repeat. Not part of the JSON report,
     /// which would repeat what the run folder holds; formats with one row per cell write them.
     #[serde(skip)]
@@ -142,7 +142,7 @@ pub struct Report {
 
 /// The subject of a report, with the data that formats need in addition to the tables.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum ReportSubject {
+pub enum ReportData {
     /// A run.
     #[default]
     Run,
@@ -322,8 +322,8 @@ impl Report {
     /// The comparisons that it is about; none in reports of runs and sweeps.
     pub(crate) fn comparisons(&self) -> &[comparison::GatedComparison] {
         match &self.subject {
-            ReportSubject::Comparison(compared) => &compared.comparisons,
-            ReportSubject::Run | ReportSubject::Sweep(_) => &[],
+            ReportData::Comparison(compared) => &compared.comparisons,
+            ReportData::Run | ReportData::Sweep(_) => &[],
         }
     }
 

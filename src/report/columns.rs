@@ -134,7 +134,7 @@ pub(crate) fn items<'a>() -> Vec<ItemColumn<'a>> {
         ItemColumn::text("lost_by_stage", |item| Some(item.lost()?.stage.clone())),
         ItemColumn::text("lost_because", |item| Some(item.lost()?.reason.clone())),
         ItemColumn::text("changed_to", |item| item.probe.survival.changed_to().map(str::to_owned)),
-        ItemColumn::text("answer", |item| Some(item.probe.answer.as_ref()?.text.as_deref()?.to_owned())),
+        ItemColumn::text("answer", |item| item.probe.answer.as_ref()?.text.clone()),
         ItemColumn::text("outcome", |item| {
             let scored = item.probe.verdict()?.scored();
             Some(scored.map_or("unscored".to_owned(), |(_, outcome)| name_of(&outcome)))

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{
-    BannerLevel, Cell, Column, RenderError, Report, Section, ReportSubject, display, headline, markdown,
+    BannerLevel, Cell, Column, RenderError, Report, Section, ReportData, display, headline, markdown,
     template, view,
 };
 
@@ -35,8 +35,8 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
         report.banners.iter().partition(|one| one.level == BannerLevel::Note);
     let mut page = markdown::head(report, warnings);
     let (comparison, sections) = match &report.subject {
-        ReportSubject::Comparison(_) => (None, of_comparison(report)),
-        ReportSubject::Run | ReportSubject::Sweep(_) => (
+        ReportData::Comparison(_) => (None, of_comparison(report)),
+        ReportData::Run | ReportData::Sweep(_) => (
             report.section("comparison").map(|_| view::section(&few_columns(report), &[])),
             report.section("lost").map(lost).into_iter().collect(),
         ),
@@ -94,8 +94,8 @@ fn of_comparison(report: &Report) -> Vec<Section> {
         let at = shown.table.position("session");
         shown.table.rows.retain(|row| {
             let session = at.and_then(|at| row.cells.get(at - 1));
-            let value_and_session = [row.cells.first(), session].map(|cell| cell.map(display::cell));
-            seen.insert((row.name.clone(), value_and_session))
+            let cells = [row.cells.first(), session].map(|cell| cell.map(display::cell));
+            seen.insert((row.name.clone(), cells))
         });
         shown.cut(MOST_CHANGED, |more| format!("… and {more} more"))
     });

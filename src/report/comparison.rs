@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::junit::{CaseOutcome, Suite, TestCase};
-use super::{BannerLevel, Cell, Report, Role, Row, Section, ReportSubject, display, sections};
+use super::{BannerLevel, Cell, Report, Role, Row, Section, ReportData, display, sections};
 use crate::compare::gate::{Ending, GateResult, GatedAxis, Verdict};
 use crate::compare::{Axis, AxisFinding, Code, Findings, Mismatch, Repriced};
 use crate::metric::cost::SimulatedCost;
@@ -101,7 +101,7 @@ impl Comparisons {
             title: self.title(),
             banners: differs.chain(notes).collect(),
             sections: self.comparisons.iter().flat_map(tables).collect(),
-            subject: ReportSubject::Comparison(Box::new(self)),
+            subject: ReportData::Comparison(Box::new(self)),
             ..Report::default()
         }
     }

@@ -65,7 +65,7 @@ pub enum ExplainError {
 }
 
 /// What a value is computed from.
-struct ExplainedTerms {
+struct TermTable {
     /// Numerator and denominator.
     fraction: (f64, f64),
     /// The headings, as [`columns`] reads them.
@@ -74,7 +74,7 @@ struct ExplainedTerms {
     notes: Vec<String>,
 }
 
-impl ExplainedTerms {
+impl TermTable {
     fn new(fraction: (f64, f64), columns: &'static str, rows: Vec<Row>) -> Self {
         let notes = Vec::new();
         Self { fraction, columns, rows, notes }
@@ -169,7 +169,7 @@ fn compared(cell: &CellRecord, full: &CellRecord) -> (usize, impl Fn(usize) -> b
     (calls, move |call: usize| call < calls || calls == reached)
 }
 
-fn tokens(cell: &CellRecord, full: &CellRecord) -> ExplainedTerms {
+fn tokens(cell: &CellRecord, full: &CellRecord) -> TermTable {
     let (calls, is_compared) = compared(cell, full);
     // Behind the last call of the agent they count as its own.
     let last = calls.saturating_sub(1);
@@ -188,11 +188,11 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> ExplainedTerms {
     let reference: Tokens = full.iter().copied().sum();
     let fraction = (spent.0 as f64, reference.0 as f64);
     let columns = "term: call | prompt | own calls | full history";
-    ExplainedTerms::new(fraction, columns, rows.collect())
+    TermTable::new(fraction, columns, rows.collect())
 }
 
 /// The provider's bill, in tokens or as they cost; `None` where that is not known.
-fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<ExplainedTerms> {
+fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<TermTable> {
     let costs = SchemeCost::of(cell, full);
     let cost = costs.first().filter(|cost| cost.is_billed())?;
     let (asked, [own, reference]) = (cost.of_strategy(), [cost.agent, cost.reference]);
@@ -209,11 +209,11 @@ fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<Ex
         fraction = costs.map(|cost| cost as f64 / 1_000.0).into();
     }
     let columns = "term: billed | uncached | written | read | output";
-    Some(ExplainedTerms::new(fraction, columns, rows.into()))
+    Some(TermTable::new(fraction, columns, rows.into()))
 }
 
 /// The cost under the first scheme of the cell, in input tokens.
-fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> Option<ExplainedTerms> {
+fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> Option<TermTable> {
     if let Some(terms) = billed(cell, full, false) {
         return Some(terms).filter(|_| placement.is_none());
     }
@@ -260,7 +260,7 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     }
     let rates = own.rates;
     let write = rates.write.map(|write| format!("write {}, ", times(write)));
-    Some(ExplainedTerms {
+    Some(TermTable {
         fraction: (spent as f64 / 1_000.0, reference as f64 / 1_000.0),
         columns: "term: call | uncached | written | read | prompt, in input tokens | \
                   answer, in input tokens | own calls, in input tokens | full history, in input tokens",
@@ -290,12 +290,12 @@ fn of_call(cache: &CacheRecord, usage: Usage) -> u64 {
 }
 
 /// The bill in dollars: its input tokens at their price.
-fn bill(terms: ExplainedTerms, price: &PriceEntry) -> Option<ExplainedTerms> {
+fn bill(terms: TermTable, price: &PriceEntry) -> Option<TermTable> {
     let (spent, each) = (terms.fraction.0, price.per_token.input?.in_dollars());
     let (model, date, million) = (&price.model, &price.date, each * 1e6);
     let in_dollars =
         format!("{model} of {date}: {spent:.1} input tokens at ${million:.2} per million");
-    Some(ExplainedTerms {
+    Some(TermTable {
         fraction: (spent * each, 1.0),
         notes: [terms.notes, vec![in_dollars]].concat(),
         ..terms
@@ -303,7 +303,7 @@ fn bill(terms: ExplainedTerms, price: &PriceEntry) -> Option<ExplainedTerms> {
 }
 
 /// The calls at which the strategy changed the context, and how full the window was.
-fn fired(cell: &CellRecord) -> ExplainedTerms {
+fn fired(cell: &CellRecord) -> TermTable {
     let effective = cell.window.map(|window| window.effective());
     let mut rows = Vec::new();
     for event in &cell.compactions {
@@ -316,12 +316,12 @@ fn fired(cell: &CellRecord) -> ExplainedTerms {
     }
     let fraction = (f64::from(u8::from(!rows.is_empty())), 1.0);
     let columns = "term: call | stage | before | after | window in use";
-    ExplainedTerms::new(fraction, columns, rows)
+    TermTable::new(fraction, columns, rows)
 }
 
 /// The planted items with their scores: of facts by string search, each by its weight, or of answers.
 /// `None` if no item has a score.
-fn items(cell: &CellRecord, is_of_answers: bool) -> Option<ExplainedTerms> {
+fn items(cell: &CellRecord, is_of_answers: bool) -> Option<TermTable> {
     let (mut sum, mut weights, mut rows) = (0.0, 0.0, Vec::new());
     for asked in asked_items([cell]) {
         let (item, text) = (asked.probe, asked.text);
@@ -358,13 +358,13 @@ fn items(cell: &CellRecord, is_of_answers: bool) -> Option<ExplainedTerms> {
     if is_of_answers {
         columns = "term: fact | score | weight | question | value | answer";
     }
-    (!is_of_answers || weights > 0.0).then(|| ExplainedTerms {
+    (!is_of_answers || weights > 0.0).then(|| TermTable {
         notes: Vec::from_iter((!is_of_answers).then(|| corrected.to_owned())),
-        ..ExplainedTerms::new((sum, weights), columns, rows)
+        ..TermTable::new((sum, weights), columns, rows)
     })
 }
 
-fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> ExplainedTerms {
+fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> TermTable {
     let own = &cell.action_support;
     let all = &full.unwrap_or(cell).action_support.wanted;
     let (mut present, mut wanted) = (0, 0);
@@ -381,10 +381,10 @@ fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> ExplainedTerms {
         }
     }
     let fraction = (f64::from(present), f64::from(wanted));
-    ExplainedTerms::new(fraction, "term: call | present | needed", rows)
+    TermTable::new(fraction, "term: call | present | needed", rows)
 }
 
-fn own_calls(cell: &CellRecord) -> ExplainedTerms {
+fn own_calls(cell: &CellRecord) -> TermTable {
     let mut rows = Vec::new();
     let asked = cell.model_calls.iter();
     for asked in asked.filter(|call| is_on_the_bill(call.purpose)) {
@@ -398,5 +398,5 @@ fn own_calls(cell: &CellRecord) -> ExplainedTerms {
     }
     let fraction = (rows.len() as f64, 1.0);
     let columns = "term: call | purpose | prompt | answer | failure";
-    ExplainedTerms::new(fraction, columns, rows)
+    TermTable::new(fraction, columns, rows)
 }

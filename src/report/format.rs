@@ -1,8 +1,7 @@
 //! The formats that reports are written in, by the endings of their files.
 
 use super::plot::{PlotScene, WIDE, bill, curves, forest, pareto, svg, sweep, tokens};
-use super::terminal::{FILE_WIDTH, Terminal};
-use super::{Report, ReportSubject, comment, csv, html, json, junit, markdown, otlp};
+use super::{Report, ReportData, comment, csv, html, json, junit, markdown, otlp, terminal};
 
 /// A format of reports. It opens no file and reads no environment.
 #[derive(Debug)]
@@ -83,7 +82,7 @@ const FORMATS: &[Format] = &[
     Format::new("otlp.json", &[Run], Document(|report| Ok(otlp::render(report)))),
     #[cfg(feature = "parquet")]
     Format::new("parquet", &[Run], Tables(super::parquet::render)),
-    Format::new("txt", &[Run, Comparison, Sweep], Document(|report| Ok(Terminal::plain(FILE_WIDTH).render(report)))),
+    Format::new("txt", &[Run, Comparison, Sweep], Document(|report| Ok(terminal::file(report)))),
     Format::new("tokens.svg", &[Run], Picture(tokens::scene)),
     Format::new("bill.svg", &[Run], Picture(bill::scene)),
     Format::new("pareto.svg", &[Run], Picture(pareto::scene)),
@@ -94,8 +93,8 @@ const FORMATS: &[Format] = &[
 
 fn of_sweep(report: &Report, width: f64) -> PlotScene {
     match &report.subject {
-        ReportSubject::Sweep(swept) => sweep::scene(swept, width),
-        ReportSubject::Run | ReportSubject::Comparison(_) => PlotScene::new("no sweep", width),
+        ReportData::Sweep(swept) => sweep::scene(swept, width),
+        ReportData::Run | ReportData::Comparison(_) => PlotScene::new("no sweep", width),
     }
 }
 

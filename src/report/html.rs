@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::report::plot::{NARROW, PlotScene, WIDE, bill, curves, pareto, svg, tokens};
 use crate::report::{
-    Banner, BannerLevel, RenderError, Report, ReportSubject, escape, template, view,
+    Banner, BannerLevel, RenderError, Report, ReportData, escape, template, view,
 };
 
 mod calls;
@@ -26,10 +26,10 @@ const PLACED: &[&str] = &["comparison", "findings", "lost", "metrics"];
 /// Writes the report as one self-contained page.
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     match &report.subject {
-        ReportSubject::Run => template::render("run.html", of_run(report)?),
-        ReportSubject::Sweep(swept) => template::render("sweep.html", sweep::page(report, swept)?),
+        ReportData::Run => template::render("run.html", of_run(report)?),
+        ReportData::Sweep(swept) => template::render("sweep.html", sweep::page(report, swept)?),
         // No format makes a page of a comparison.
-        ReportSubject::Comparison(_) => {
+        ReportData::Comparison(_) => {
             Err(RenderError::Template("it is no run and no sweep".to_owned()))
         }
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::metric::{CellSummary, Unit};
 use crate::record::schema_of;
-use crate::report::{Cell, FORMAT_VERSION, RenderError, Report, ReportSubject, Value, escape};
+use crate::report::{Cell, FORMAT_VERSION, RenderError, Report, ReportData, Value, escape};
 
 /// A JSON Schema (draft 2020-12) of a run's report as JSON.
 pub fn schema() -> serde_json::Value {
@@ -101,14 +101,14 @@ pub fn results(report: &Report) -> ComparisonFigures<'_> {
 /// it was not measured, and `not_applicable` where there is nothing to measure.
 pub fn render(report: &Report) -> Result<String, RenderError> {
     let text = match &report.subject {
-        ReportSubject::Run => serde_json::to_string_pretty(&ReportFile {
+        ReportData::Run => serde_json::to_string_pretty(&ReportFile {
             format: "proctor-report",
             version: FORMAT_VERSION,
             results: results(report),
             report,
         }),
-        ReportSubject::Comparison(comparisons) => serde_json::to_string_pretty(comparisons),
-        ReportSubject::Sweep(sweep) => serde_json::to_string_pretty(sweep),
+        ReportData::Comparison(comparisons) => serde_json::to_string_pretty(comparisons),
+        ReportData::Sweep(sweep) => serde_json::to_string_pretty(sweep),
     };
     Ok(escape::json(&text.map_err(RenderError::Json)?) + "\n")
 }

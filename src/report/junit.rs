@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{RenderError, Report, ReportSubject, template};
+use super::{RenderError, Report, ReportData, template};
 use crate::compare::Code;
 
 /// Checks of one run or strategy.
@@ -35,8 +35,8 @@ pub(crate) enum CaseOutcome {
 /// strategy is broken; of a comparison one per strategy and gated metric.
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     let (name, suites) = match &report.subject {
-        ReportSubject::Comparison(comparisons) => ("proctor compare --gate", comparisons.suites()),
-        ReportSubject::Run | ReportSubject::Sweep(_) => ("proctor run", vec![of_run(report)]),
+        ReportData::Comparison(comparisons) => ("proctor compare --gate", comparisons.suites()),
+        ReportData::Run | ReportData::Sweep(_) => ("proctor run", vec![of_run(report)]),
     };
     of_suites(name, &suites)
 }

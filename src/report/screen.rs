@@ -14,7 +14,7 @@ use crate::report::headline::{
 };
 use crate::report::layout::{self, wrap, wrap_after};
 use crate::report::terminal::{Style, Terminal};
-use crate::report::{BannerLevel, Report, Row, RowMark, Section, ReportSubject, Value, display, escape};
+use crate::report::{BannerLevel, Report, Row, RowMark, Section, ReportData, Value, display, escape};
 use crate::stats::pareto;
 
 mod sort;
@@ -103,8 +103,8 @@ impl Terminal {
         let mut lines = Vec::new();
         for room in rooms {
             lines = match &report.subject {
-                ReportSubject::Comparison(compared) => self.compared(report, compared, room),
-                ReportSubject::Run | ReportSubject::Sweep(_) => self.lines_of(report, options, room),
+                ReportData::Comparison(compared) => self.compared(report, compared, room),
+                ReportData::Run | ReportData::Sweep(_) => self.lines_of(report, options, room),
             };
             if lines.len() <= LINES {
                 break;

@@ -1,7 +1,7 @@
 //! Sweeps as reports: the verdict, the settings on the front, and those off it.
 
 use super::comparison::signed;
-use super::{Cell, Column, Report, Role, Row, RowMark, Section, ReportSubject, Value};
+use super::{Cell, Column, Report, Role, Row, RowMark, Section, ReportData, Value};
 use crate::compare::sweep::{
     Choice, Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
     is_of_window, label,
@@ -67,7 +67,7 @@ pub(crate) fn report(sweep: Sweep) -> Report {
         title: format!("Sweep of {} settings", settings(&sweep)),
         lines,
         sections,
-        subject: ReportSubject::Sweep(Box::new(sweep)),
+        subject: ReportData::Sweep(Box::new(sweep)),
         ..Report::default()
     }
 }

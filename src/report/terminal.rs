@@ -135,7 +135,7 @@ impl Style {
 }
 
 /// Lines of one cell, each with its style.
-type CellLines = Vec<(Style, String)>;
+type Styled = Vec<(Style, String)>;
 
 impl Terminal {
     /// Writes a paragraph, its first line after `sign`, the others indented as deep.
@@ -181,10 +181,10 @@ impl Terminal {
         let table = &section.table;
         let columns = 0..table.columns.len();
         let shared: Vec<_> = columns.clone().map(|at| table.shared_n(at)).collect();
-        let heads: Vec<CellLines> = table.columns.iter().zip(&shared).map(head_lines).collect();
+        let heads: Vec<Styled> = table.columns.iter().zip(&shared).map(head_lines).collect();
         // The headings come first.
         let mut lines = vec![heads];
-        lines.extend(table.rows.iter().take(section.most_rows).map(|row| -> Vec<CellLines> {
+        lines.extend(table.rows.iter().take(section.most_rows).map(|row| -> Vec<Styled> {
             let cells =
                 row.cells.iter().zip(shared.iter().skip(1)).map(|(cell, n)| cell_lines(cell, *n));
             [name_lines(row)].into_iter().chain(cells).collect()
@@ -218,7 +218,7 @@ impl Terminal {
 
     /// How wide the columns may get. Where those that matter most do not fit, long words break at their
     /// signs sooner, and only then columns go.
-    fn specs(self, columns: &[Column], rows: &[Vec<CellLines>]) -> Vec<ColumnSpec> {
+    fn specs(self, columns: &[Column], rows: &[Vec<Styled>]) -> Vec<ColumnSpec> {
         let mut specs: Vec<ColumnSpec> = Vec::new();
         for longest in [layout::LONGEST_WORD, layout::LONGEST_NAME, layout::SHORTEST] {
             let places = columns.iter().enumerate();
@@ -230,7 +230,7 @@ impl Terminal {
         specs
     }
 
-    fn write_row(self, out: &mut String, cells: &[CellLines], widths: &[Option<usize>], text: &[bool]) {
+    fn write_row(self, out: &mut String, cells: &[Styled], widths: &[Option<usize>], text: &[bool]) {
         let columns = cells.iter().zip(widths).zip(text).filter_map(|((lines, width), is_text)| {
             let width = (*width)?;
             let lines = lines
@@ -238,7 +238,7 @@ impl Terminal {
                 .flat_map(|(style, line)| wrap(line, width).into_iter().map(|line| (*style, line)));
             Some((width, *is_text, lines.collect()))
         });
-        let columns: Vec<(usize, bool, CellLines)> = columns.collect();
+        let columns: Vec<(usize, bool, Styled)> = columns.collect();
         let height = columns.iter().map(|(_, _, lines)| lines.len()).max();
         for at in 0..height.unwrap_or(0) {
             let shown = columns.iter().map(|(width, is_text, lines)| {
@@ -255,6 +255,11 @@ impl Terminal {
     }
 }
 
+/// The report as a text file.
+pub(super) fn file(report: &Report) -> String {
+    Terminal::plain(FILE_WIDTH).render(report)
+}
+
 /// The value that all cells of a column hold, a count or a share, those without one left out.
 fn same_value(table: &Table, at: usize) -> Option<String> {
     let cells = table.cells(at).filter(|cell| cell.value != Value::NotApplicable);
@@ -269,12 +274,12 @@ fn same_value(table: &Table, at: usize) -> Option<String> {
     (several && values.len() == 1).then(|| values.remove(0))
 }
 
-fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> CellLines {
+fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Styled {
     let label = (Style::Heading, escape::short(&column.label, LONGEST_TEXT));
     std::iter::once(label).chain(n.map(|n| (Style::Dim, display::n(n)))).collect()
 }
 
-fn name_lines(row: &Row) -> CellLines {
+fn name_lines(row: &Row) -> Styled {
     let mut lines = vec![(Style::Plain, escape::short(&row.name, LONGEST_TEXT))];
     for mark in &row.marks {
         let broken = mark.is_broken();
@@ -285,7 +290,7 @@ fn name_lines(row: &Row) -> CellLines {
 }
 
 /// The value, then its interval, and its n where the heading has another.
-fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> CellLines {
+fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Styled {
     let mut text = match &cell.value {
         Value::Text(text) => escape::short(text, LONGEST_TEXT),
         _ => display::cell(cell),
@@ -300,8 +305,8 @@ fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> CellLines {
 }
 
 /// How wide a column may get, of rows with the headings first.
-fn spec(priority: u8, at: usize, rows: &[Vec<CellLines>], longest: usize) -> ColumnSpec {
-    let cells: Vec<&CellLines> = rows.iter().filter_map(|row| row.get(at)).collect();
+fn spec(priority: u8, at: usize, rows: &[Vec<Styled>], longest: usize) -> ColumnSpec {
+    let cells: Vec<&Styled> = rows.iter().filter_map(|row| row.get(at)).collect();
     // Names are narrowed first: they are alone in their lines, and a value is not.
     let (longest, unbroken) = if at == 0 {
         (longest.min(layout::LONGEST_NAME), LONGEST_PIECE_OF_NAME)

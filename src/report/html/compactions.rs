@@ -10,25 +10,25 @@ use crate::report::{RenderError, Report, display};
 pub(super) const MOST: usize = 5_000;
 
 /// One compaction: its cell, its event, and its change.
-pub(super) type CompactionEvidence<'a> = (&'a CellRecord, &'a CompactionEvent, &'a CompactionChange);
+pub(super) type CompactionItem<'a> = (&'a CellRecord, &'a CompactionEvent, &'a CompactionChange);
 
 /// All compactions of the first repeat of each cell, session by session in this order.
-pub(super) fn all<'a>(report: &'a Report, sessions: &[&str]) -> Vec<CompactionEvidence<'a>> {
+pub(super) fn all<'a>(report: &'a Report, sessions: &[&str]) -> Vec<CompactionItem<'a>> {
     let all = report.first_cells().flat_map(|cell| {
         cell.compactions.iter().zip(&cell.changes).map(move |(event, change)| (cell, event, change))
     });
-    let mut all: Vec<CompactionEvidence<'_>> = all.collect();
+    let mut all: Vec<CompactionItem<'_>> = all.collect();
     let each = sessions.iter().enumerate();
     let places: BTreeMap<&str, usize> = each.map(|(at, session)| (*session, at)).collect();
     all.sort_by_key(|(cell, ..)| places.get(&*cell.session));
     all
 }
 
-pub(super) fn data(all: &[CompactionEvidence<'_>]) -> Result<String, RenderError> {
+pub(super) fn data(all: &[CompactionItem<'_>]) -> Result<String, RenderError> {
     InternedRows::data(all.iter().take(MOST).map(columns))
 }
 
-fn columns((cell, event, change): &CompactionEvidence<'_>) -> Vec<String> {
+fn columns((cell, event, change): &CompactionItem<'_>) -> Vec<String> {
     let (session, strategy) = (&cell.session, &cell.strategy);
     let reason = match event.reason.as_str() {
         "" => String::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::scene::{
-    Color, GREEN, HPos, INK, LegendMark, ORANGE, PURPLE, PlotScene, SKY, VERMILLION, fitted,
+    Color, GREEN, HPos, INK, KeyMark, ORANGE, PURPLE, PlotScene, SKY, VERMILLION, fitted,
 };
 use crate::metric::CellSummary;
 use crate::metric::cost::SchemeCost;
@@ -33,7 +33,7 @@ const LONGEST: f64 = 2.5;
 /// One bar per strategy that completed every session, the best bill first.
 pub(crate) fn scene(report: &Report, width: f64) -> PlotScene {
     let mut scene = PlotScene::new("The bill by class of tokens", width);
-    scene.legend(&CLASSES.map(|(color, name)| (LegendMark::Band(1.0), color, name)));
+    scene.legend(&CLASSES.map(|(color, name)| (KeyMark::Band(1.0), color, name)));
     let rows = headline::rows(report).into_iter();
     let sound = rows.filter(|row| !row.is_broken() && row.name != "full");
     let full = [("full", "full history".to_owned())].into_iter();

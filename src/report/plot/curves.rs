@@ -1,7 +1,7 @@
 //! Retention: facts kept by age.
 
 use super::axes::{AxisScale, PlotPanel, percent};
-use super::scene::{FULL, INK, LegendMark, PlotScene, line_keys, line_of};
+use super::scene::{FULL, INK, KeyMark, PlotScene, line_keys, line_of};
 use crate::metric::retention::TOKENS;
 use crate::report::{Report, headline};
 
@@ -31,11 +31,11 @@ pub(crate) fn scene(report: &Report, width: f64) -> PlotScene {
     let mut keys = line_keys(keys);
     for ((mark, ..), curve) in keys.iter_mut().skip(1).zip(&curves) {
         if curve.is_broken {
-            *mark = LegendMark::Dashes(FAINT);
+            *mark = KeyMark::Dashes(FAINT);
         }
     }
     if curves.iter().any(|curve| curve.is_broken) {
-        keys.push((LegendMark::Ring, INK, "broken: only the calls before its death"));
+        keys.push((KeyMark::Ring, INK, "broken: only the calls before its death"));
     }
     scene.legend(&keys);
     if curves.is_empty() {

@@ -2,7 +2,7 @@
 
 use super::axes::{PlotPanel, reach, ticks};
 use super::scene::{
-    BLUE, Color, GREEN, HPos, INK, LegendKey, LegendMark, ORANGE, PlotScene, VERMILLION, WIDE,
+    BLUE, Color, GREEN, HPos, INK, LegendKey, KeyMark, ORANGE, PlotScene, VERMILLION, WIDE,
     fitted,
 };
 use crate::compare::gate::Verdict;
@@ -63,14 +63,14 @@ fn legend(scene: &mut PlotScene, comparisons: &[GatedComparison]) {
     if comparisons.iter().any(|one| one.gated.is_some()) {
         use Verdict::{Improved, Inconclusive, NonInferior, Regressed};
         let verdicts = [Improved, NonInferior, Inconclusive, Regressed];
-        keys.extend(verdicts.map(|verdict| (LegendMark::Dot, color(Some(verdict)), verdict.name())));
-        keys.push((LegendMark::Dashes(0.6), INK, "margin"));
+        keys.extend(verdicts.map(|verdict| (KeyMark::Dot, color(Some(verdict)), verdict.name())));
+        keys.push((KeyMark::Dashes(0.6), INK, "margin"));
     } else {
         let words = "difference, each session weighing the same";
-        keys.push((LegendMark::Dot, BLUE, words));
+        keys.push((KeyMark::Dot, BLUE, words));
     }
-    keys.push((LegendMark::Line(1.0), INK, "95 % interval"));
-    keys.push((LegendMark::Ring, INK, "exact on these sessions: no interval"));
+    keys.push((KeyMark::Line(1.0), INK, "95 % interval"));
+    keys.push((KeyMark::Ring, INK, "exact on these sessions: no interval"));
     scene.legend(&keys);
 }
 

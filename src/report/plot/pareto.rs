@@ -1,8 +1,8 @@
 //! Bill saved against facts kept: the strategies that no other beats on both.
 
 use super::axes::reach;
-use super::scatter::{self, ScatterPoint, ends};
-use super::scene::{BLUE, Color, INK, LegendMark, ORANGE, PlotScene};
+use super::scatter::{self, PlotPoint, ends};
+use super::scene::{BLUE, Color, INK, KeyMark, ORANGE, PlotScene};
 use crate::report::headline::label;
 use crate::report::{Report, Row, display};
 use crate::stats::pareto::dominates;
@@ -19,21 +19,22 @@ pub(crate) fn scene(report: &Report, width: f64) -> PlotScene {
     let (column, kept) = report.kept();
     let mut scene = PlotScene::new(&format!("Bill saved against {kept}"), width);
     scene.legend(&[
-        (LegendMark::Dot, BLUE, "no other is better on both"),
-        (LegendMark::Dot, BEATEN, "another is better on both"),
-        (LegendMark::Ring, INK, "broken or never fired: not compared"),
-        (LegendMark::Line(0.8), ORANGE, "front"),
-        (LegendMark::Line(0.35), INK, "95 % interval over sessions"),
+        (KeyMark::Dot, BLUE, "no other is better on both"),
+        (KeyMark::Dot, BEATEN, "another is better on both"),
+        (KeyMark::Ring, INK, "broken or never fired: not compared"),
+        (KeyMark::Line(0.8), ORANGE, "front"),
+        (KeyMark::Line(0.35), INK, "95 % interval over sessions"),
     ]);
     let rows = report.strategies();
-    let mut points: Vec<ScatterPoint> = rows.filter_map(|row| point(report, row, column)).collect();
+    let mut points: Vec<PlotPoint> = rows.filter_map(|row| point(report, row, column)).collect();
     if points.is_empty() {
         scene.note("cost and facts were not measured together for any strategy");
         return scene;
     }
     mark_front(&mut points);
-    let titles = ["bill saved, % of full history", kept];
-    scatter::draw(&mut scene, &points, [range(&points, 0), range(&points, 1)], titles);
+    let saved = "bill saved, % of full history";
+    let axes = [(range(&points, 0), saved), (range(&points, 1), kept)];
+    scatter::draw(&mut scene, &points, axes);
     let rows = report.strategies();
     let left_out = rows.filter(|row| point(report, row, column).is_none());
     if let Some(names) = display::listed(left_out.map(|row| label(&row.name)), ", ") {
@@ -43,7 +44,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> PlotScene {
 }
 
 /// The range of the horizontal or the vertical axis.
-fn range(points: &[ScatterPoint], axis: usize) -> (f64, f64) {
+fn range(points: &[PlotPoint], axis: usize) -> (f64, f64) {
     let lowest = if axis == 0 { LOWEST } else { f64::NEG_INFINITY };
     // Where all are broken, they alone say where the axes go.
     let all_hollow = points.iter().all(|point| point.is_hollow);
@@ -57,14 +58,14 @@ fn range(points: &[ScatterPoint], axis: usize) -> (f64, f64) {
 }
 
 /// A strategy by its savings of the bill and what it keeps.
-fn point(report: &Report, row: &Row, column: &str) -> Option<ScatterPoint> {
+fn point(report: &Report, row: &Row, column: &str) -> Option<PlotPoint> {
     let (saved, saved_interval) = report.share(row, "bill_saved")?;
     let (kept, kept_interval) = report.share(row, column)?;
     let [in_words, kept_in_words] = [saved, kept].map(display::percent);
     let far = (saved < LOWEST).then(|| format!(", {in_words}"));
     let name = label(&row.name) + &far.unwrap_or_default();
     let tip = format!("{}: bill saved {in_words}, kept {kept_in_words}", row.name);
-    Some(ScatterPoint {
+    Some(PlotPoint {
         at: (saved, kept),
         intervals: [saved_interval.map(ends), kept_interval.map(ends)],
         color: if row.ranked { BLUE } else { INK },
@@ -76,7 +77,7 @@ fn point(report: &Report, row: &Row, column: &str) -> Option<ScatterPoint> {
 }
 
 /// Takes from the front what another beats.
-fn mark_front(points: &mut [ScatterPoint]) {
+fn mark_front(points: &mut [PlotPoint]) {
     let ranked = points.iter().filter(|point| point.on_front);
     let all: Vec<[f64; 2]> = ranked.map(|point| point.at.into()).collect();
     for point in points.iter_mut().filter(|point| point.on_front) {

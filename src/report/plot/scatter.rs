@@ -5,7 +5,7 @@ use super::scene::{Color, HPos, INK, ORANGE, PAPER, SIZE, PlotScene, fitted, tex
 use crate::stats::ConfidenceInterval;
 
 /// A point of the chart.
-pub(super) struct ScatterPoint {
+pub(super) struct PlotPoint {
     pub(super) at: (f64, f64),
     /// The ends of the horizontal and of the vertical interval.
     pub(super) intervals: [Option<(f64, f64)>; 2],
@@ -34,8 +34,8 @@ const ARROW: f64 = 2.6;
 const HEIGHT: f64 = 380.0;
 
 /// Draws the chart and the list, by the ranges and titles of both axes; a point outside is drawn at the edge.
-pub(super) fn draw(scene: &mut PlotScene, points: &[ScatterPoint], [x, y]: [(f64, f64); 2], names: [&str; 2]) {
-    let [across, up] = names;
+pub(super) fn draw(scene: &mut PlotScene, points: &[PlotPoint], axes: [((f64, f64), &str); 2]) {
+    let [(x, across), (y, up)] = axes;
     let edges = [80.0, scene.y, scene.right(), scene.y + HEIGHT];
     let panel = PlotPanel { edges, x, y };
     let columns = if scene.is_narrow() { 5 } else { 9 };
@@ -43,6 +43,7 @@ pub(super) fn draw(scene: &mut PlotScene, points: &[ScatterPoint], [x, y]: [(f64
     let beside: AxisScale<'_> = (&format!("{up}; up is better"), 7, &percent);
     panel.axes(scene, below, beside);
     let mut taken = Taken {
+        panel,
         points: points.iter().map(|point| panel.clamped(point.at)).collect(),
         lines: front(scene, &panel, points),
         boxes: Vec::new(),
@@ -74,12 +75,12 @@ pub(super) fn draw(scene: &mut PlotScene, points: &[ScatterPoint], [x, y]: [(f64
         let most = if scene.is_narrow() { 0.6 } else { 0.45 };
         let most = most * (panel.edges[2] - panel.edges[0]);
         let text = fitted(&point.name, most);
-        if !write(scene, &panel, &mut taken, point, &text) {
+        if !write(scene, &mut taken, point, &text) {
             listed.push(point);
         }
     }
     for (point, number) in listed.into_iter().zip(1..) {
-        write(scene, &panel, &mut taken, point, &number.to_string());
+        write(scene, &mut taken, point, &number.to_string());
         scene.paragraph(&format!("{number}  {}", point.name));
     }
 }
@@ -98,7 +99,7 @@ fn beyond(panel: &PlotPanel, (x, y): (f64, f64)) -> Option<(f64, f64)> {
 }
 
 /// Draws a point beyond the edge as an arrow that points there.
-fn arrow(scene: &mut PlotScene, (x, y): (f64, f64), (right, down): (f64, f64), point: &ScatterPoint) {
+fn arrow(scene: &mut PlotScene, (x, y): (f64, f64), (right, down): (f64, f64), point: &PlotPoint) {
     let (length, half) = (ARROW * RADIUS, 1.2 * RADIUS);
     let base = (x - right * length, y - down * length);
     let [one, other] = [half, -half].map(|half| (base.0 - down * half, base.1 + right * half));
@@ -110,6 +111,8 @@ fn arrow(scene: &mut PlotScene, (x, y): (f64, f64), (right, down): (f64, f64), p
 
 /// The parts of a chart that names keep away from.
 struct Taken {
+    /// The edges that names do not cross.
+    panel: PlotPanel,
     /// The positions of all points: a name is nearer to its own than to any other.
     points: Vec<(f64, f64)>,
     /// The boxes around intervals and the front, which a name covers only where there is no other room.
@@ -135,7 +138,7 @@ fn distance((x, y): (f64, f64), [left, upper, right, lower]: [f64; 4]) -> f64 {
 }
 
 /// Draws the line along the points that no other beats, and returns the boxes around its parts.
-fn front(scene: &mut PlotScene, panel: &PlotPanel, points: &[ScatterPoint]) -> Vec<[f64; 4]> {
+fn front(scene: &mut PlotScene, panel: &PlotPanel, points: &[PlotPoint]) -> Vec<[f64; 4]> {
     let mut front: Vec<_> = points.iter().filter(|point| point.on_front).collect();
     front.sort_by(|one, other| one.at.0.total_cmp(&other.at.0));
     let mut steps = Vec::new();
@@ -152,7 +155,8 @@ fn front(scene: &mut PlotScene, panel: &PlotPanel, points: &[ScatterPoint]) -> V
 
 /// Writes a text at the nearest free place around a point, with a line to it where it is far; `false` if
 /// there is no such place.
-fn write(scene: &mut PlotScene, panel: &PlotPanel, taken: &mut Taken, point: &ScatterPoint, text: &str) -> bool {
+fn write(scene: &mut PlotScene, taken: &mut Taken, point: &PlotPoint, text: &str) -> bool {
+    let panel = taken.panel;
     let (x, y) = panel.clamped(point.at);
     let (half, high) = (text_width(text, SIZE) / 2.0 + 2.0, SIZE * 0.55);
     let [left, upper, right, lower] = panel.edges;
@@ -187,7 +191,7 @@ fn write(scene: &mut PlotScene, panel: &PlotPanel, taken: &mut Taken, point: &Sc
     if far > 20.0 {
         let end = (x.clamp(place[0], place[2]), y.clamp(place[1], place[3]));
         // The line to an arrow begins at its base.
-        let (right, down) = beyond(panel, point.at).unwrap_or_default();
+        let (right, down) = beyond(&panel, point.at).unwrap_or_default();
         let length = ARROW * RADIUS;
         let from = (x - right * length, y - down * length);
         scene.line(&[from, end], INK, 1, 0.35);

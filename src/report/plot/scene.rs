@@ -304,14 +304,14 @@ impl PlotScene {
             let y = self.y;
             let line = [(x, y), (x + 22.0, y)];
             match mark {
-                LegendMark::Line(opacity) => self.line(&line, color, 3, opacity),
-                LegendMark::Dashes(opacity) => self.dashes(&line, color, 3, opacity),
-                LegendMark::Band(opacity) => self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity),
-                LegendMark::Dot => self.dot((x + 11.0, y), 5.0, color, false),
-                LegendMark::Ring => self.dot((x + 11.0, y), 5.0, color, true),
+                KeyMark::Line(opacity) => self.line(&line, color, 3, opacity),
+                KeyMark::Dashes(opacity) => self.dashes(&line, color, 3, opacity),
+                KeyMark::Band(opacity) => self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity),
+                KeyMark::Dot => self.dot((x + 11.0, y), 5.0, color, false),
+                KeyMark::Ring => self.dot((x + 11.0, y), 5.0, color, true),
             }
             self.label((x + 28.0, y), &text, HPos::Left);
-            if matches!(mark, LegendMark::Line(_) | LegendMark::Dashes(_)) {
+            if matches!(mark, KeyMark::Line(_) | KeyMark::Dashes(_)) {
                 let half = LINE_HEIGHT / 2.0;
                 let edges = [x - 4.0, y - half, x + wide - 8.0, y + half];
                 self.series.push((whole.to_owned(), edges));
@@ -380,11 +380,11 @@ pub(crate) fn svg(scene: &PlotScene) -> Result<String, RenderError> {
 pub(crate) const FULL: &str = "full history";
 
 /// One entry of a legend.
-pub(crate) type LegendKey<'a> = (LegendMark, Color, &'a str);
+pub(crate) type LegendKey<'a> = (KeyMark, Color, &'a str);
 
 /// The mark of a legend's entry, with its opacity.
 #[derive(Clone, Copy)]
-pub(crate) enum LegendMark {
+pub(crate) enum KeyMark {
     Line(f64),
     Dashes(f64),
     Band(f64),
@@ -393,11 +393,11 @@ pub(crate) enum LegendMark {
 }
 
 /// The entries of full history and of strategies, each with its place among all strategies.
-pub(crate) fn line_keys<'a>(strategies: impl Iterator<Item = (usize, &'a str)>) -> Vec<LegendKey<'a>> {
-    let mut keys = vec![(LegendMark::Line(0.35), INK, FULL)];
-    keys.extend(strategies.map(|(at, name)| match line_of(at) {
-        (color, true) => (LegendMark::Dashes(1.0), color, name),
-        (color, false) => (LegendMark::Line(1.0), color, name),
+pub(crate) fn line_keys<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<LegendKey<'a>> {
+    let mut keys = vec![(KeyMark::Line(0.35), INK, FULL)];
+    keys.extend(lines.map(|(at, name)| match line_of(at) {
+        (color, true) => (KeyMark::Dashes(1.0), color, name),
+        (color, false) => (KeyMark::Line(1.0), color, name),
     }));
     keys
 }

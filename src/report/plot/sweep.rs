@@ -2,7 +2,7 @@
 
 use super::axes::{PlotPanel, percent, reach};
 use super::heat;
-use super::scene::{BLUE, GREEN, HPos, INK, LegendMark, PlotScene};
+use super::scene::{BLUE, GREEN, HPos, INK, KeyMark, PlotScene};
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
 use crate::report::display;
 
@@ -27,7 +27,7 @@ fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> PlotScene {
     let saved = format!("{} saved", sweep.cost);
     let kept = format!("{} kept", sweep.quality);
     let keys = [(BLUE, &*saved), (GREEN, &*kept)];
-    scene.legend(&keys.map(|(color, words)| (LegendMark::Line(1.0), color, words)));
+    scene.legend(&keys.map(|(color, words)| (KeyMark::Line(1.0), color, words)));
     let sessions = display::many(sweep.tune.len(), "session", "sessions");
     let signs = "dashed: the chosen value; ×: broken";
     scene.paragraph(&format!("mean over {sessions}, in percent; {signs}"));

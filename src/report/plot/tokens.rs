@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::axes::{PlotPanel, tokens, whole};
 use super::scene::{
-    Color, FULL, HPos, INK, LegendMark, ORANGE, PlotScene, VERMILLION, YELLOW, fitted, line_keys,
+    Color, FULL, HPos, INK, KeyMark, ORANGE, PlotScene, VERMILLION, YELLOW, fitted, line_keys,
     line_of,
 };
 use crate::record::{Arm, CellRecord};
@@ -88,9 +88,9 @@ fn draw(report: &Report, sessions: &[SessionPanel<'_>], all: usize, width: f64) 
     let names: Vec<&str> = sent.collect();
     let titles: Vec<String> = names.iter().map(|name| title(sessions, name)).collect();
     let mut keys = line_keys(titles.iter().map(String::as_str).enumerate());
-    keys.push((LegendMark::Ring, INK, "compaction that freed a tenth or more"));
+    keys.push((KeyMark::Ring, INK, "compaction that freed a tenth or more"));
     if sessions.iter().any(|session| session.zones().is_some()) {
-        keys.extend(ZONES.map(|(color, text)| (LegendMark::Band(BAND), color, text)));
+        keys.extend(ZONES.map(|(color, text)| (KeyMark::Band(BAND), color, text)));
     }
     scene.legend(&keys);
     let mut shown = sessions.iter().flat_map(|session| &session.cells);
