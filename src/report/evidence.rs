@@ -397,9 +397,8 @@ fn limited<'a>(material: &'a Material<'_>) -> impl Iterator<Item = &'a StrategyS
     material.compared().filter(|strategy| {
         let entry = entry_of(material, strategy);
         let kinds = entry.map(|entry| kinds_of(&entry.toml)).unwrap_or_default();
-        !kinds.is_empty()
-            && !kinds.iter().any(|kind| kind == "recorded")
-            && !headline::is_control(&strategy.name)
+        let recorded = kinds.iter().any(|kind| kind == "recorded");
+        !kinds.is_empty() && !recorded && !headline::is_control(&strategy.name)
     })
 }
 
@@ -441,10 +440,8 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> (Vec<String>, &'st
     let Some(contender) = verdict.contenders.iter().find(|one| one.strategy != FULL) else {
         return Default::default();
     };
-    if manifest.window == "native"
-        && verdict.answer == Answer::Keep
-        && contender.fired * 2 < verdict.clusters
-    {
+    let native = manifest.window == "native";
+    if native && verdict.answer == Answer::Keep && contender.fired * 2 < verdict.clusters {
         let words = ["proctor run", "--window fit:0.6"].map(str::to_owned);
         return (words.to_vec(), "a smaller window, in which all fire");
     }

@@ -136,10 +136,8 @@ impl Format {
             }
         };
         let first = Artifact { ending: self.ending.to_owned(), bytes };
-        let second = items.map(|bytes| {
-            let ending = format!("probes.{}", self.ending);
-            Artifact { ending, bytes }
-        });
+        let ending = format!("probes.{}", self.ending);
+        let second = items.map(|bytes| Artifact { ending, bytes });
         Ok([first].into_iter().chain(second).collect())
     }
 }

@@ -142,11 +142,8 @@ fn event(
     attributes.extend(label.map(|label| text("gen_ai.evaluation.score.label", label)));
     attributes.extend(explanation.map(|words| text("gen_ai.evaluation.explanation", words)));
     attributes.extend_from_slice(about);
-    json!({
-        "timeUnixNano": time(call),
-        "name": "gen_ai.evaluation.result",
-        "attributes": attributes,
-    })
+    let at = time(call);
+    json!({"timeUnixNano": at, "name": "gen_ai.evaluation.result", "attributes": attributes})
 }
 
 /// The time of a call: a second each.

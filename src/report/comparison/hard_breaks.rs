@@ -91,14 +91,10 @@ fn lost_fact(probe: &ChangedProbe, mut percents: Vec<&str>) -> String {
         Axis::Facts => fact,
         _ => format!("the answer to {fact}"),
     };
-    let place = probe.lost_at.as_ref().map(|place| format!(" at {place}"));
+    let place = probe.lost_at.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
     percents.sort_by_key(|percent| (percent.len(), *percent));
     // Its answer may be lost as well.
     percents.dedup();
-    format!(
-        "lost {what}{}: session {}, {id} asked at {} %",
-        place.unwrap_or_default(),
-        probe.session,
-        percents.join(", ")
-    )
+    let (session, points) = (&probe.session, percents.join(", "));
+    format!("lost {what}{place}: session {session}, {id} asked at {points} %")
 }

@@ -212,16 +212,12 @@ fn totals(
         sessions.entry(&cell.session).or_default().extend(of(cell));
     }
     sessions.retain(|_, repeats| !repeats.is_empty());
-    if sessions.is_empty() {
-        return (None, None);
-    }
-    let means = sessions.values().map(|repeats| {
-        let count = repeats.len() as f64;
-        let own = repeats.iter().map(|pair| pair.0).sum::<f64>() / count;
-        (own, repeats.iter().map(|pair| pair.1).sum::<f64>() / count)
-    });
-    let (own, full): (Vec<f64>, Vec<f64>) = means.unzip();
-    (Some(own.iter().sum()), Some(full.iter().sum()))
+    let sum = |side: fn(&(f64, f64)) -> f64| {
+        let repeats = sessions.values();
+        let means = repeats.map(|own| own.iter().map(side).sum::<f64>() / own.len() as f64);
+        (!sessions.is_empty()).then(|| means.sum())
+    };
+    (sum(|pair| pair.0), sum(|pair| pair.1))
 }
 
 /// The prices in force, a line for each model; none where the metric needs none.

@@ -89,13 +89,11 @@ fn amounts(report: &Report, strategy: &str, priced: bool) -> Option<Amounts> {
         let amounts = of_cell(cell, priced)?;
         sessions.entry(&cell.session).or_default().push(amounts);
     }
+    let mean = |repeats: &Vec<Amounts>, class: usize| {
+        repeats.iter().map(|amounts| amounts[class]).sum::<f64>() / repeats.len() as f64
+    };
     (!sessions.is_empty()).then(|| {
-        std::array::from_fn(|class| {
-            let means = sessions.values().map(|repeats| {
-                repeats.iter().map(|amounts| amounts[class]).sum::<f64>() / repeats.len() as f64
-            });
-            means.sum()
-        })
+        std::array::from_fn(|class| sessions.values().map(|repeats| mean(repeats, class)).sum())
     })
 }
 

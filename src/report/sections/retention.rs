@@ -70,26 +70,23 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
         let clusters = by_cluster(material, &strategy.name);
         for kind in ProbeKind::ALL {
             for (at, (age, _)) in TOKENS.iter().enumerate() {
-                let own = clusters.iter().map(|(cluster, items)| {
-                    let meant = items.iter().filter(|item| {
-                        item.kind == kind && item.tokens.map(age_in_tokens) == Some(at)
-                    });
-                    (*cluster, meant.copied().collect())
-                });
-                let own: Clusters<'_> = own.collect();
-                let all: usize = own.values().map(Vec::len).sum();
-                if all == 0 {
+                let meant = |item: &AgedItem| {
+                    item.kind == kind && item.tokens.map(age_in_tokens) == Some(at)
+                };
+                let all = clusters.values().flatten();
+                let own: Vec<&AgedItem> = all.filter(|item| meant(item)).collect();
+                if own.is_empty() {
                     continue;
                 }
                 // The places of the remaining items: of all items of that kind and age, the share
                 // there.
                 let places = PlaceInPrompt::ALL.map(|place| {
-                    let there = own.values().flatten().filter(|item| item.place == Some(place));
+                    let there = own.iter().filter(|item| item.place == Some(place));
                     let sum = there.fold(0.0, |sum, item| sum + item.score);
-                    Cell::share(Some(sum / all as f64))
+                    Cell::share(Some(sum / own.len() as f64))
                 });
                 let mut cells = vec![Cell::text(kind.name()), Cell::text(*age)];
-                cells.push(rate(&own, &|_| true));
+                cells.push(rate(&clusters, &meant));
                 cells.extend(places);
                 rows.push(cells);
             }
