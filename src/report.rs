@@ -59,6 +59,7 @@ pub use controls::{Controls, InvalidRun};
 pub use format::{Artifact, Format, Kind, RenderError, endings, format};
 pub use mark::RowMark;
 pub(crate) use section::section_ids;
+pub(crate) use sections::noise;
 pub use section::{Audience, Section};
 pub use table::{Cell, Column, Measure, Role, Row, Table, Value};
 pub(crate) use table::{Range, columns};
@@ -129,7 +130,7 @@ pub struct Report {
     pub lines: Vec<String>,
     /// The subject of the report.
     #[serde(skip)]
-    pub subject: Subject,
+    pub subject: ReportData,
     /// The metrics of each cell, by session, strategy and repeat. Not part of the JSON report,
     /// which would repeat what the run folder holds; formats with one row per cell write them.
     #[serde(skip)]
@@ -141,7 +142,7 @@ pub struct Report {
 
 /// The subject of a report, with the data that formats need in addition to the tables.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub enum Subject {
+pub enum ReportData {
     /// A run.
     #[default]
     Run,
@@ -256,12 +257,7 @@ impl Report {
         build::report(manifest, cells)
     }
 
-    /// The sources of the noise within an item, in a run whose items were repeated.
-    pub fn noise(manifest: &Manifest, cells: &[CellRecord]) -> Option<Section> {
-        sections::noise::of(manifest, cells)
-    }
-
-    /// The same, with a section of measured times: they belong to a machine, so a report holds them
+    /// The report with a section of measured times: they belong to a machine, so a report holds them
     /// only on request.
     #[must_use]
     pub fn with_timings(mut self, timings: &[Timing]) -> Self {
@@ -270,16 +266,6 @@ impl Report {
             self.sections.insert(before_last, section);
         }
         self
-    }
-
-    /// Whether the run is valid: the error names the failed controls.
-    pub fn controls(&self) -> Result<(), InvalidRun> {
-        self.controls.check()
-    }
-
-    /// Every probe item with its cell, its question and its value.
-    pub(crate) fn asked_items(&self) -> Vec<AskedItem<'_>> {
-        asked_items(&self.records)
     }
 
     /// The first repeat of each cell under full history or a strategy of the comparison.
@@ -327,16 +313,17 @@ impl Report {
             ("facts", "facts kept, by string search"),
             ("actions", "actions supported"),
         ];
-        let is_measured =
-            |column: &str| self.strategies().any(|it| self.share(it, column).is_some());
-        AXES.into_iter().find(|(column, _)| is_measured(column)).unwrap_or(AXES[2])
+        let measured = AXES.into_iter().find(|(column, _)| {
+            self.strategies().any(|row| self.share(row, column).is_some())
+        });
+        measured.unwrap_or(AXES[2])
     }
 
     /// The comparisons that it is about; none in reports of runs and sweeps.
     pub(crate) fn comparisons(&self) -> &[comparison::GatedComparison] {
         match &self.subject {
-            Subject::Comparison(it) => &it.comparisons,
-            Subject::Run | Subject::Sweep(_) => &[],
+            ReportData::Comparison(compared) => &compared.comparisons,
+            ReportData::Run | ReportData::Sweep(_) => &[],
         }
     }
 
@@ -372,8 +359,9 @@ pub(crate) fn asked_items<'a>(
 pub(crate) fn probe_texts<'a>(
     cells: impl IntoIterator<Item = &'a CellRecord>,
 ) -> BTreeMap<(&'a str, &'a str, u8), &'a ProbeText> {
-    let of_cell = |cell: &'a CellRecord| {
-        cell.probe_texts.iter().map(|text| ((&*cell.session, &*text.probe, text.percent), text))
-    };
-    cells.into_iter().flat_map(of_cell).collect()
+    let texts = cells.into_iter().flat_map(|cell| {
+        let own = cell.probe_texts.iter();
+        own.map(move |text| ((&*cell.session, &*text.probe, text.percent), text))
+    });
+    texts.collect()
 }

@@ -10,7 +10,7 @@ use super::{Exit, Result, listed, outputs, programs, prompts, show, stop_with};
 use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
 use crate::record::journal::write_whole;
 use crate::report::escape;
-use crate::report::junit::{self, Case, Suite};
+use crate::report::junit::{self, Suite, TestCase};
 use crate::session::ContentBlock;
 use crate::settings::{Place, Setting, Table, Value as SettingValue};
 use crate::stop::StopToken;
@@ -312,14 +312,14 @@ fn suite(name: &str, outcome: &Outcome, is_strict: bool) -> Suite {
         let (state, says) = state(checked);
         let outcome = match state {
             "broken" if is_strict || checked.level == Level::Must => {
-                junit::Outcome::Failed(checked.level.name())
+                junit::CaseOutcome::Failed(checked.level.name())
             }
-            "out_of_time" => junit::Outcome::Failed("time"),
-            "held" | "broken" => junit::Outcome::Passed,
-            _ => junit::Outcome::Skipped,
+            "out_of_time" => junit::CaseOutcome::Failed("time"),
+            "held" | "broken" => junit::CaseOutcome::Passed,
+            _ => junit::CaseOutcome::Skipped,
         };
         let lines = checked.finding().map(lines).unwrap_or_default();
-        Case {
+        TestCase {
             name: checked.law.to_owned(),
             outcome,
             messages: says.into_iter().chain(lines).collect(),

@@ -25,7 +25,7 @@ use crate::report::{Kind, Report, comment, github};
 
 /// The reason why a run cannot be a baseline: a comparison treats a baseline as complete and valid.
 pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
-    if let Err(invalid) = Report::of(&run.manifest, &run.cells).controls() {
+    if let Err(invalid) = Report::of(&run.manifest, &run.cells).controls.check() {
         return Some((Exit::ControlsFailed, invalid.to_string()));
     }
     let (there, planned) = cells(run);
@@ -455,7 +455,7 @@ fn append_to(variable: &str, text: &str) -> Result<()> {
 
 /// Whether the controls of a run held: a run that says nothing passes no gate.
 pub(super) fn controls_hold(run: &Run) -> bool {
-    match Report::of(&run.manifest, &run.cells).controls() {
+    match Report::of(&run.manifest, &run.cells).controls.check() {
         Ok(()) => true,
         Err(invalid) => {
             say!("error: {invalid}");

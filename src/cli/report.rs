@@ -268,7 +268,7 @@ impl ReportOutput {
     /// among them.
     pub(super) fn write(&self, report: &Report) -> Result<Exit> {
         write(Kind::Run, report, &self.output)?;
-        let problem = match report.controls() {
+        let problem = match report.controls.check() {
             Ok(()) if report.unfit_judges.is_empty() => return Ok(Exit::Done),
             Ok(()) => format!(
                 "unfit as a judge, by answers whose verdict is known: {}; its verdicts do not count",

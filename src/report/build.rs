@@ -13,8 +13,8 @@ use crate::record::words::{ModelKind, Worth};
 use crate::record::{Arm, CellKey, CellRecord, End, Manifest};
 use crate::report::strategy_summary::{Anchors, StrategySummary};
 use crate::report::{
-    AskedItem, Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run,
-    asked_items, display, escape, evidence, sections, sections::answers,
+    Banner, BannerLevel, Cell, Controls, Coverage, Report, Row, RowMark, Run, display, escape,
+    evidence, sections, sections::answers,
 };
 
 use BannerLevel::{Invalid, Note, Warning};
@@ -37,23 +37,66 @@ pub(super) struct Material<'a> {
     pub(super) summaries: Vec<CellSummary>,
     /// `full`, `empty`, then the strategies in the order of the manifest.
     pub(super) strategies: Vec<StrategySummary>,
-    /// The bills of agents, where any ran.
+    /// The bills of agents, where any ran: then nothing was recorded before.
     pub(super) live: Option<LiveTotals>,
     /// What the reader knows with everything in front of it, where one was asked.
     pub(super) ceiling: Option<ReaderCeiling>,
 }
 
 impl<'a> Material<'a> {
+    fn of(manifest: &'a Manifest, recorded: &BTreeMap<CellKey, &'a CellRecord>) -> Self {
+        // Sessions in the order of the scenario; a cell of none of them is in no plan.
+        let own = manifest.sessions.iter().flat_map(|entry| {
+            let later = recorded.range(key(&entry.id, "", 0)..).map(|(_, cell)| *cell);
+            later.take_while(move |cell| cell.session == entry.id)
+        });
+        let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) =
+            own.partition(|cell| cell.end.is_measured());
+        let entries = manifest.entries();
+        let mut summaries = Vec::new();
+        for cell in &cells {
+            let [full, first, empty] = [(FULL, cell.repeat), (FULL, 0), (EMPTY, 0)]
+                .map(|(arm, repeat)| recorded.get(&key(&cell.session, arm, repeat)).copied());
+            let controls = ControlCells { full: full.or(first), empty };
+            let summary = CellSummary::with_controls(cell, controls);
+            summaries.push(summary.in_session(entries.get(cell.session.as_str()).copied()));
+        }
+        let [full, empty] = [FULL, EMPTY].map(|control| summaries_of(&summaries, control));
+        let anchors = Anchors::of(&full, &empty);
+        let mut names = vec![(Arm::Reference, FULL), (Arm::Floor, EMPTY)];
+        names.extend(manifest.strategies.iter().map(|entry| (Arm::Strategy, &*entry.name)));
+        let each = names.into_iter().map(|(arm, name)| {
+            StrategySummary::of(arm, name, &summaries_of(&summaries, name), anchors)
+        });
+        let mut strategies: Vec<StrategySummary> = each.collect();
+        let live = manifest.reader.as_ref().filter(|reader| reader.kind == ModelKind::Live);
+        let ceiling = live.and_then(|_| ReaderCeiling::of(&full, &empty));
+        if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
+            for strategy in strategies.iter_mut().filter(|strategy| strategy.arm == Arm::Strategy) {
+                strategy.values.remove("answers");
+            }
+        }
+        Self {
+            live: LiveTotals::of(manifest, &cells, &summaries),
+            manifest,
+            cells,
+            unmeasured,
+            summaries,
+            strategies,
+            ceiling,
+        }
+    }
+
     /// The rows of every strategy, of full history and of an empty context.
     pub(super) fn rows<'s, C: IntoIterator<Item = Vec<Cell>>>(
         &'s self,
         cells: impl Fn(&'s StrategySummary) -> C,
     ) -> Vec<Row> {
-        let rows_of = |strategy: &'s StrategySummary| {
-            let rows = cells(strategy).into_iter();
-            rows.map(|cells| sections::row(&strategy.name, sections::role(strategy.arm), cells))
-        };
-        self.strategies.iter().flat_map(rows_of).collect()
+        let rows = self.strategies.iter().flat_map(|strategy| {
+            let role = sections::role(strategy.arm);
+            cells(strategy).into_iter().map(move |cells| sections::row(&strategy.name, role, cells))
+        });
+        rows.collect()
     }
 
     /// The summaries of the strategies alone.
@@ -77,11 +120,6 @@ impl<'a> Material<'a> {
     /// The measured cells of a strategy.
     pub(super) fn cells_of(&self, strategy: &str) -> impl Iterator<Item = &'a CellRecord> {
         self.cells.iter().copied().filter(move |cell| cell.strategy == strategy)
-    }
-
-    /// Every probe item of the measured cells.
-    pub(super) fn asked_items(&self) -> Vec<AskedItem<'a>> {
-        asked_items(self.cells.iter().copied())
     }
 
     /// The metrics of these cells.
@@ -118,15 +156,15 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let added = manifest.strategies.iter().filter(|entry| entry.is_added);
     let added: BTreeSet<&str> = added.map(|entry| &*entry.name).collect();
     recorded.retain(|key, _| !added.contains(&*key.strategy));
-    let material = material(&shown, &recorded);
-    let controls = Controls::of(&material.summaries.iter().collect::<Vec<_>>());
+    let material = Material::of(&shown, &recorded);
+    let controls = Controls::of(&material.summaries);
     let (comparison, twins) = sections::comparison::section(&material);
     let trust = evidence::trust(&material);
-    let mut banners = banners(&material, &coverage, &controls);
-    banners.push(Note.banner(Code::Trust, &*trust));
-    banners.extend(twins);
-    banners.extend(sections::sizes::banners(&material));
-    banners.extend(sections::generations::banner(&material));
+    let mut notices = banners(&material, &coverage, &controls);
+    notices.push(Note.banner(Code::Trust, &*trust));
+    notices.extend(twins);
+    notices.extend(sections::sizes::banners(&material));
+    notices.extend(sections::generations::banner(&material));
     let mut tables = vec![comparison];
     tables.extend(sections::details(&material));
     for strategy in &manifest.strategies {
@@ -176,7 +214,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
         next_why: next.1.to_owned(),
         verdict: Some(verdict),
         live: material.live,
-        banners,
+        banners: notices,
         sections: tables,
         records: material.cells.iter().map(|cell| (*cell).clone()).collect(),
         cells: material.summaries,
@@ -198,7 +236,7 @@ fn quoted_controls(
     let mut shown = manifest.clone();
     shown.strategies.retain(|one| quoted.contains(&*one.name));
     recorded.retain(|key, cell| cell.arm != Arm::Strategy || quoted.contains(&*key.strategy));
-    let mut material = material(&shown, &recorded);
+    let mut material = Material::of(&shown, &recorded);
     let rows = sections::comparison::rows(&material);
     material.summaries.retain(|cell| cell.arm == Arm::Strategy);
     (rows, material.summaries)
@@ -251,13 +289,12 @@ fn planned<'a>(
     // The cells of the plan, and repeats of the controls outside it, which count as recorded.
     let (mut plan, mut known): (BTreeSet<CellKey>, BTreeSet<CellKey>) = Default::default();
     for session in &manifest.sessions {
-        let key = |strategy: &str, repeat| key(&session.id, strategy, repeat);
-        plan.insert(key(FULL, 0));
-        plan.extend((session.items > 0).then(|| key(EMPTY, 0)));
+        plan.insert(key(&session.id, FULL, 0));
+        plan.extend((session.items > 0).then(|| key(&session.id, EMPTY, 0)));
         for repeat in 0..manifest.repeats.max(1) {
-            known.extend([key(FULL, repeat), key(EMPTY, repeat)]);
+            known.extend([FULL, EMPTY].map(|control| key(&session.id, control, repeat)));
             let strategies = manifest.strategies.iter();
-            plan.extend(strategies.map(|strategy| key(&strategy.name, repeat)));
+            plan.extend(strategies.map(|strategy| key(&session.id, &strategy.name, repeat)));
         }
     }
     // Of a cell that was recorded twice the last line counts.
@@ -268,13 +305,13 @@ fn planned<'a>(
     let unmeasured = ends.filter(|end| !end.is_measured());
     let covered = plan.iter().filter(|key| recorded.contains_key(key)).count();
     // Agents run as often as they are started.
-    let is_closed = cells.iter().any(|cell| cell.live.is_some());
+    let open_ended = cells.iter().any(|cell| cell.live.is_some());
     let coverage = Coverage {
-        planned: if is_closed { covered } else { plan.len() },
+        planned: if open_ended { covered } else { plan.len() },
         recorded: covered,
         failed: failed.count(),
         not_measurable: unmeasured.count(),
-        outstanding: if is_closed { 0 } else { plan.len() - covered },
+        outstanding: if open_ended { 0 } else { plan.len() - covered },
         unused: cells.len() - recorded.len(),
     };
     (recorded, coverage)
@@ -284,62 +321,17 @@ fn key(session: &str, strategy: &str, repeat: u32) -> CellKey {
     CellKey { session: session.to_owned(), strategy: strategy.to_owned(), repeat }
 }
 
-fn material<'a>(
-    manifest: &'a Manifest,
-    recorded: &BTreeMap<CellKey, &'a CellRecord>,
-) -> Material<'a> {
-    let of = |cell: &CellRecord, strategy, repeat| {
-        let key = key(&cell.session, strategy, repeat);
-        recorded.get(&key).copied()
-    };
-    // Sessions in the order of the scenario; a cell of none of them is in no plan.
-    let of_session = |id: &str| -> Vec<&CellRecord> {
-        let cells = recorded.range(key(id, "", 0)..).map(|(_, cell)| *cell);
-        cells.take_while(|cell| cell.session == id).collect()
-    };
-    let sessions = manifest.sessions.iter();
-    let (cells, unmeasured): (Vec<&CellRecord>, Vec<_>) =
-        sessions.flat_map(|entry| of_session(&entry.id)).partition(|cell| cell.end.is_measured());
-    let entries = manifest.entries();
-    let mut summaries = Vec::new();
-    for cell in &cells {
-        let full = of(cell, FULL, cell.repeat).or_else(|| of(cell, FULL, 0));
-        let empty = of(cell, EMPTY, 0);
-        let summary = CellSummary::with_controls(cell, ControlCells { full, empty });
-        summaries.push(summary.in_session(entries.get(cell.session.as_str()).copied()));
-    }
-    let cells_of = |strategy: &str| -> Vec<&CellSummary> {
-        summaries.iter().filter(|cell| cell.strategy == strategy).collect()
-    };
-    let anchors = Anchors::of(&cells_of(FULL), &cells_of(EMPTY));
-    let mut names = vec![(Arm::Reference, FULL), (Arm::Floor, EMPTY)];
-    let own = manifest.strategies.iter();
-    names.extend(own.map(|entry| (Arm::Strategy, &*entry.name)));
-    let summary = |(arm, name)| StrategySummary::of(arm, name, &cells_of(name), anchors);
-    let mut strategies: Vec<StrategySummary> = names.into_iter().map(summary).collect();
-    let reader = manifest.reader.as_ref();
-    let is_live = reader.is_some_and(|reader| reader.kind == ModelKind::Live);
-    let ceiling = ReaderCeiling::of(&cells_of(FULL), &cells_of(EMPTY)).filter(|_| is_live);
-    if ceiling.is_some_and(|ceiling| ceiling.is_refused()) {
-        for strategy in strategies.iter_mut().filter(|strategy| strategy.arm == Arm::Strategy) {
-            strategy.values.remove("answers");
-        }
-    }
-    Material {
-        live: LiveTotals::of(manifest, &cells, &summaries),
-        manifest,
-        cells,
-        unmeasured,
-        summaries,
-        strategies,
-        ceiling,
-    }
+/// The metrics of the cells of a strategy.
+pub(super) fn summaries_of<'c>(
+    summaries: impl IntoIterator<Item = &'c CellSummary>,
+    strategy: &str,
+) -> Vec<&'c CellSummary> {
+    summaries.into_iter().filter(|cell| cell.strategy == strategy).collect()
 }
 
 fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) -> Vec<Banner> {
     let manifest = material.manifest;
-    let is_empty = coverage.recorded == 0;
-    let is_asked = material.cells.iter().any(|cell| was_asked(cell));
+    let asked = material.cells.iter().any(|cell| was_asked(cell));
     let models = [
         ("answers", manifest.reader.as_ref()),
         ("summaries", Some(&manifest.summariser)),
@@ -353,7 +345,6 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         let text = format!("INVALID: {error}; no number below may be believed");
         Invalid.banner(Code::ControlsFailed, text)
     });
-    let is_unasked = !is_empty && material.has_items() && !is_asked && manifest.reader.is_some();
     let mut banners: Vec<Banner> = invalid.into_iter().collect();
     banners.extend(nothing_to_choose(material));
     banners.extend(scripted);
@@ -369,9 +360,9 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     } else {
         "this was to go wrong on purpose, and did in no session"
     };
-    let faults = manifest.faults.as_ref();
-    let faults = faults.map(|faults| format!("{happened}: {faults}"));
-    let nothing = is_empty.then_some("no cell was recorded: there is nothing to compare");
+    let faults = manifest.faults.as_ref().map(|faults| format!("{happened}: {faults}"));
+    let nothing = (coverage.recorded == 0)
+        .then_some("no cell was recorded: there is nothing to compare");
     let more = "are outstanding: run the same command again to continue";
     let outstanding = coverage.in_words(coverage.outstanding, more);
     let failed = coverage.in_words(coverage.failed, "failed: see the cells that ended early");
@@ -379,11 +370,13 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         let count = coverage.unused;
         format!("{count} records are not used: they repeat a cell or belong to none of this run")
     });
-    let unasked = is_unasked.then_some("the reader was not asked: answers are not measured");
+    let askable = coverage.recorded > 0 && material.has_items() && manifest.reader.is_some();
+    let unasked =
+        (askable && !asked).then_some("the reader was not asked: answers are not measured");
     let apart = "are not measurable, and count in no number: see the cells that ended early";
     let not_measurable = coverage.in_words(coverage.not_measurable, apart);
-    let is_alone = manifest.sessions.len() == 1;
-    let alone = is_alone.then_some("one session: no number here has an interval");
+    let alone = (manifest.sessions.len() == 1)
+        .then_some("one session: no number here has an interval");
     let [not_applied, no_room] = [LiveTotals::not_applied, LiveTotals::no_room]
         .map(|of| material.live.as_ref().and_then(of));
     let found = [
@@ -401,8 +394,8 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         (Note, Code::NotMeasurable, not_measurable),
         (Note, Code::OneSession, alone.map(str::to_owned)),
     ];
-    let found = found.into_iter();
-    banners.extend(found.filter_map(|(level, code, text)| Some(level.banner(code, text?))));
+    let known = found.into_iter();
+    banners.extend(known.filter_map(|(level, code, text)| Some(level.banner(code, text?))));
     banners
 }
 
@@ -428,9 +421,9 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
         (Code::AllFailed, text)
     } else if ran.iter().all(|one| !one.deaths.is_empty()) {
         let first = ran.iter().filter_map(|one| one.deaths.first()).min();
-        let first = first.map(|call| format!(", the first at call {call}")).unwrap_or_default();
+        let at = first.map_or_else(String::new, |call| format!(", the first at call {call}"));
         let text = format!(
-            "nothing fits: under every strategy some session breaks {window}{first}; use a larger one"
+            "nothing fits: under every strategy some session breaks {window}{at}; use a larger one"
         );
         (Code::AllBroken, text)
     } else if ran.iter().any(|one| one.fired > 0) {

@@ -11,7 +11,7 @@ use crate::record::LostAt;
 use crate::units::Tokens;
 
 /// A column of rows made from `T`.
-pub(crate) struct Column<T> {
+pub(crate) struct DataColumn<T> {
     /// Its name, unique in its table; it never changes its meaning.
     pub(crate) name: &'static str,
     /// How it is read.
@@ -19,22 +19,22 @@ pub(crate) struct Column<T> {
 }
 
 /// Reads a value; `None` where it was not measured.
-type Reader<T, V> = Box<dyn Fn(&T) -> Option<V>>;
+type ReadValue<T, V> = Box<dyn Fn(&T) -> Option<V>>;
 
 /// How a value is read, and so of what kind it is.
 pub(crate) enum ValueReader<T> {
     /// Words, as they were recorded: a format escapes those that its reader would execute.
-    Text(Reader<T, String>),
+    Text(ReadValue<T, String>),
     /// A whole number, at least 0; none above what tables hold, which no session reaches.
-    Count(Reader<T, i64>),
+    Count(ReadValue<T, i64>),
     /// Any other number.
-    Number(Reader<T, f64>),
+    Number(ReadValue<T, f64>),
 }
 
-type Cell = Column<CellSummary>;
-type Probe<'a> = Column<AskedItem<'a>>;
+type CellColumn = DataColumn<CellSummary>;
+type ItemColumn<'a> = DataColumn<AskedItem<'a>>;
 
-impl<T> Column<T> {
+impl<T> DataColumn<T> {
     fn text(name: &'static str, read: impl Fn(&T) -> Option<String> + 'static) -> Self {
         let read = ValueReader::Text(Box::new(read));
         Self { name, read }
@@ -59,57 +59,57 @@ impl<T> Column<T> {
 }
 
 /// The column of a metric; none where a cell alone has no value of it.
-fn metric(metric: &Metric) -> Option<Cell> {
+fn metric(metric: &Metric) -> Option<CellColumn> {
     Some(match metric.function {
-        Formula::Mean(of) => Cell::number(metric.name, move |cell| Some(of(cell)?.0)),
-        Formula::Saved(of) => Cell::number(metric.name, move |cell| of(cell)?.saved()),
-        Formula::Total(of) => Cell::number(metric.name, move |cell| of(cell)?.own),
-        Formula::Count(of) => Cell::count(metric.name, of),
-        Formula::Tokens(of) | Formula::Largest(of) => Cell::tokens(metric.name, of),
+        Formula::Mean(of) => CellColumn::number(metric.name, move |cell| Some(of(cell)?.0)),
+        Formula::Saved(of) => CellColumn::number(metric.name, move |cell| of(cell)?.saved()),
+        Formula::Total(of) => CellColumn::number(metric.name, move |cell| of(cell)?.own),
+        Formula::Count(of) => CellColumn::count(metric.name, of),
+        Formula::Tokens(of) | Formula::Largest(of) => CellColumn::tokens(metric.name, of),
         Formula::Pool(_) => return None,
     })
 }
 
 /// One row per cell: its key, the counts that metrics are made of, and the metrics, except those marked
 /// [`Mark::NotInCsv`].
-pub(crate) fn cells() -> Vec<Cell> {
+pub(crate) fn cells() -> Vec<CellColumn> {
     let mut columns = vec![
-        Cell::text("session", |it| Some(it.session.clone())),
-        Cell::text("strategy", |it| Some(it.strategy.clone())),
-        Cell::count("repeat", |it| Some(it.repeat)),
-        Cell::text("arm", |it| Some(name_of(&it.arm))),
-        Cell::count("calls_planned", |it| Some(it.completion.planned)),
-        Cell::count("calls_reached", |it| Some(it.completion.reached)),
-        Cell::count("died_at", |it| it.completion.died_at),
-        Cell::count("failed_at", |it| it.completion.failed_at),
-        Cell::count("calls_compared", |it| Some(it.savings?.calls)),
-        Cell::tokens("prompt_tokens", |it| Some(it.savings?.prompts)),
-        Cell::tokens("strategy_tokens_compared", |it| Some(it.savings?.strategy)),
-        Cell::tokens("reference_tokens", |it| Some(it.savings?.reference)),
-        Cell::text("cache_scheme", |it| Some(cost(it)?.scheme.clone())),
-        Cell::count("cost_thousandths", |it| Some(cost(it)?.cost)),
-        Cell::count("reference_cost_thousandths", |it| Some(cost(it)?.reference_cost)),
-        Cell::tokens("tokens_uncached", |it| Some(cost(it)?.total().input_uncached)),
-        Cell::tokens("tokens_cache_written", |it| {
-            let total = cost(it)?.total();
+        CellColumn::text("session", |cell| Some(cell.session.clone())),
+        CellColumn::text("strategy", |cell| Some(cell.strategy.clone())),
+        CellColumn::count("repeat", |cell| Some(cell.repeat)),
+        CellColumn::text("arm", |cell| Some(name_of(&cell.arm))),
+        CellColumn::count("calls_planned", |cell| Some(cell.completion.planned)),
+        CellColumn::count("calls_reached", |cell| Some(cell.completion.reached)),
+        CellColumn::count("died_at", |cell| cell.completion.died_at),
+        CellColumn::count("failed_at", |cell| cell.completion.failed_at),
+        CellColumn::count("calls_compared", |cell| Some(cell.savings?.calls)),
+        CellColumn::tokens("prompt_tokens", |cell| Some(cell.savings?.prompts)),
+        CellColumn::tokens("strategy_tokens_compared", |cell| Some(cell.savings?.strategy)),
+        CellColumn::tokens("reference_tokens", |cell| Some(cell.savings?.reference)),
+        CellColumn::text("cache_scheme", |cell| Some(cost(cell)?.scheme.clone())),
+        CellColumn::count("cost_thousandths", |cell| Some(cost(cell)?.cost)),
+        CellColumn::count("reference_cost_thousandths", |cell| Some(cost(cell)?.reference_cost)),
+        CellColumn::tokens("tokens_uncached", |cell| Some(cost(cell)?.total().input_uncached)),
+        CellColumn::tokens("tokens_cache_written", |cell| {
+            let total = cost(cell)?.total();
             Some(total.cache_write_5m + total.cache_write_1h)
         }),
-        Cell::tokens("tokens_cache_read", |it| Some(cost(it)?.total().cache_read)),
-        Cell::count("break_even_call", |it| cost(it)?.break_even),
-        Cell::number("facts_uncorrected", |it| it.survival.planted().mean()),
-        Cell::count("facts_items", |it| Some(it.survival.planted().items)),
-        Cell::number("facts_compacted_uncorrected", |it| it.survival.compacted.mean()),
-        Cell::count("facts_compacted_items", |it| Some(it.survival.compacted.items)),
-        Cell::number("decoys_found", |it| it.survival.decoys().mean()),
-        Cell::count("decoy_items", |it| Some(it.survival.decoys().items)),
-        Cell::count("answers_scored", |it| Some(scored(it)?.0)),
-        Cell::count("answers_unscored", |it| Some(scored(it)?.1)),
-        Cell::count("action_atoms", |it| Some(it.support.wanted)),
-        Cell::count("action_atoms_compacted", |it| Some(it.support.compacted_wanted)),
-        Cell::count("calls_failed", |it| Some(it.model_calls.total().failed)),
-        Cell::tokens("prompt_area", |it| Some(it.area)),
-        Cell::number("fired_at", |it| Some(it.fired_at?.0)),
-        Cell::number("fired_at_most", |it| Some(it.fired_at?.1)),
+        CellColumn::tokens("tokens_cache_read", |cell| Some(cost(cell)?.total().cache_read)),
+        CellColumn::count("break_even_call", |cell| cost(cell)?.break_even),
+        CellColumn::number("facts_uncorrected", |cell| cell.survival.planted().mean()),
+        CellColumn::count("facts_items", |cell| Some(cell.survival.planted().items)),
+        CellColumn::number("facts_compacted_uncorrected", |cell| cell.survival.compacted.mean()),
+        CellColumn::count("facts_compacted_items", |cell| Some(cell.survival.compacted.items)),
+        CellColumn::number("decoys_found", |cell| cell.survival.decoys().mean()),
+        CellColumn::count("decoy_items", |cell| Some(cell.survival.decoys().items)),
+        CellColumn::count("answers_scored", |cell| Some(scored(cell)?.0)),
+        CellColumn::count("answers_unscored", |cell| Some(scored(cell)?.1)),
+        CellColumn::count("action_atoms", |cell| Some(cell.support.wanted)),
+        CellColumn::count("action_atoms_compacted", |cell| Some(cell.support.compacted_wanted)),
+        CellColumn::count("calls_failed", |cell| Some(cell.model_calls.total().failed)),
+        CellColumn::tokens("prompt_area", |cell| Some(cell.area)),
+        CellColumn::number("fired_at", |cell| Some(cell.fired_at?.0)),
+        CellColumn::number("fired_at_most", |cell| Some(cell.fired_at?.1)),
     ];
     let metrics = METRICS.iter().filter(|metric| !metric.is(Mark::NotInCsv));
     columns.extend(metrics.filter_map(metric));
@@ -117,32 +117,32 @@ pub(crate) fn cells() -> Vec<Cell> {
 }
 
 /// One row per probe item of each cell.
-pub(crate) fn items<'a>() -> Vec<Probe<'a>> {
+pub(crate) fn items<'a>() -> Vec<ItemColumn<'a>> {
     vec![
-        Probe::text("session", |item| Some(item.cell.session.clone())),
-        Probe::text("strategy", |item| Some(item.cell.strategy.clone())),
-        Probe::count("repeat", |item| Some(item.cell.repeat)),
-        Probe::text("arm", |item| Some(name_of(&item.cell.arm))),
-        Probe::text("probe", |item| Some(item.probe.probe.clone())),
-        Probe::text("kind", |item| Some(item.probe.kind.name().to_owned())),
-        Probe::count("percent", |item| Some(item.probe.percent)),
-        Probe::count("call", |item| Some(item.probe.call)),
-        Probe::text("fate", |item| Some(name_of(&item.probe.survival.fate))),
-        Probe::number("survival", |item| Some(item.probe.survival.score)),
-        Probe::number("survival_compacted", |item| item.probe.survival.compacted_score),
-        Probe::count("lost_at_call", |item| Some(item.lost()?.call)),
-        Probe::text("lost_by_stage", |item| Some(item.lost()?.stage.clone())),
-        Probe::text("lost_because", |item| Some(item.lost()?.reason.clone())),
-        Probe::text("changed_to", |item| item.probe.survival.changed_to().map(str::to_owned)),
-        Probe::text("answer", |item| Some(item.probe.answer.as_ref()?.text.as_deref()?.to_owned())),
-        Probe::text("outcome", |item| {
+        ItemColumn::text("session", |item| Some(item.cell.session.clone())),
+        ItemColumn::text("strategy", |item| Some(item.cell.strategy.clone())),
+        ItemColumn::count("repeat", |item| Some(item.cell.repeat)),
+        ItemColumn::text("arm", |item| Some(name_of(&item.cell.arm))),
+        ItemColumn::text("probe", |item| Some(item.probe.probe.clone())),
+        ItemColumn::text("kind", |item| Some(item.probe.kind.name().to_owned())),
+        ItemColumn::count("percent", |item| Some(item.probe.percent)),
+        ItemColumn::count("call", |item| Some(item.probe.call)),
+        ItemColumn::text("fate", |item| Some(name_of(&item.probe.survival.fate))),
+        ItemColumn::number("survival", |item| Some(item.probe.survival.score)),
+        ItemColumn::number("survival_compacted", |item| item.probe.survival.compacted_score),
+        ItemColumn::count("lost_at_call", |item| Some(item.lost()?.call)),
+        ItemColumn::text("lost_by_stage", |item| Some(item.lost()?.stage.clone())),
+        ItemColumn::text("lost_because", |item| Some(item.lost()?.reason.clone())),
+        ItemColumn::text("changed_to", |item| item.probe.survival.changed_to().map(str::to_owned)),
+        ItemColumn::text("answer", |item| item.probe.answer.as_ref()?.text.clone()),
+        ItemColumn::text("outcome", |item| {
             let scored = item.probe.verdict()?.scored();
-            Some(scored.map_or("unscored".to_owned(), |(_, it)| name_of(&it)))
+            Some(scored.map_or("unscored".to_owned(), |(_, outcome)| name_of(&outcome)))
         }),
-        Probe::number("score", |item| Some(item.probe.verdict()?.scored()?.0)),
-        Probe::count("weight", |item| Some(usize::from(item.probe.weight))),
-        Probe::text("question", |item| Some(item.text?.question.clone())),
-        Probe::text("value", |item| Some(item.text?.gold.clone())),
+        ItemColumn::number("score", |item| Some(item.probe.verdict()?.scored()?.0)),
+        ItemColumn::count("weight", |item| Some(usize::from(item.probe.weight))),
+        ItemColumn::text("question", |item| Some(item.text?.question.clone())),
+        ItemColumn::text("value", |item| Some(item.text?.gold.clone())),
     ]
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{
-    BannerLevel, Cell, Column, RenderError, Report, Section, Subject, display, headline, markdown,
+    BannerLevel, Cell, Column, RenderError, Report, Section, ReportData, display, headline, markdown,
     template, view,
 };
 
@@ -35,25 +35,22 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
         report.banners.iter().partition(|one| one.level == BannerLevel::Note);
     let mut page = markdown::head(report, warnings);
     let (comparison, sections) = match &report.subject {
-        Subject::Comparison(_) => (None, of_comparison(report)),
-        Subject::Run | Subject::Sweep(_) => (
-            report.section("comparison").map(|_| few_columns(report)),
+        ReportData::Comparison(_) => (None, of_comparison(report)),
+        ReportData::Run | ReportData::Sweep(_) => (
+            report.section("comparison").map(|_| view::section(&few_columns(report), &[])),
             report.section("lost").map(lost).into_iter().collect(),
         ),
     };
-    let comparison = comparison.map(|section| view::section(&section, &section.table, &[]));
     page["comparison"] = json!(comparison);
     page["sections"] = sections.iter().map(markdown::section).collect();
-    let notes = notes.iter().map(|note| note.in_full());
-    page["trust"] = notes.chain(report.lines.iter().cloned()).collect();
+    let trust = notes.iter().map(|note| note.in_full());
+    page["trust"] = trust.chain(report.lines.iter().cloned()).collect();
     template::render("comment.md.j2", page).map(cut)
 }
 
 /// The first lost facts, in few columns.
 fn lost(section: &Section) -> Section {
-    let columns = &section.table.columns;
-    let at = |id: &&str| columns.iter().position(|column| column.id == *id);
-    let columns: Vec<usize> = LOST.iter().filter_map(at).collect();
+    let columns: Vec<usize> = LOST.iter().filter_map(|id| section.table.position(id)).collect();
     let few = Section {
         table: section.table.pick(&columns),
         notes: Vec::new(),
@@ -69,7 +66,7 @@ fn few_columns(report: &Report) -> Section {
     let more = rows.len().saturating_sub(MOST_STRATEGIES);
     rows.truncate(MOST_STRATEGIES);
     let columns = headline::columns(report, &rows);
-    let rows = rows.into_iter().map(|row| {
+    let shown = rows.into_iter().map(|row| {
         let ids = columns.iter().map(|column| column.column);
         let cells = ids.map(|id| headline::cell(report, row, id).cloned());
         let mut few = row.clone();
@@ -81,25 +78,23 @@ fn few_columns(report: &Report) -> Section {
     let others = display::many(more, "more strategy", "more strategies");
     let more = (more > 0).then(|| format!("and {others}: `-o report.full.md`"));
     let heads = columns.iter().map(|one| Column::new(one.column, one.words(report), 0));
-    let section = Section::new("comparison", rows).more_columns(heads);
+    let section = Section::new("comparison", shown).more_columns(heads);
     section.with_notes([note.to_owned()].into_iter().chain(more))
 }
 
 /// The differences of all comparisons, then, folded, the probes that changed most.
 fn of_comparison(report: &Report) -> Vec<Section> {
-    let sections = || report.sections.iter();
-    let differences = sections().filter(|section| section.id == "differences");
-    let changed = sections().filter(|section| section.id == "changed_probes").map(|section| {
+    let sections = report.sections.iter();
+    let differences = sections.clone().filter(|section| section.id == "differences");
+    let changed = sections.filter(|section| section.id == "changed_probes").map(|section| {
         let mut shown = section.clone();
         shown.most_rows = 0;
         // A fact has one row, however often it is asked for and scored.
         let mut seen = BTreeSet::new();
-        let columns = &shown.table.columns;
-        let session = columns.iter().position(|one| one.id == "session");
+        let at = shown.table.position("session");
         shown.table.rows.retain(|row| {
-            let session = session.and_then(|at| row.cells.get(at - 1));
-            let cells = [row.cells.first(), session];
-            let cells = cells.map(|cell| cell.map(display::cell));
+            let session = at.and_then(|at| row.cells.get(at - 1));
+            let cells = [row.cells.first(), session].map(|cell| cell.map(display::cell));
             seen.insert((row.name.clone(), cells))
         });
         shown.cut(MOST_CHANGED, |more| format!("… and {more} more"))

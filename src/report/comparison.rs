@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::junit::{Case, Outcome, Suite};
-use super::{BannerLevel, Cell, Report, Role, Section, Subject, display, sections};
+use super::junit::{CaseOutcome, Suite, TestCase};
+use super::{BannerLevel, Cell, Report, Role, Row, Section, ReportData, display, sections};
 use crate::compare::gate::{Ending, GateResult, GatedAxis, Verdict};
 use crate::compare::{Axis, AxisFinding, Code, Findings, Mismatch, Repriced};
 use crate::metric::cost::SimulatedCost;
@@ -88,21 +88,20 @@ impl Default for Comparisons {
 impl Comparisons {
     /// The report: the verdict with its reason as the title, and three tables for each comparison.
     pub fn report(self) -> Report {
-        let differs = |mismatch: &Mismatch| {
+        let differs = self.mismatches.iter().map(|mismatch| {
             let text = format!(
                 "differs: {}: {} in the baseline, {} in the candidate",
                 mismatch.what, mismatch.baseline, mismatch.candidate
             );
             BannerLevel::Warning.banner(Code::Differs, text)
-        };
+        });
         let each = self.notes().into_iter();
         let notes = each.map(|(code, text)| BannerLevel::Note.banner(code, text));
-        let differs = self.mismatches.iter().map(differs);
         Report {
             title: self.title(),
             banners: differs.chain(notes).collect(),
             sections: self.comparisons.iter().flat_map(tables).collect(),
-            subject: Subject::Comparison(Box::new(self)),
+            subject: ReportData::Comparison(Box::new(self)),
             ..Report::default()
         }
     }
@@ -178,61 +177,60 @@ impl Comparisons {
         });
         // What improved decides only where nothing is worse.
         let verdict = self.verdict();
-        let same = all.clone().find(|(_, it)| Some(it.verdict) == verdict);
+        let same = all.clone().find(|(_, metric)| Some(metric.verdict) == verdict);
         same.or_else(|| all.rev().max_by_key(|(_, metric)| metric.verdict))
     }
 
     /// Each comparison as a suite of tests: one for what may never happen, and one per gated metric.
     pub(crate) fn suites(&self) -> Vec<Suite> {
-        let suite = |one: &GatedComparison| {
-            let gated = one.gated.as_ref()?;
-            let broken = hard_breaks::lines(gated);
-            let kept = ["nothing of high importance was lost".to_owned()];
-            let mut cases = vec![if broken.is_empty() {
-                self.case("hard breaks", Verdict::NonInferior, kept.into())
-            } else {
-                self.case("hard breaks", Verdict::Regressed, broken)
-            }];
-            let unconfirmed = hard_breaks::unconfirmed(gated);
-            if !unconfirmed.is_empty() {
-                cases.push(self.case("not confirmed", Verdict::Inconclusive, unconfirmed));
-            }
-            cases.extend(gated.axes.iter().map(|gated| {
-                let Some(metric) = one.comparison.axis(gated.axis) else {
-                    let reason = gated.reason.iter().cloned().collect();
-                    return self.case(gated.axis.name(), gated.verdict, reason);
-                };
-                let repriced = one.comparison.repriced_words(gated.axis);
-                let reason = gated.reason.clone().into_iter().chain(repriced);
-                let reason = reason.map(|reason| format!(" · {reason}"));
-                let says = format!(
-                    "Δ = {} {} · margin {} → {} · {} · {} · evaluator {} · seed {}{}",
-                    change(metric),
-                    interval(metric, one.comparison.target),
-                    margin(metric.kind, gated.margin),
-                    gated.verdict,
-                    paired(metric),
-                    basis(metric, one.comparison.target),
-                    metric.evaluator,
-                    one.comparison.seed,
-                    reason.collect::<String>()
-                );
-                self.case(gated.axis.name(), gated.verdict, vec![says])
-            }));
-            let name = one.title();
-            Some(Suite { name, cases })
-        };
-        self.comparisons.iter().filter_map(suite).collect()
+        self.comparisons.iter().filter_map(|one| self.suite(one)).collect()
     }
 
-    fn case(&self, name: &str, verdict: Verdict, messages: Vec<String>) -> Case {
+    fn suite(&self, one: &GatedComparison) -> Option<Suite> {
+        let gated = one.gated.as_ref()?;
+        let broken = hard_breaks::lines(gated);
+        let kept = ["nothing of high importance was lost".to_owned()];
+        let mut cases = vec![if broken.is_empty() {
+            self.case("hard breaks", Verdict::NonInferior, kept.into())
+        } else {
+            self.case("hard breaks", Verdict::Regressed, broken)
+        }];
+        let unconfirmed = hard_breaks::unconfirmed(gated);
+        if !unconfirmed.is_empty() {
+            cases.push(self.case("not confirmed", Verdict::Inconclusive, unconfirmed));
+        }
+        cases.extend(gated.axes.iter().map(|gated| {
+            let Some(metric) = one.comparison.axis(gated.axis) else {
+                let reason = gated.reason.iter().cloned().collect();
+                return self.case(gated.axis.name(), gated.verdict, reason);
+            };
+            let repriced = one.comparison.repriced_words(gated.axis);
+            let reasons = gated.reason.clone().into_iter().chain(repriced);
+            let says = format!(
+                "Δ = {} {} · margin {} → {} · {} · {} · evaluator {} · seed {}{}",
+                change(metric),
+                interval(metric, one.comparison.target),
+                margin(metric.kind, gated.margin),
+                gated.verdict,
+                paired(metric),
+                basis(metric, one.comparison.target),
+                metric.evaluator,
+                one.comparison.seed,
+                reasons.map(|reason| format!(" · {reason}")).collect::<String>()
+            );
+            self.case(gated.axis.name(), gated.verdict, vec![says])
+        }));
+        Some(Suite { name: one.title(), cases })
+    }
+
+    fn case(&self, name: &str, verdict: Verdict, messages: Vec<String>) -> TestCase {
         let outcome = match verdict {
-            Verdict::Improved | Verdict::NonInferior => Outcome::Passed,
-            Verdict::Inconclusive if !self.fails_on_inconclusive => Outcome::Skipped,
-            Verdict::Inconclusive | Verdict::Regressed => Outcome::Failed(verdict.name()),
+            Verdict::Improved | Verdict::NonInferior => CaseOutcome::Passed,
+            Verdict::Inconclusive if !self.fails_on_inconclusive => CaseOutcome::Skipped,
+            Verdict::Inconclusive | Verdict::Regressed => CaseOutcome::Failed(verdict.name()),
         };
-        let messages = messages.into_iter().map(|message| verdict.code().behind(&message));
-        Case { name: name.to_owned(), outcome, messages: messages.collect() }
+        let coded = messages.iter().map(|message| verdict.code().behind(message));
+        TestCase { name: name.to_owned(), outcome, messages: coded.collect() }
     }
 }
 
@@ -249,11 +247,10 @@ impl GatedComparison {
 
     /// Says of a side that it uses a mechanism of its provider alone; a stored baseline holds only its name.
     fn own_mechanism(&self) -> Option<String> {
-        let is_own = |name: &&String| {
-            name.starts_with("claude-code-cached-micro") && !name.contains("micro.mode=")
-        };
         let sides = [&self.comparison.candidate, &self.comparison.baseline];
-        let own = sides.into_iter().find(is_own)?;
+        let own = sides.into_iter().find(|name| {
+            name.starts_with("claude-code-cached-micro") && !name.contains("micro.mode=")
+        })?;
         Some(format!("note: {own}: {OWN_MECHANISM}"))
     }
 
@@ -299,9 +296,10 @@ impl GatedComparison {
             let more = broken.len().saturating_sub(MOST_BREAKS);
             notes.extend((more > 0).then(|| format!("… and {more} more hard breaks")));
             notes.extend(hard_breaks::unconfirmed(gated));
-            let absent = gated.axes.iter().filter(|it| comparison.axis(it.axis).is_none());
-            let absent = absent.map(|it| format!("{} is {}: {}", it.axis, it.verdict, it.why()));
-            notes.extend(absent);
+            let absent = gated.axes.iter().filter(|gated| comparison.axis(gated.axis).is_none());
+            notes.extend(absent.map(|gated| {
+                format!("{} is {}: {}", gated.axis, gated.verdict, gated.why())
+            }));
             notes.extend(self.correction());
         }
         notes.extend(comparison.axes.iter().filter_map(warning));
@@ -311,10 +309,13 @@ impl GatedComparison {
     }
 }
 
+fn row<const N: usize>(name: &str, cells: [String; N]) -> Row {
+    sections::row(name, Role::Other, cells.map(Cell::text).into())
+}
+
 /// The tables of one comparison: what changed, what that rests on, and probe by probe.
 fn tables(one: &GatedComparison) -> Vec<Section> {
     let comparison = &one.comparison;
-    let row = |name: &str, cells: Vec<Cell>| sections::row(name, Role::Other, cells);
     let differences = comparison.axes.iter().map(|metric| {
         let gated = one.gated_axis(metric.axis);
         let verdict = gated.map(|gated| match &gated.reason {
@@ -330,42 +331,42 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
             margin.unwrap_or_else(|| "–".to_owned()),
             verdict.unwrap_or_else(|| "–".to_owned()),
         ];
-        row(metric.axis.name(), cells.map(Cell::text).into())
+        row(metric.axis.name(), cells)
     });
     let basis = comparison.axes.iter().map(|metric| {
         let cells = [paired(metric), basis(metric, comparison.target), metric.evaluator.to_owned()];
-        row(metric.axis.name(), cells.map(Cell::text).into())
+        row(metric.axis.name(), cells)
     });
     let changed = comparison.changed.iter().map(|probe| {
         let (id, percent) = hard_breaks::probe_and_percent(&probe.probe);
         let text = probe.text.as_ref();
-        let in_short = |text: &String| display::short_fact(text);
-        let is_high = probe.high_importance;
         let cells = [
-            text.map_or_else(|| "–".to_owned(), |text| in_short(&text.value)),
+            text.map_or_else(|| "–".to_owned(), |text| display::short_fact(&text.value)),
             probe.axis.name().to_owned(),
             format!("{:.2}", probe.baseline),
             format!("{:.2}", probe.candidate),
             probe.lost_at.clone().unwrap_or_else(|| "–".to_owned()),
-            if is_high { "high" } else { "normal" }.to_owned(),
+            if probe.high_importance { "high" } else { "normal" }.to_owned(),
             probe.session.clone(),
             format!("{percent} %"),
             probe.kind.clone(),
             id.to_owned(),
         ];
-        let name = text.map_or_else(|| probe.probe.clone(), |text| in_short(&text.question));
-        row(&name, cells.map(Cell::text).into())
+        let question = text.map(|text| display::short_fact(&text.question));
+        row(&question.unwrap_or_else(|| probe.probe.clone()), cells)
     });
     let title = one.title();
-    let named = |section: Section| section.fill("strategy", &title);
     let mut sections = vec![
-        named(Section::new("differences", differences))
+        Section::new("differences", differences)
+            .fill("strategy", &title)
             .fill("baseline", &one.baseline_source)
             .fill("candidate", &one.candidate_source)
             .fill("target", comparison.target.name())
             .with_notes(one.notes()),
-        named(Section::new("basis", basis)).fill("seed", &comparison.seed.to_string()),
-        named(Section::new("changed_probes", changed)).at_most(MOST_CHANGED),
+        Section::new("basis", basis)
+            .fill("strategy", &title)
+            .fill("seed", &comparison.seed.to_string()),
+        Section::new("changed_probes", changed).fill("strategy", &title).at_most(MOST_CHANGED),
     ];
     sections.retain(|section| !section.table.rows.is_empty());
     sections

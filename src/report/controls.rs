@@ -61,7 +61,7 @@ pub struct InvalidRun {
 
 impl Controls {
     /// Checks the cells of `full` and `empty`.
-    pub fn of(cells: &[&CellSummary]) -> Self {
+    pub fn of(cells: &[CellSummary]) -> Self {
         let mut items = 0;
         let mut failures = Vec::new();
         for cell in cells {

@@ -42,14 +42,8 @@ impl StrategyCost {
     }
 
     fn of(bill: Bill, cells: &[&CellSummary]) -> Self {
-        let mean = |share: &dyn Fn(&SchemeCost) -> Option<f64>| {
-            estimate(cells, |cell| {
-                let cost = SchemeCost::under_bill(&cell.costs, &bill)?;
-                Some((share(cost)?, cost.calls))
-            })
-        };
-        let of_cell = |cell: &&'_ CellSummary| SchemeCost::under_bill(&cell.costs, &bill).cloned();
-        let costs: Vec<SchemeCost> = cells.iter().filter_map(of_cell).collect();
+        let costs = cells.iter().filter_map(|cell| SchemeCost::under_bill(&cell.costs, &bill));
+        let costs: Vec<SchemeCost> = costs.cloned().collect();
         let mut break_even: Vec<u64> =
             costs.iter().filter_map(|cost| cost.break_even).map(|call| call as u64).collect();
         break_even.sort_unstable();
@@ -58,7 +52,10 @@ impl StrategyCost {
             savings: saved(cells, |cell| cell.spending(&bill)),
             dollars: total(cells, |cell| cell.bill(&bill)).map(Usd::of_dollars),
             seconds: times.map(|time| total(cells, |cell| cell.time(&bill, time))),
-            read_share: mean(&SchemeCost::read_share),
+            read_share: estimate(cells, |cell| {
+                let cost = SchemeCost::under_bill(&cell.costs, &bill)?;
+                Some((cost.read_share()?, cost.calls))
+            }),
             saved: [0, 1, 2]
                 .map(|quarter| saved(cells, |cell| cell.spending_until(&bill, quarter))),
             sum: sum(&costs),
@@ -99,16 +96,16 @@ fn sum(costs: &[SchemeCost]) -> SchemeCost {
 /// The first, the median and the last call in the mean over cells, and the dearest of all.
 fn by_call(costs: &[SchemeCost]) -> Option<[Tokens; 4]> {
     let calls: Vec<CostByCall> = costs.iter().filter_map(|cost| cost.by_call).collect();
-    let cells = calls.len() as u64;
-    let mean = |of: fn(&CostByCall) -> u64| {
-        let sum = calls.iter().map(of).fold(0, u64::saturating_add);
-        Tokens(sum.div_ceil(1_000 * cells))
-    };
     let dearest = calls.iter().map(|cell| cell.dearest).max()?;
     Some([
-        mean(|cell| cell.first),
-        mean(|cell| cell.median),
-        mean(|cell| cell.last),
+        mean(&calls, |cell| cell.first),
+        mean(&calls, |cell| cell.median),
+        mean(&calls, |cell| cell.last),
         Tokens(dearest.div_ceil(1_000)),
     ])
+}
+
+fn mean(cells: &[CostByCall], call: fn(&CostByCall) -> u64) -> Tokens {
+    let sum = cells.iter().map(call).fold(0, u64::saturating_add);
+    Tokens(sum.div_ceil(1_000 * cells.len() as u64))
 }

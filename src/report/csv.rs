@@ -4,17 +4,18 @@
 //! A value that was not measured is `NA`, never blank and never 0. Texts are escaped as on a
 //! terminal, and neutralised: a spreadsheet would run one that begins with `=`.
 
-use crate::report::columns::{self, Column, ValueReader};
-use crate::report::{RenderError, Report, escape};
+use crate::report::columns::{self, DataColumn, ValueReader};
+use crate::report::{RenderError, Report, asked_items, escape};
 
 /// The value of a cell that was not measured.
 const NOT_MEASURED: &str = "NA";
 
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
-    Ok([table(&columns::cells(), &report.cells)?, table(&columns::items(), &report.asked_items())?])
+    let items = table(&columns::items(), &asked_items(&report.records))?;
+    Ok([table(&columns::cells(), &report.cells)?, items])
 }
 
-fn table<T>(columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {
+fn table<T>(columns: &[DataColumn<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let head = columns.iter().map(|column| column.name);
     writer.write_record(head).map_err(RenderError::Csv)?;
@@ -26,7 +27,7 @@ fn table<T>(columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, RenderError> {
     bytes.map_err(|error| RenderError::Csv(error.into_error().into()))
 }
 
-fn field<T>(column: &Column<T>, row: &T) -> String {
+fn field<T>(column: &DataColumn<T>, row: &T) -> String {
     match &column.read {
         ValueReader::Text(read) => read(row).map(|recorded| text(&recorded)),
         ValueReader::Count(read) => read(row).map(|count| count.to_string()),
@@ -39,8 +40,7 @@ fn field<T>(column: &Column<T>, row: &T) -> String {
 fn text(text: &str) -> String {
     let plain = escape::plain(text);
     // Tabs and carriage returns are looked for before they are escaped: their meaning is clear.
-    let is_formula = |c: char| matches!(c, '=' | '+' | '-' | '@' | '＝' | '＋' | '－' | '＠');
-    if text.starts_with(|c| is_formula(c) || matches!(c, '\t' | '\r')) {
+    if text.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠', '\t', '\r']) {
         format!("'{plain}")
     } else {
         plain

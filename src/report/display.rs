@@ -145,11 +145,11 @@ impl Cell {
     /// The share of all items of all sessions together, with Wilson's interval for as many items as they
     /// would be if those of a session did not go together; `NotMeasured` without any.
     pub(crate) fn rate(sessions: &[Vec<f64>]) -> Self {
-        let used = || sessions.iter().filter(|values| !values.is_empty());
-        let items: usize = used().map(Vec::len).sum();
-        let sum: f64 = used().flatten().sum();
+        let used = sessions.iter().filter(|values| !values.is_empty()).count();
+        let items: usize = sessions.iter().map(Vec::len).sum();
+        let sum: f64 = sessions.iter().flatten().sum();
         Self {
-            n: (items > 0).then(|| SampleSize { sessions: used().count(), items }),
+            n: (items > 0).then_some(SampleSize { sessions: used, items }),
             interval: wilson::of_sessions(sessions).map(|(interval, _)| interval),
             ..Self::share((items > 0).then(|| sum / items as f64))
         }

@@ -118,8 +118,8 @@ fn is_safe(c: char) -> bool {
 
 /// A word as a POSIX shell takes it.
 pub(crate) fn shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:=@,+".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    let mut chars = word.chars();
+    if !word.is_empty() && chars.all(|c| c.is_ascii_alphanumeric() || "._-/:=@,+".contains(c)) {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))

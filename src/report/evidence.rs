@@ -54,7 +54,7 @@ pub(super) fn verdict(
     let trials = task_runs(&material.summaries);
     verdict.tasks = TasksSolved::of(&trials);
     verdict.prediction = (!trials.is_empty()).then(|| Prediction::of(&trials));
-    if is_closed(material) && verdict.tasks.is_empty() {
+    if material.live.is_some() && verdict.tasks.is_empty() {
         verdict.answer(Answer::NoOutcomes);
     }
     if let (Some(reader), Some(ceiling)) = (&manifest.reader, material.ceiling) {
@@ -149,8 +149,8 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         let unit = input.map_or(1.0, Usd::in_dollars) / 1_000.0;
         let rates = cost.prices.rates;
         let again = f64::from(rates.write.unwrap_or(1_000)) - f64::from(rates.read);
-        let own = rates.cost(&cost.paid_by_strategy());
-        let own = own.saturating_add(cost.other_models_cost.unwrap_or_default());
+        let at_rates = rates.cost(&cost.paid_by_strategy());
+        let own = at_rates.saturating_add(cost.other_models_cost.unwrap_or_default());
         edits += cost.broken().0 as f64 * again * unit;
         calls += own as f64 * unit;
         is_read_alike |= cost.is_billed() && !cost.reads_less();
@@ -207,12 +207,12 @@ fn nothing(source: &ComparedRun, material: &Material<'_>) -> (Sample, BTreeSet<S
 /// The trials whose results are known, each with its bill.
 fn task_runs(cells: &[CellSummary]) -> Vec<TaskRun<'_>> {
     let runs = cells.iter().filter_map(|cell| {
-        let is_billed = cell.costs.first().is_some_and(SchemeCost::is_billed);
+        let billed = cell.costs.first().is_some_and(SchemeCost::is_billed);
         Some(TaskRun {
             task: &cell.session,
             strategy: &cell.strategy,
             score: cell.score?,
-            dollars: cell.dollars().filter(|_| is_billed),
+            dollars: cell.dollars().filter(|_| billed),
             support: cell.support.share(),
         })
     });
@@ -246,10 +246,12 @@ pub(super) fn population(manifest: &Manifest, with_families: bool) -> String {
         (_, Some(_)) => String::new(),
     };
     let families: BTreeSet<&str> = made.iter().map(|entry| family(&entry.id)).collect();
-    let families = display::listed(families, ", ").filter(|_| with_families && recorded.is_empty());
-    let families = families.map_or_else(String::new, |families| format!(" ({families})"));
     let [one, more] = ["session", "sessions"].map(|noun| format!("{kind}{noun}"));
-    many(clusters.len(), &one, &more) + &families
+    let sessions = many(clusters.len(), &one, &more);
+    match display::listed(families, ", ") {
+        Some(names) if with_families && recorded.is_empty() => format!("{sessions} ({names})"),
+        Some(_) | None => sessions,
+    }
 }
 
 /// Whether no session was generated.
@@ -269,8 +271,8 @@ pub(super) fn heading(material: &Material<'_>) -> String {
 /// The family of a generated session: `code-review` of `code-review-s7-r40`.
 fn family(id: &str) -> &str {
     let mut places = id.match_indices("-s");
-    let is_seed = |at: usize| id[at + 2..].starts_with(|c: char| c.is_ascii_digit());
-    places.find(|(at, _)| is_seed(*at)).map_or(id, |(at, _)| &id[..at])
+    let seed = places.find(|(at, _)| id[at + 2..].starts_with(|c: char| c.is_ascii_digit()));
+    seed.map_or(id, |(at, _)| &id[..at])
 }
 
 /// How far to trust the numbers: who found the facts and wrote the summaries, how prompts were sized, and
@@ -280,8 +282,8 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let (reader, summariser) = (&manifest.reader, &manifest.summariser);
     let mut found = Vec::new();
     if material.has_items() {
-        let judges = models::judges_in_words(&models::judges(material));
-        let judges = judges.map(|judges| format!("judge {judges}"));
+        let names = models::judges_in_words(&models::judges(material));
+        let judges = names.map(|names| format!("judge {names}"));
         found.push(match (reader, &judges) {
             (None, None) => "facts are found by string search".to_owned(),
             (None, Some(judges)) => {
@@ -315,7 +317,7 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             "the same session got different contexts under {names}: repeats show how much that matters"
         )));
     }
-    let actions = if is_closed(material) {
+    let actions = if material.live.is_some() {
         "an agent ran under each strategy and chose its own actions; apart from tasks and what was billed, the numbers are of a replay"
     } else {
         "the recorded agent's actions are fixed"
@@ -323,11 +325,11 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     found.push(actions.to_owned());
     let sizes = Some(sizes::line(material));
     let live = material.live.as_ref();
-    let cache = cost::billed(material).map(|it| match live.filter(|live| live.is_billed()) {
+    let cache = cost::billed(material).map(|cache| match live.filter(|live| live.is_billed()) {
         Some(_) => {
-            format!("bills are the usage of the answers; modelled ones are of a replay with {it}")
+            format!("bills are the usage of the answers; modelled ones are of a replay with {cache}")
         }
-        None => format!("{it}, usual breakpoints"),
+        None => format!("{cache}, usual breakpoints"),
     });
     let simulated = material.simulated_cost().map(|cost| cost.words());
     let partly = display::listed(cost::partly_known(material), "; ");
@@ -352,11 +354,11 @@ pub(super) fn trust(material: &Material<'_>) -> String {
         (None, cost::fast(material)),
         (None, live.and_then(LiveTotals::waited)),
     ];
-    let parts = parts.into_iter().filter_map(|(code, text)| {
+    let sentences = parts.into_iter().filter_map(|(code, text)| {
         let text = capital(&text?);
         Some(code.map_or_else(|| text.clone(), |code| code.behind(&text)))
     });
-    display::joined(parts, ". ") + "."
+    display::joined(sentences, ". ") + "."
 }
 
 /// Below this share of the window a strategy that compacts at a limit may believe in a smaller one.
@@ -395,8 +397,8 @@ fn limited<'a>(material: &'a Material<'_>) -> impl Iterator<Item = &'a StrategyS
     material.compared().filter(|strategy| {
         let entry = entry_of(material, strategy);
         let kinds = entry.map(|entry| kinds_of(&entry.toml)).unwrap_or_default();
-        let is_recorded = kinds.iter().any(|kind| kind == "recorded");
-        !kinds.is_empty() && !is_recorded && !headline::is_control(&strategy.name)
+        let recorded = kinds.iter().any(|kind| kind == "recorded");
+        !kinds.is_empty() && !recorded && !headline::is_control(&strategy.name)
     })
 }
 
@@ -414,19 +416,13 @@ fn worth(manifest: &Manifest) -> Option<String> {
         (Fidelity::Outline, "outlines of their products"),
         (Fidelity::Close, "close to their products"),
     ];
-    let groups = groups.into_iter().filter_map(|(fidelity, words)| {
+    let found = groups.into_iter().filter_map(|(fidelity, words)| {
         let own = manifest.strategies.iter().filter_map(|entry| {
-            let is_so = entry.worth.as_ref()?.fidelity == fidelity;
-            is_so.then(|| base_name(&entry.name))
+            (entry.worth.as_ref()?.fidelity == fidelity).then(|| base_name(&entry.name))
         });
         Some(format!("{words}: {}", named(own)?))
     });
-    display::listed(groups, "; ")
-}
-
-/// Whether agents ran, and nothing was recorded before.
-pub(super) fn is_closed(material: &Material<'_>) -> bool {
-    material.live.is_some()
+    display::listed(found, "; ")
 }
 
 pub(super) fn capital(text: &str) -> String {
@@ -444,8 +440,8 @@ pub(super) fn next(manifest: &Manifest, verdict: &Verdict) -> (Vec<String>, &'st
     let Some(contender) = verdict.contenders.iter().find(|one| one.strategy != FULL) else {
         return Default::default();
     };
-    let is_native = manifest.window == "native";
-    if is_native && verdict.answer == Answer::Keep && contender.fired * 2 < verdict.clusters {
+    let native = manifest.window == "native";
+    if native && verdict.answer == Answer::Keep && contender.fired * 2 < verdict.clusters {
         let words = ["proctor run", "--window fit:0.6"].map(str::to_owned);
         return (words.to_vec(), "a smaller window, in which all fire");
     }

@@ -65,7 +65,7 @@ pub enum ExplainError {
 }
 
 /// What a value is computed from.
-struct Terms {
+struct TermTable {
     /// Numerator and denominator.
     fraction: (f64, f64),
     /// The headings, as [`columns`] reads them.
@@ -74,7 +74,7 @@ struct Terms {
     notes: Vec<String>,
 }
 
-impl Terms {
+impl TermTable {
     fn new(fraction: (f64, f64), columns: &'static str, rows: Vec<Row>) -> Self {
         let notes = Vec::new();
         Self { fraction, columns, rows, notes }
@@ -88,19 +88,20 @@ pub fn explain(
     key: &CellKey,
     name: &str,
 ) -> Result<Explanation, ExplainError> {
-    let of_session = |strategy: &str, repeat| {
-        let mut own = cells.iter().filter(|cell| cell.session == key.session);
-        own.find(|cell| cell.strategy == strategy && cell.repeat == repeat)
-    };
-    let cell =
-        of_session(&key.strategy, key.repeat).ok_or_else(|| ExplainError::Cell(key.to_string()))?;
-    let full = of_session("full", key.repeat).or_else(|| of_session("full", 0));
+    let named = cells.iter().find(|cell| cell.key() == *key);
+    let cell = named.ok_or_else(|| ExplainError::Cell(key.to_string()))?;
+    let references = cells.iter().filter(|full| {
+        full.session == key.session
+            && full.strategy == "full"
+            && (full.repeat == key.repeat || full.repeat == 0)
+    });
+    let full = references.min_by_key(|full| full.repeat != key.repeat);
     let known = metric(name).filter(|_| EXPLAINED.contains(&name));
     let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
-    let terms = match metric.name {
+    let found = match metric.name {
         "tokens" => full.map(|full| billed(cell, full, true).unwrap_or_else(|| tokens(cell, full))),
         "bill" => full.and_then(|full| {
-            let session = manifest.sessions.iter().find(|it| it.id == key.session)?;
+            let session = manifest.sessions.iter().find(|session| session.id == key.session)?;
             bill(cost(cell, full, None)?, session.price.as_ref()?)
         }),
         "bill_saved" => full.and_then(|full| cost(cell, full, None)),
@@ -111,11 +112,10 @@ pub fn explain(
         "fired" => Some(fired(cell)),
         _ => Some(own_calls(cell)),
     };
-    let place = || format!("cell `{key}`");
-    let terms = terms.ok_or_else(|| ExplainError::NotMeasured(metric.name, place()))?;
+    let terms =
+        found.ok_or_else(|| ExplainError::NotMeasured(metric.name, format!("cell `{key}`")))?;
     let (numerator, denominator) = terms.fraction;
     let share = (denominator > 0.0).then(|| numerator / denominator);
-    let is_saving = is_saving(metric.name);
     let mut section = Section::new("explained", terms.rows)
         .fill("metric", metric.label)
         .fill("cell", &key.to_string())
@@ -129,7 +129,7 @@ pub fn explain(
         formula: metric.formula,
         numerator,
         denominator,
-        value: share.map(|share| if is_saving { 1.0 - share } else { share }),
+        value: share.map(|share| if is_saving(metric.name) { 1.0 - share } else { share }),
         terms: section,
     })
 }
@@ -169,7 +169,7 @@ fn compared(cell: &CellRecord, full: &CellRecord) -> (usize, impl Fn(usize) -> b
     (calls, move |call: usize| call < calls || calls == reached)
 }
 
-fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
+fn tokens(cell: &CellRecord, full: &CellRecord) -> TermTable {
     let (calls, is_compared) = compared(cell, full);
     // Behind the last call of the agent they count as its own.
     let last = calls.saturating_sub(1);
@@ -188,21 +188,20 @@ fn tokens(cell: &CellRecord, full: &CellRecord) -> Terms {
     let reference: Tokens = full.iter().copied().sum();
     let fraction = (spent.0 as f64, reference.0 as f64);
     let columns = "term: call | prompt | own calls | full history";
-    Terms::new(fraction, columns, rows.collect())
+    TermTable::new(fraction, columns, rows.collect())
 }
 
 /// The provider's bill, in tokens or as they cost; `None` where that is not known.
-fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<Terms> {
+fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<TermTable> {
     let costs = SchemeCost::of(cell, full);
     let cost = costs.first().filter(|cost| cost.is_billed())?;
     let (asked, [own, reference]) = (cost.of_strategy(), [cost.agent, cost.reference]);
-    let row_of = |(name, usage): (&str, Usage)| {
+    let parts = [("the agent", own), ("the strategy", asked), ("full history", reference)];
+    let rows = parts.map(|(name, usage)| {
         let classes = TokenClasses::from(usage);
         let cells = [classes.input, classes.written, classes.read, classes.output];
         row(name, cells.map(Cell::tokens).into())
-    };
-    let names = ["the agent", "the strategy", "full history"].into_iter();
-    let parts = names.zip([own, asked, reference]);
+    });
     let (spent, whole) = (own.prompt() + asked.total(), reference.prompt());
     let mut fraction = (spent.0 as f64, whole.0 as f64);
     if !is_in_tokens {
@@ -210,11 +209,11 @@ fn billed(cell: &CellRecord, full: &CellRecord, is_in_tokens: bool) -> Option<Te
         fraction = costs.map(|cost| cost as f64 / 1_000.0).into();
     }
     let columns = "term: billed | uncached | written | read | output";
-    Some(Terms::new(fraction, columns, parts.map(row_of).collect()))
+    Some(TermTable::new(fraction, columns, rows.into()))
 }
 
 /// The cost under the first scheme of the cell, in input tokens.
-fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> Option<Terms> {
+fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> Option<TermTable> {
     if let Some(terms) = billed(cell, full, false) {
         return Some(terms).filter(|_| placement.is_none());
     }
@@ -236,7 +235,6 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
             asked[call.call.min(calls)] += price;
         }
     }
-    let tokens = |thousandths: u64| Cell::tokens(Tokens(thousandths / 1_000));
     let (mut spent, mut reference) = (asked[calls], 0);
     let mut rows = Vec::new();
     for (call, asked) in asked[..calls].iter().copied().enumerate() {
@@ -251,19 +249,18 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         reference += full_cost;
         let classes = TokenClasses::from(prompt);
         let classes = [classes.input, classes.written, classes.read].map(Cell::tokens);
-        let costs = [prompt_cost, answered - prompt_cost, asked, full_cost].map(tokens);
+        let costs = [prompt_cost, answered - prompt_cost, asked, full_cost].map(input_tokens);
         let cells = classes.into_iter().chain(costs).collect();
         rows.push(row(&call.to_string(), cells));
     }
     if asked[calls] > 0 {
         let mut cells = vec![Cell::NOT_APPLICABLE; 7];
-        cells[5] = tokens(asked[calls]);
+        cells[5] = input_tokens(asked[calls]);
         rows.push(row("at the end", cells));
     }
     let rates = own.rates;
-    let times = |thousandths: u32| format!("{}", f64::from(thousandths) / 1_000.0);
     let write = rates.write.map(|write| format!("write {}, ", times(write)));
-    Some(Terms {
+    Some(TermTable {
         fraction: (spent as f64 / 1_000.0, reference as f64 / 1_000.0),
         columns: "term: call | uncached | written | read | prompt, in input tokens | \
                   answer, in input tokens | own calls, in input tokens | full history, in input tokens",
@@ -279,18 +276,26 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
     })
 }
 
+fn input_tokens(thousandths: u64) -> Cell {
+    Cell::tokens(Tokens(thousandths / 1_000))
+}
+
+fn times(thousandths: u32) -> String {
+    (f64::from(thousandths) / 1_000.0).to_string()
+}
+
 /// The cost of one call, in thousandths of an input token.
 fn of_call(cache: &CacheRecord, usage: Usage) -> u64 {
     cache.rates.cost(&cache.rates.of_call(usage))
 }
 
 /// The bill in dollars: its input tokens at their price.
-fn bill(terms: Terms, price: &PriceEntry) -> Option<Terms> {
+fn bill(terms: TermTable, price: &PriceEntry) -> Option<TermTable> {
     let (spent, each) = (terms.fraction.0, price.per_token.input?.in_dollars());
     let (model, date, million) = (&price.model, &price.date, each * 1e6);
     let in_dollars =
         format!("{model} of {date}: {spent:.1} input tokens at ${million:.2} per million");
-    Some(Terms {
+    Some(TermTable {
         fraction: (spent * each, 1.0),
         notes: [terms.notes, vec![in_dollars]].concat(),
         ..terms
@@ -298,7 +303,7 @@ fn bill(terms: Terms, price: &PriceEntry) -> Option<Terms> {
 }
 
 /// The calls at which the strategy changed the context, and how full the window was.
-fn fired(cell: &CellRecord) -> Terms {
+fn fired(cell: &CellRecord) -> TermTable {
     let effective = cell.window.map(|window| window.effective());
     let mut rows = Vec::new();
     for event in &cell.compactions {
@@ -311,12 +316,12 @@ fn fired(cell: &CellRecord) -> Terms {
     }
     let fraction = (f64::from(u8::from(!rows.is_empty())), 1.0);
     let columns = "term: call | stage | before | after | window in use";
-    Terms::new(fraction, columns, rows)
+    TermTable::new(fraction, columns, rows)
 }
 
 /// The planted items with their scores: of facts by string search, each by its weight, or of answers.
 /// `None` if no item has a score.
-fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
+fn items(cell: &CellRecord, is_of_answers: bool) -> Option<TermTable> {
     let (mut sum, mut weights, mut rows) = (0.0, 0.0, Vec::new());
     for asked in asked_items([cell]) {
         let (item, text) = (asked.probe, asked.text);
@@ -327,7 +332,7 @@ fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
             let Some((score, outcome)) = item.verdict().and_then(Verdict::scored) else {
                 continue;
             };
-            let answer = item.answer.as_ref().and_then(|it| it.text.as_deref());
+            let answer = item.answer.as_ref().and_then(|answer| answer.text.as_deref());
             let outcome = display::name_of(&outcome);
             let said = answer.map(|answer| format!("{outcome}: {answer}"));
             (score, 1, said.unwrap_or(outcome))
@@ -353,33 +358,33 @@ fn items(cell: &CellRecord, is_of_answers: bool) -> Option<Terms> {
     if is_of_answers {
         columns = "term: fact | score | weight | question | value | answer";
     }
-    (!is_of_answers || weights > 0.0).then(|| Terms {
+    (!is_of_answers || weights > 0.0).then(|| TermTable {
         notes: Vec::from_iter((!is_of_answers).then(|| corrected.to_owned())),
-        ..Terms::new((sum, weights), columns, rows)
+        ..TermTable::new((sum, weights), columns, rows)
     })
 }
 
-fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> Terms {
+fn actions(cell: &CellRecord, full: Option<&CellRecord>) -> TermTable {
     let own = &cell.action_support;
     let all = &full.unwrap_or(cell).action_support.wanted;
     let (mut present, mut wanted) = (0, 0);
     let mut rows = Vec::new();
     for call in 0..all.len().max(own.wanted.len()) {
-        let count = |series: &[u32]| series.get(call).copied().unwrap_or_default();
+        let found = own.present.get(call).copied().unwrap_or_default();
         // What a session that died would have needed later is needed and not there.
-        let needs = own.wanted.get(call).copied().unwrap_or_else(|| count(all));
-        present += count(&own.present);
+        let needs = own.wanted.get(call).or(all.get(call)).copied().unwrap_or_default();
+        present += found;
         wanted += needs;
         if needs > 0 {
-            let cells = [count(&own.present), needs].map(|it| Cell::count(it as usize));
+            let cells = [found, needs].map(|count| Cell::count(count as usize));
             rows.push(row(&call.to_string(), cells.into()));
         }
     }
     let fraction = (f64::from(present), f64::from(wanted));
-    Terms::new(fraction, "term: call | present | needed", rows)
+    TermTable::new(fraction, "term: call | present | needed", rows)
 }
 
-fn own_calls(cell: &CellRecord) -> Terms {
+fn own_calls(cell: &CellRecord) -> TermTable {
     let mut rows = Vec::new();
     let asked = cell.model_calls.iter();
     for asked in asked.filter(|call| is_on_the_bill(call.purpose)) {
@@ -393,5 +398,5 @@ fn own_calls(cell: &CellRecord) -> Terms {
     }
     let fraction = (rows.len() as f64, 1.0);
     let columns = "term: call | purpose | prompt | answer | failure";
-    Terms::new(fraction, columns, rows)
+    TermTable::new(fraction, columns, rows)
 }

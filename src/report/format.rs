@@ -1,7 +1,7 @@
 //! The formats that reports are written in, by the endings of their files.
 
-use super::plot::{Scene, WIDE, bill, curves, forest, pareto, svg, sweep, tokens};
-use super::{Report, Subject, comment, csv, html, json, junit, markdown, otlp, terminal};
+use super::plot::{PlotScene, WIDE, bill, curves, forest, pareto, svg, sweep, tokens};
+use super::{Report, ReportData, comment, csv, html, json, junit, markdown, otlp, terminal};
 
 /// A format of reports. It opens no file and reads no environment.
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub struct Format {
     /// The ending of its files, without the dot.
     pub ending: &'static str,
     kinds: &'static [Kind],
-    render: Render,
+    render: Renderer,
 }
 
 /// A file that a format made.
@@ -47,16 +47,15 @@ pub enum RenderError {
 
 /// How a report becomes bytes.
 #[derive(Debug)]
-enum Render {
-    Text(fn(&Report) -> String),
+enum Renderer {
     Document(fn(&Report) -> Result<String, RenderError>),
     /// A picture of a width.
-    Picture(fn(&Report, f64) -> Scene),
+    Picture(fn(&Report, f64) -> PlotScene),
     /// The tables of cells and of probe items.
     Tables(fn(&Report) -> Result<[Vec<u8>; 2], RenderError>),
 }
 
-use Render::{Document, Picture, Tables, Text};
+use Renderer::{Document, Picture, Tables};
 
 /// The kinds of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,10 +79,10 @@ const FORMATS: &[Format] = &[
     Format::new("junit.xml", &[Run, Comparison], Document(junit::render)),
     Format::new("md", &[Run, Comparison], Document(comment::render)),
     Format::new("full.md", &[Run, Comparison], Document(markdown::render)),
-    Format::new("otlp.json", &[Run], Text(otlp::render)),
+    Format::new("otlp.json", &[Run], Document(|report| Ok(otlp::render(report)))),
     #[cfg(feature = "parquet")]
     Format::new("parquet", &[Run], Tables(super::parquet::render)),
-    Format::new("txt", &[Run, Comparison, Sweep], Text(terminal::file)),
+    Format::new("txt", &[Run, Comparison, Sweep], Document(|report| Ok(terminal::file(report)))),
     Format::new("tokens.svg", &[Run], Picture(tokens::scene)),
     Format::new("bill.svg", &[Run], Picture(bill::scene)),
     Format::new("pareto.svg", &[Run], Picture(pareto::scene)),
@@ -92,10 +91,10 @@ const FORMATS: &[Format] = &[
     Format::new("svg", &[Comparison], Picture(forest::scene)),
 ];
 
-fn of_sweep(report: &Report, width: f64) -> Scene {
+fn of_sweep(report: &Report, width: f64) -> PlotScene {
     match &report.subject {
-        Subject::Sweep(it) => sweep::scene(it, width),
-        Subject::Run | Subject::Comparison(_) => Scene::new("no sweep", width),
+        ReportData::Sweep(swept) => sweep::scene(swept, width),
+        ReportData::Run | ReportData::Comparison(_) => PlotScene::new("no sweep", width),
     }
 }
 
@@ -103,13 +102,13 @@ fn of_sweep(report: &Report, width: f64) -> Scene {
 /// nothing in front of its ending: `report.tokens.svg`, `bill.svg`.
 pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
     let name = file.to_ascii_lowercase();
-    let is_named = |format: &&Format| {
+    let named = formats_of(kind).filter(|format| {
         let front = name.strip_suffix(format.ending);
-        let is_picture = matches!(format.render, Picture(_));
-        front.is_some_and(|front| front.ends_with('.') || (is_picture && front.is_empty()))
-    };
+        let picture = matches!(format.render, Picture(_));
+        front.is_some_and(|front| front.ends_with('.') || (picture && front.is_empty()))
+    });
     // Of `.otlp.json` and `.json` the longer one is meant.
-    formats_of(kind).filter(is_named).max_by_key(|format| format.ending.len())
+    named.max_by_key(|format| format.ending.len())
 }
 
 fn formats_of(kind: Kind) -> impl Iterator<Item = &'static Format> {
@@ -122,23 +121,23 @@ pub fn endings(kind: Kind) -> impl Iterator<Item = &'static str> {
 }
 
 impl Format {
-    const fn new(ending: &'static str, kinds: &'static [Kind], render: Render) -> Self {
+    const fn new(ending: &'static str, kinds: &'static [Kind], render: Renderer) -> Self {
         Self { ending, kinds, render }
     }
 
     /// Lays the report out.
     pub fn render(&self, report: &Report) -> Result<Vec<Artifact>, RenderError> {
-        let artifact = |ending: &str, bytes| Artifact { ending: ending.to_owned(), bytes };
-        let ending = self.ending;
-        Ok(match self.render {
-            Text(text) => vec![artifact(ending, text(report).into_bytes())],
-            Document(text) => vec![artifact(ending, text(report)?.into_bytes())],
-            Picture(scene) => vec![artifact(ending, svg(&scene(report, WIDE))?.into_bytes())],
+        let (bytes, items) = match self.render {
+            Document(text) => (text(report)?.into_bytes(), None),
+            Picture(scene) => (svg(&scene(report, WIDE))?.into_bytes(), None),
             Tables(tables) => {
                 let [cells, items] = tables(report)?;
-                let beside = format!("probes.{ending}");
-                vec![artifact(ending, cells), artifact(&beside, items)]
+                (cells, Some(items))
             }
-        })
+        };
+        let first = Artifact { ending: self.ending.to_owned(), bytes };
+        let ending = format!("probes.{}", self.ending);
+        let second = items.map(|bytes| Artifact { ending, bytes });
+        Ok([first].into_iter().chain(second).collect())
     }
 }

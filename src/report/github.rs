@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::comparison::Comparisons;
 use super::escape::plain;
-use super::junit::Outcome;
+use super::junit::CaseOutcome;
 use crate::compare::gate::Verdict;
 
 /// The most annotations: GitHub shows ten of a step.
@@ -18,9 +18,9 @@ pub(crate) fn annotations(comparisons: &Comparisons) -> String {
     for suite in &suites {
         for case in &suite.cases {
             let level = match case.outcome {
-                Outcome::Passed => continue,
-                Outcome::Failed(_) => "error",
-                Outcome::Skipped => "warning",
+                CaseOutcome::Passed => continue,
+                CaseOutcome::Failed(_) => "error",
+                CaseOutcome::Skipped => "warning",
             };
             let messages = case.messages.iter().enumerate();
             // Every check shows its first finding before one shows its second.

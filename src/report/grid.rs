@@ -42,11 +42,11 @@ impl Terminal {
     /// Rows with their headings, which come first. Texts are escaped here.
     pub(super) fn grid(self, rows: &[GridRow]) -> Vec<String> {
         let count = rows.iter().map(|row| row.cells.len()).max().unwrap_or(0);
-        let widest = |at: usize| {
+        let widest = (0..count).map(|at| {
             let cells = rows.iter().filter_map(|row| row.cells.get(at));
             cells.map(|cell| width(cell)).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..count).map(widest).collect();
+        });
+        let widths: Vec<usize> = widest.collect();
         let values: usize = widths.iter().sum();
         let ends = rows.iter().filter(|row| !row.cells.is_empty());
         let end = ends.map(|row| width(&row.end)).max().unwrap_or(0);

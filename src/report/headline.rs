@@ -63,13 +63,12 @@ const fn headline(column: &'static str, heading: &'static str, screen: OnScreen)
 
 impl Headline {
     /// The heading on one line.
-    pub(super) fn words(&self, report: &Report) -> String {
-        let heading = match (self.column, &report.live) {
+    pub(super) fn words(&self, report: &Report) -> &'static str {
+        match (self.column, &report.live) {
             ("bill", Some(live)) if live.is_billed() => "billed",
             ("bill", Some(_)) => "modelled",
             _ => self.heading,
-        };
-        heading.to_owned()
+        }
     }
 }
 
@@ -77,14 +76,15 @@ impl Headline {
 /// `empty`, only where one failed.
 pub(super) fn rows(report: &Report) -> Vec<&Row> {
     let shows_controls = matches!(report.controls, Controls::Failed { .. });
-    let is_shown = |row: &&Row| row.role == Role::Strategy || shows_controls;
-    let mut rows: Vec<&Row> = report.compared().iter().filter(is_shown).collect();
-    let savings = |row: &Row| {
-        let share = report.share(row, "bill_saved");
-        share.map_or(f64::NEG_INFINITY, |(share, _)| share)
-    };
+    let all = report.compared().iter();
+    let shown = all.filter(|row| row.role == Role::Strategy || shows_controls);
+    let mut rows: Vec<&Row> = shown.collect();
     rows.sort_by(|left, right| {
-        let by_savings = savings(right).total_cmp(&savings(left));
+        let [left_saved, right_saved] = [left, right].map(|row| {
+            let share = report.share(row, "bill_saved");
+            share.map_or(f64::NEG_INFINITY, |(share, _)| share)
+        });
+        let by_savings = right_saved.total_cmp(&left_saved);
         left.is_broken().cmp(&right.is_broken()).then(by_savings)
     });
     rows
@@ -93,15 +93,15 @@ pub(super) fn rows(report: &Report) -> Vec<&Row> {
 /// The headlines that were measured in at least one of these rows.
 pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> {
     let comparison = report.section("comparison");
-    let is_known = |headline: &&Headline| {
+    let known = HEADLINES.iter().filter(|headline| {
         let id = headline.column;
         let mut columns = comparison.iter().flat_map(|section| &section.table.columns);
         // An edge that no strategy names repeats the usual bill.
-        let is_hidden = columns.any(|one| one.id == id && one.is_for_files());
+        let hidden = columns.any(|one| one.id == id && one.is_for_files());
         let mut cells = rows.iter().filter_map(|row| cell(report, row, id));
-        !is_hidden && cells.any(|cell| cell.value != Value::NotApplicable)
-    };
-    HEADLINES.iter().filter(is_known).collect()
+        !hidden && cells.any(|cell| cell.value != Value::NotApplicable)
+    });
+    known.collect()
 }
 
 /// Which of the two measures of facts kept is among these headlines: the first one.
@@ -111,8 +111,8 @@ pub(super) fn kept(headlines: &[&Headline]) -> Option<&'static str> {
 
 /// Leaves out the other one.
 pub(super) fn keep_one(headlines: &mut Vec<&'static Headline>) {
-    let kept = kept(headlines);
-    headlines.retain(|column| !KEPT.contains(&column.column) || Some(column.column) == kept);
+    let first = kept(headlines);
+    headlines.retain(|column| !KEPT.contains(&column.column) || Some(column.column) == first);
 }
 
 /// The cell of a row in the column of a headline; `None` where it was not measured.

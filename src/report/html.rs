@@ -6,9 +6,9 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::report::plot::{NARROW, Scene, WIDE, bill, curves, pareto, svg, tokens};
+use crate::report::plot::{NARROW, PlotScene, WIDE, bill, curves, pareto, svg, tokens};
 use crate::report::{
-    Banner, BannerLevel, RenderError, Report, Section, Subject, escape, template, view,
+    Banner, BannerLevel, RenderError, Report, ReportData, escape, template, view,
 };
 
 mod calls;
@@ -26,10 +26,10 @@ const PLACED: &[&str] = &["comparison", "findings", "lost", "metrics"];
 /// Writes the report as one self-contained page.
 pub(super) fn render(report: &Report) -> Result<String, RenderError> {
     match &report.subject {
-        Subject::Run => template::render("run.html", of_run(report)?),
-        Subject::Sweep(it) => template::render("sweep.html", sweep::page(report, it)?),
+        ReportData::Run => template::render("run.html", of_run(report)?),
+        ReportData::Sweep(swept) => template::render("sweep.html", sweep::page(report, swept)?),
         // No format makes a page of a comparison.
-        Subject::Comparison(_) => {
+        ReportData::Comparison(_) => {
             Err(RenderError::Template("it is no run and no sweep".to_owned()))
         }
     }
@@ -45,7 +45,9 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
     });
     let compactions = compactions::all(report, &sessions);
     let others = report.sections.iter().filter(|section| !PLACED.contains(&section.id));
-    let of_section = |section: &Section| view::section(section, &section.table, shown);
+    let tables = others.map(|section| view::section(section, shown));
+    let [findings, metrics] = ["findings", "metrics"]
+        .map(|id| report.section(id).map(|section| view::section(section, shown)));
     let verdict = report.verdict.as_ref().map(|verdict| {
         let lines = verdict.lines().into_iter().map(|line| json!({ "text": line.in_full() }));
         json!({ "lines": lines.collect::<Vec<_>>(), "trust": report.totals })
@@ -67,42 +69,39 @@ fn of_run(report: &Report) -> Result<Json, RenderError> {
         "calls": calls::data(report, shown)?,
         "sessions": sessions.len(),
         "retention": both(|width| curves::scene(report, width))?,
-        "items": evidence.items(),
+        "items": evidence.items.len(),
         "most_items": evidence::MOST,
         "evidence": evidence.data()?,
         "compactions": compactions.len(),
         "most_compactions": compactions::MOST,
         "changes": compactions::data(&compactions)?,
-        "findings": report.section("findings").map(of_section),
-        "tables": others.map(of_section).collect::<Vec<_>>(),
-        "metrics": report.section("metrics").map(of_section),
+        "findings": findings,
+        "tables": tables.collect::<Vec<_>>(),
+        "metrics": metrics,
     }))
 }
 
-/// A picture for every width of the page.
-fn both(scene: impl Fn(f64) -> Scene) -> Result<Json, RenderError> {
-    figure(&[WIDE, NARROW].map(scene))
-}
-
 /// A picture, drawn for wide and for narrow pages; its colours follow the page's by rules of the style.
-fn figure([wide, narrow]: &[Scene; 2]) -> Result<Json, RenderError> {
+fn both(scene: impl Fn(f64) -> PlotScene) -> Result<Json, RenderError> {
+    let [wide, narrow] = [WIDE, NARROW].map(scene);
     // A picture that has one width only is scrolled on a narrow page.
     let drawings = if narrow.width < wide.width {
-        vec![drawing(wide, "wide")?, drawing(narrow, "narrow")?]
+        vec![drawing(&wide, "wide")?, drawing(&narrow, "narrow")?]
     } else {
-        vec![drawing(wide, "only")?]
+        vec![drawing(&wide, "only")?]
     };
     Ok(json!({ "title": wide.title, "drawings": drawings }))
 }
 
-fn drawing(scene: &Scene, class: &str) -> Result<Json, RenderError> {
-    let svg = svg(scene)?;
-    let inner = svg.strip_prefix("<svg ").unwrap_or(&svg).trim_end();
+fn drawing(scene: &PlotScene, class: &str) -> Result<Json, RenderError> {
+    let picture = svg(scene)?;
+    let inner = picture.strip_prefix("<svg ").unwrap_or(&picture).trim_end();
     // The boxes of the legend's entries, in percent of the picture.
     let (width, height) = (scene.width / 100.0, scene.height() / 100.0);
-    let is_drawn = |name: &str| svg.contains(&format!("data-series=\"{}\"", escape::xml(name)));
-    let series = scene.series.iter().filter(|(name, _)| is_drawn(name));
-    let series = series.map(|(name, [left, upper, right, lower])| {
+    let drawn = scene.series.iter().filter(|(name, _)| {
+        picture.contains(&format!("data-series=\"{}\"", escape::xml(name)))
+    });
+    let series = drawn.map(|(name, [left, upper, right, lower])| {
         let (left, upper) = (left / width, upper / height);
         let (wide, high) = (right / width - left, lower / height - upper);
         json!({ "name": name, "box": format!("{left:.2} {upper:.3} {wide:.2} {high:.3}") })

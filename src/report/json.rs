@@ -7,23 +7,23 @@ use serde::Serialize;
 
 use crate::metric::{CellSummary, Unit};
 use crate::record::schema_of;
-use crate::report::{Cell, FORMAT_VERSION, RenderError, Report, Row, Subject, Value, escape};
+use crate::report::{Cell, FORMAT_VERSION, RenderError, Report, ReportData, Value, escape};
 
 /// A JSON Schema (draft 2020-12) of a run's report as JSON.
 pub fn schema() -> serde_json::Value {
-    schema_of::<File<'_>>()
+    schema_of::<ReportFile<'_>>()
 }
 
 /// A Proctor report as JSON.
 #[derive(JsonSchema, Serialize)]
 #[schemars(rename = "Proctor report")]
-struct File<'a> {
+struct ReportFile<'a> {
     /// Always `proctor-report`.
     format: &'static str,
     /// Version of this format.
     version: u32,
     /// The numbers of the comparison: `results[strategy][metric]`.
-    results: Results<'a>,
+    results: ComparisonFigures<'a>,
     /// All the rest.
     #[serde(flatten)]
     report: &'a Report,
@@ -31,7 +31,7 @@ struct File<'a> {
 
 /// The numbers of a comparison, by strategy and by the metric's name, which is that of the screen. What was not
 /// measured is not there.
-pub type Results<'a> = BTreeMap<&'a str, BTreeMap<&'static str, Figure>>;
+pub type ComparisonFigures<'a> = BTreeMap<&'a str, BTreeMap<&'static str, Figure>>;
 
 /// A number of a strategy.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -80,17 +80,18 @@ impl Figure {
 }
 
 /// The numbers of a run's comparison; none of a report that has no comparison.
-pub fn results(report: &Report) -> Results<'_> {
+pub fn results(report: &Report) -> ComparisonFigures<'_> {
     let Some(comparison) = report.section("comparison") else {
-        return Results::new();
+        return ComparisonFigures::new();
     };
     let columns = &comparison.table.columns;
-    let figures = |row: &Row| {
-        let cells = columns.iter().skip(1).zip(&row.cells);
-        cells.filter_map(|(column, cell)| Some((column.id, Figure::of(cell)?))).collect()
-    };
     let rows = comparison.table.rows.iter().chain(&report.quoted_controls);
-    rows.map(|row| (&*row.name, figures(row))).collect()
+    let numbers = rows.map(|row| {
+        let cells = columns.iter().skip(1).zip(&row.cells);
+        let figures = cells.filter_map(|(column, cell)| Some((column.id, Figure::of(cell)?)));
+        (&*row.name, figures.collect())
+    });
+    numbers.collect()
 }
 
 /// Writes the report as one JSON object, the numbers of the comparison first; of a comparison or a sweep what
@@ -100,21 +101,21 @@ pub fn results(report: &Report) -> Results<'_> {
 /// it was not measured, and `not_applicable` where there is nothing to measure.
 pub fn render(report: &Report) -> Result<String, RenderError> {
     let text = match &report.subject {
-        Subject::Run => serde_json::to_string_pretty(&File {
+        ReportData::Run => serde_json::to_string_pretty(&ReportFile {
             format: "proctor-report",
             version: FORMAT_VERSION,
             results: results(report),
             report,
         }),
-        Subject::Comparison(comparisons) => serde_json::to_string_pretty(comparisons),
-        Subject::Sweep(sweep) => serde_json::to_string_pretty(sweep),
+        ReportData::Comparison(comparisons) => serde_json::to_string_pretty(comparisons),
+        ReportData::Sweep(sweep) => serde_json::to_string_pretty(sweep),
     };
     Ok(escape::json(&text.map_err(RenderError::Json)?) + "\n")
 }
 
 /// The metrics of one cell.
 #[derive(Serialize)]
-struct Line<'a> {
+struct CellLine<'a> {
     run: &'a str,
     cell: &'a CellSummary,
 }
@@ -124,9 +125,9 @@ struct Line<'a> {
 /// Values that were not measured are `null`; shares are computed from the counts beside them.
 pub(super) fn lines(report: &Report) -> Result<String, RenderError> {
     let run = report.run.as_ref().map_or("", |run| &run.fingerprint);
-    let line = |cell| {
-        let line = serde_json::to_string(&Line { run, cell }).map_err(RenderError::Json)?;
+    let lines = report.cells.iter().map(|cell| {
+        let line = serde_json::to_string(&CellLine { run, cell }).map_err(RenderError::Json)?;
         Ok(escape::json(&line) + "\n")
-    };
-    report.cells.iter().map(line).collect()
+    });
+    lines.collect()
 }

@@ -2,6 +2,8 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::Column;
+
 /// Blanks between columns.
 pub(crate) const GAP: usize = 2;
 
@@ -61,7 +63,7 @@ fn fitting(text: impl Iterator<Item = char>, room: usize) -> Vec<char> {
 }
 
 /// A piece of text that is never broken, and whether a blank precedes it.
-struct Piece<'a> {
+struct TextPiece<'a> {
     text: &'a str,
     blank: bool,
 }
@@ -105,17 +107,16 @@ pub(crate) fn narrowest(text: &str, longest: usize, widest: usize) -> usize {
     pieces(text, longest).into_iter().map(|piece| width(piece.text)).max().unwrap_or(0).min(widest)
 }
 
-fn pieces(text: &str, longest: usize) -> Vec<Piece<'_>> {
-    // A blank between a number and its sign does not break.
-    let text = text.trim_end();
+fn pieces(text: &str, longest: usize) -> Vec<TextPiece<'_>> {
     let mut pieces = Vec::new();
-    for (index, word) in words(text).into_iter().enumerate() {
+    // A blank between a number and its sign does not break.
+    for (index, word) in words(text.trim_end()).into_iter().enumerate() {
         let mut blank = index > 0;
         let mut rest = word;
         while !rest.is_empty() {
             let end = piece_end(rest, longest);
             let (piece, after) = rest.split_at(end);
-            pieces.push(Piece { text: piece, blank });
+            pieces.push(TextPiece { text: piece, blank });
             blank = false;
             rest = after;
         }
@@ -152,34 +153,29 @@ fn piece_end(word: &str, longest: usize) -> usize {
     if width(&word[..bracket]) <= longest {
         return bracket;
     }
-    let ends_number = |end: usize| word[end..].starts_with(|c: char| c.is_ascii_digit());
-    let last = |signs: &[char]| {
-        let found = word[..bracket].match_indices(signs).take_while(|(at, _)| *at < longest);
-        let ends = found.map(|(at, sign)| (sign, at + sign.len()));
-        // A number does not break at its point.
-        let ends = ends.filter(|(sign, end)| !matches!(*sign, "." | ",") || !ends_number(*end));
-        ends.map(|(_, end)| end).last()
-    };
     // `clear_results.keep_last` has its joint at the point, `61.2–98.5` between its ends.
-    let end = last(&['.', ',', '/', ':', '@', '–']);
-    end.or_else(|| last(&['-', '_', '='])).unwrap_or(bracket)
+    let signs: [&[char]; 2] = [&['.', ',', '/', ':', '@', '–'], &['-', '_', '=']];
+    let end = signs.into_iter().find_map(|signs| {
+        let found = word[..bracket].match_indices(signs).take_while(|(at, _)| *at < longest);
+        let ends = found.map(|(at, sign)| (sign, at + sign.len())).filter(|(sign, end)| {
+            // A number does not break at its point.
+            !matches!(*sign, "." | ",") || !word[*end..].starts_with(|c: char| c.is_ascii_digit())
+        });
+        ends.map(|(_, end)| end).last()
+    });
+    end.unwrap_or(bracket)
 }
 
 /// A column to be laid out.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ColumnSpec {
     /// 0 is the most important. Columns with a larger number are left out first, among equals the
-    /// last; [`Self::NEVER`] is never shown.
+    /// last; [`Column::FILES_ONLY`] is never shown.
     pub(crate) priority: u8,
     /// The narrowest it may get.
     pub(crate) narrowest: usize,
     /// The width beyond which more is of no use.
     pub(crate) widest: usize,
-}
-
-impl ColumnSpec {
-    /// The priority of a column that is never shown.
-    pub(crate) const NEVER: u8 = u8::MAX;
 }
 
 /// Whether all columns of priority 0, which should always be shown, fit `limit`.
@@ -200,7 +196,7 @@ pub(crate) fn columns(specs: &[ColumnSpec], limit: usize) -> Vec<Option<usize>> 
     order.sort_by_key(|at| (*at > 0, specs[*at].priority));
     let mut widths: Vec<Option<usize>> = vec![None; specs.len()];
     let mut used = 0;
-    let mut highest = ColumnSpec::NEVER - 1;
+    let mut highest = Column::FILES_ONLY - 1;
     for at in order {
         let spec = specs[at];
         if at == 0 {
@@ -294,7 +290,7 @@ mod tests {
         // A less important column is not added where a more important one did not fit.
         let specs = [spec(0, 10, 10), spec(1, 20, 20), spec(2, 5, 5), spec(1, 6, 6)];
         assert_eq!(columns(&specs, 20), [Some(10), None, None, Some(6)]);
-        let specs = [spec(0, 10, 10), spec(ColumnSpec::NEVER, 1, 1)];
+        let specs = [spec(0, 10, 10), spec(Column::FILES_ONLY, 1, 1)];
         assert_eq!(columns(&specs, 90), [Some(10), None]);
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::{Value as Json, json};
 
 use crate::report::{
-    Audience, Banner, BannerLevel, Cell, Column, RenderError, Report, Section, Value, display,
-    template, view,
+    Audience, Banner, BannerLevel, Column, RenderError, Report, Section, Value, display, template,
+    view,
 };
 
 /// The legend of the comparison's signs.
@@ -25,7 +25,7 @@ pub fn render(report: &Report) -> Result<String, RenderError> {
 
 /// The title, banners as GitHub shows alerts, and the verdict in lines.
 pub(super) fn head<'a>(report: &Report, banners: impl IntoIterator<Item = &'a Banner>) -> Json {
-    let banners = banners.into_iter().map(|banner| {
+    let alerts = banners.into_iter().map(|banner| {
         let kind = match banner.level {
             BannerLevel::Invalid => "CAUTION",
             BannerLevel::Warning => "WARNING",
@@ -40,7 +40,7 @@ pub(super) fn head<'a>(report: &Report, banners: impl IntoIterator<Item = &'a Ba
     });
     json!({
         "title": report.title,
-        "banners": banners.collect::<Vec<_>>(),
+        "banners": alerts.collect::<Vec<_>>(),
         "verdict": verdict,
     })
 }
@@ -51,23 +51,24 @@ pub(super) fn section(section: &Section) -> Json {
     let table = &section.table;
     let (mut columns, mut missing, mut zero) = (Vec::new(), Vec::new(), Vec::new());
     for (at, column) in table.columns.iter().enumerate().skip(1) {
-        let is_zero = |cell: &Cell| cell.value.is_nothing() || cell.value == Value::Count(0);
-        if !table.rows.is_empty() && table.cells(at).all(|cell| cell.value.is_nothing()) {
+        let mut counts = table.cells(at).filter(|cell| !cell.value.is_nothing()).peekable();
+        if !table.rows.is_empty() && counts.peek().is_none() {
             missing.push(column);
-        } else if column.is_for_files() && table.cells(at).all(is_zero) {
+        } else if column.is_for_files() && counts.all(|cell| cell.value == Value::Count(0)) {
             zero.push(column);
         } else {
             columns.push(at);
         }
     }
-    let mut shown = view::section(section, &table.pick(&columns), &[]);
-    let is_folded = section.audience == Audience::Files || table.rows.len() > section.most_rows;
+    let few = Section { table: table.pick(&columns), ..section.clone() };
+    let mut shown = view::section(&few, &[]);
+    let folded = section.audience == Audience::Files || table.rows.len() > section.most_rows;
     let rows = display::many(table.rows.len(), "row", "rows");
-    shown["folded"] = json!(is_folded.then_some(rows));
-    let is_comparison = section.id == "comparison";
-    let legend = is_comparison.then(|| LEGEND.to_owned());
+    shown["folded"] = json!(folded.then_some(rows));
+    let comparison = section.id == "comparison";
+    let legend = comparison.then(|| LEGEND.to_owned());
     // The comparison itself lists the metrics that were not measured.
-    let missing = named("not measured", &missing).filter(|_| !is_comparison);
+    let missing = named("not measured", &missing).filter(|_| !comparison);
     let zero = named("0 in every row", &zero);
     let notes = legend.into_iter().chain(section.notes.iter().cloned());
     shown["notes"] = notes.chain(missing).chain(zero).collect();

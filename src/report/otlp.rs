@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::columns::{self, ValueReader};
-use super::{AskedItem, Report, display, escape};
+use super::{AskedItem, Report, asked_items, display, escape};
 use crate::metric::{CellSummary, metric};
 use crate::units::ContentHash;
 
@@ -15,10 +15,9 @@ pub(super) fn render(report: &Report) -> String {
     let run = report.run.as_ref();
     let fingerprint = run.map_or("", |run| &*run.fingerprint);
     let trace = ContentHash::of(fingerprint).hex(32);
-    let mut items = report.asked_items().into_iter();
+    let mut items = asked_items(&report.records).into_iter();
     let spans = report.cells.iter().zip(&report.records).map(|(cell, record)| {
-        let items = items.by_ref().take(record.probes.len());
-        span(&trace, cell, items)
+        span(&trace, cell, items.by_ref().take(record.probes.len()))
     });
     let spans = display::joined(spans, ",\n");
     let resource = [
@@ -70,10 +69,13 @@ fn ended_early(cell: &CellSummary) -> Option<String> {
     }
 }
 
+fn doc(name: &str) -> Option<&'static str> {
+    metric(name).map(|metric| metric.doc)
+}
+
 /// The metrics that the cell has a value of.
 fn results(cell: &CellSummary) -> Vec<Value> {
     let at = cell.completion.reached;
-    let doc = |name: &str| metric(name).map(|it| it.doc);
     let label = match (cell.completion.died_at, cell.completion.failed_at) {
         (Some(_), _) => "died",
         (None, Some(_)) => "failed",
@@ -103,20 +105,22 @@ fn probed(asked: &AskedItem<'_>) -> Vec<Value> {
         number("proctor.probe.percent", usize::from(item.percent)),
     ];
     let found = &item.survival;
-    let lost = found.lost_at.as_ref();
-    let lost = lost.map(|it| format!("lost at call {} by {}: {}", it.call, it.stage, it.reason));
+    let lost = found.lost_at.as_ref().map(|lost| {
+        format!("lost at call {} by {}: {}", lost.call, lost.stage, lost.reason)
+    });
     let fate = display::name_of(&found.fate);
     let (score, texts) = (Some(found.score), [Some(&*fate), lost.as_deref()]);
     let mut events = vec![event(item.call, "probe.survival", score, texts, &about)];
     if let Some(verdict) = item.verdict() {
         let scored = verdict.scored();
-        let label = scored.map_or("unscored".to_owned(), |(_, it)| display::name_of(&it));
+        let label = scored.map_or("unscored".to_owned(), |(_, outcome)| display::name_of(&outcome));
         let score = scored.map(|(score, _)| score);
-        let answer = item.answer.as_ref().and_then(|it| it.text.as_deref());
-        let asked = asked.text.map(|it| format!("{} Expected: {}. ", it.question, it.gold));
-        let answer = answer.map(|it| format!("Answer: {it}"));
-        let said = [asked, answer].into_iter().flatten().collect::<String>();
-        let texts = [Some(&*label), Some(&*said).filter(|it| !it.is_empty())];
+        let question =
+            asked.text.map(|text| format!("{} Expected: {}. ", text.question, text.gold));
+        let answer = item.answer.as_ref().and_then(|answer| answer.text.as_deref());
+        let answered = answer.map(|answer| format!("Answer: {answer}"));
+        let said = question.into_iter().chain(answered).collect::<String>();
+        let texts = [Some(&*label), Some(&*said).filter(|said| !said.is_empty())];
         events.push(event(item.call, "probe.answer", score, texts, &about));
     }
     events
@@ -135,11 +139,11 @@ fn event(
         let value = json!({"doubleValue": score});
         attributes.push(json!({"key": "gen_ai.evaluation.score.value", "value": value}));
     }
-    attributes.extend(label.map(|it| text("gen_ai.evaluation.score.label", it)));
-    attributes.extend(explanation.map(|it| text("gen_ai.evaluation.explanation", it)));
+    attributes.extend(label.map(|label| text("gen_ai.evaluation.score.label", label)));
+    attributes.extend(explanation.map(|words| text("gen_ai.evaluation.explanation", words)));
     attributes.extend_from_slice(about);
-    let time = time(call);
-    json!({"timeUnixNano": time, "name": "gen_ai.evaluation.result", "attributes": attributes})
+    let at = time(call);
+    json!({"timeUnixNano": at, "name": "gen_ai.evaluation.result", "attributes": attributes})
 }
 
 /// The time of a call: a second each.

@@ -11,8 +11,8 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
 
-use super::columns::{self, Column, ValueReader};
-use super::{RenderError, Report};
+use super::columns::{self, DataColumn, ValueReader};
+use super::{RenderError, Report, asked_items};
 
 /// The name of the writer in a file.
 const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
@@ -23,24 +23,25 @@ const WRITER: &str = concat!("proctor version ", env!("CARGO_PKG_VERSION"));
 /// Parquet do not execute them.
 pub(super) fn render(report: &Report) -> Result<[Vec<u8>; 2], RenderError> {
     let cells = table("cells", &columns::cells(), &report.cells).map_err(RenderError::Parquet)?;
-    let items = table("items", &columns::items(), &report.asked_items());
+    let items = table("items", &columns::items(), &asked_items(&report.records));
     Ok([cells, items.map_err(RenderError::Parquet)?])
 }
 
-fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, ParquetError> {
+fn table<T>(name: &str, columns: &[DataColumn<T>], rows: &[T]) -> Result<Vec<u8>, ParquetError> {
     let fields = columns.iter().map(|column| field(column).map(Arc::new));
     let schema =
         Type::group_type_builder(name).with_fields(fields.collect::<Result<_, _>>()?).build()?;
     let properties = WriterProperties::builder().set_created_by(WRITER.to_owned()).build();
     let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties))?;
     let mut group = file.next_row_group()?;
-    let mut columns = columns.iter();
+    let mut values = columns.iter().map(|column| &column.read);
     while let Some(mut writer) = group.next_column()? {
         // The schema has as many columns as the table: they end together.
-        match columns.next().map(|column| &column.read) {
+        match values.next() {
             Some(ValueReader::Text(read)) => {
-                let bytes = |row: &T| read(row).map(|text| ByteArray::from(text.into_bytes()));
-                put::<ByteArrayType>(&mut writer, rows.iter().map(bytes))?;
+                let texts = rows.iter().map(read);
+                let bytes = texts.map(|text| Some(ByteArray::from(text?.into_bytes())));
+                put::<ByteArrayType>(&mut writer, bytes)?;
             }
             Some(ValueReader::Count(read)) => put::<Int64Type>(&mut writer, rows.iter().map(read))?,
             Some(ValueReader::Number(read)) => {
@@ -54,7 +55,7 @@ fn table<T>(name: &str, columns: &[Column<T>], rows: &[T]) -> Result<Vec<u8>, Pa
     file.into_inner()
 }
 
-fn field<T>(column: &Column<T>) -> Result<Type, ParquetError> {
+fn field<T>(column: &DataColumn<T>) -> Result<Type, ParquetError> {
     let (physical, logical) = match column.read {
         ValueReader::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         ValueReader::Count(_) => (Physical::INT64, None),
@@ -74,8 +75,7 @@ fn put<D: DataType>(
     let rows: Vec<Option<D::T>> = rows.collect();
     let levels: Vec<i16> = rows.iter().map(|row| i16::from(row.is_some())).collect();
     let values: Vec<D::T> = rows.into_iter().flatten().collect();
-    let writer = writer.typed::<D>();
-    writer.write_batch(&values, Some(&levels), None)?;
+    writer.typed::<D>().write_batch(&values, Some(&levels), None)?;
     Ok(())
 }
 
@@ -90,14 +90,14 @@ mod tests {
 
     struct Row(&'static str, Option<i64>, Option<f64>);
 
-    fn columns() -> Vec<Column<Row>> {
+    fn columns() -> Vec<DataColumn<Row>> {
         vec![
-            Column {
+            DataColumn {
                 name: "word",
                 read: ValueReader::Text(Box::new(|row: &Row| Some(row.0.to_owned()))),
             },
-            Column { name: "count", read: ValueReader::Count(Box::new(|row: &Row| row.1)) },
-            Column { name: "share", read: ValueReader::Number(Box::new(|row: &Row| row.2)) },
+            DataColumn { name: "count", read: ValueReader::Count(Box::new(|row: &Row| row.1)) },
+            DataColumn { name: "share", read: ValueReader::Number(Box::new(|row: &Row| row.2)) },
         ]
     }
 

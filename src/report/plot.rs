@@ -15,7 +15,7 @@ mod scene;
 pub(crate) mod sweep;
 pub(crate) mod tokens;
 
-pub(crate) use scene::{NARROW, Scene, WIDE, svg};
+pub(crate) use scene::{NARROW, PlotScene, WIDE, svg};
 
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,7 @@ use crate::report::headline::{
 };
 use crate::report::layout::{self, wrap, wrap_after};
 use crate::report::terminal::{Style, Terminal};
-use crate::report::{BannerLevel, Report, Row, RowMark, Subject, Value, display, escape};
+use crate::report::{BannerLevel, Report, Row, RowMark, Section, ReportData, Value, display, escape};
 use crate::stats::pareto;
 
 mod sort;
@@ -49,22 +49,22 @@ pub struct ScreenOptions {
 /// The columns at this width. Where a model answered, its answers take the place of the facts.
 fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
     let mut columns: Vec<&Headline> = HEADLINES.iter().collect();
-    let is_known = |column: &str| {
-        let mut rows = report.strategies();
-        rows.any(|row| is_measured(report, row, column))
-    };
     columns.retain(|column| match column.screen {
         OnScreen::Always => true,
         // Without prices, and without billed tokens, it is all that is known of the bill.
         OnScreen::Wide => {
-            let has_bill = is_known("bill") || is_known("billed_output");
-            width >= WIDE || column.column == "bill_saved" && !has_bill
+            let billed = is_known(report, "bill") || is_known(report, "billed_output");
+            width >= WIDE || column.column == "bill_saved" && !billed
         }
         OnScreen::Never => false,
     });
-    columns.retain(|column| is_known(column.column));
+    columns.retain(|column| is_known(report, column.column));
     headline::keep_one(&mut columns);
     columns
+}
+
+fn is_known(report: &Report, column: &str) -> bool {
+    report.strategies().any(|row| is_measured(report, row, column))
 }
 
 fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
@@ -103,8 +103,8 @@ impl Terminal {
         let mut lines = Vec::new();
         for room in rooms {
             lines = match &report.subject {
-                Subject::Comparison(compared) => self.compared(report, compared, room),
-                Subject::Run | Subject::Sweep(_) => self.lines_of(report, options, room),
+                ReportData::Comparison(compared) => self.compared(report, compared, room),
+                ReportData::Run | ReportData::Sweep(_) => self.lines_of(report, options, room),
             };
             if lines.len() <= LINES {
                 break;
@@ -147,20 +147,20 @@ impl Terminal {
 
     /// Text behind a label, with its further lines `indent` columns deep.
     pub(super) fn paragraph(self, label: &str, text: &str, indent: usize) -> Vec<String> {
-        let room = |taken: usize| self.columns().saturating_sub(taken);
-        let first = room(layout::width(label));
-        let lines = wrap_after(&escape::plain(text), first, room(indent));
+        let [first, rest] =
+            [layout::width(label), indent].map(|taken| self.columns().saturating_sub(taken));
+        let lines = wrap_after(&escape::plain(text), first, rest);
         self.behind(label, lines, indent)
     }
 
     /// Lines behind a label, all but the first `indent` columns deep.
     fn behind(self, label: &str, lines: Vec<String>, indent: usize) -> Vec<String> {
         let mut label = self.paint(Style::Heading, label);
-        let lines = lines.into_iter().map(|line| {
+        let behind = lines.into_iter().map(|line| {
             let lead = std::mem::replace(&mut label, " ".repeat(indent));
             format!("{lead}{line}")
         });
-        lines.collect()
+        behind.collect()
     }
 
     /// A command beside its label, and what it is for where there is room. It breaks between its words, so that
@@ -235,19 +235,19 @@ impl Terminal {
     }
 
     fn rows(self, report: &Report, sort: SortBy, most: usize) -> Vec<String> {
-        let columns = columns(report, self.columns());
+        let headlines = columns(report, self.columns());
         let rows = sorted(report, sort);
         if rows.is_empty() {
             return Vec::new();
         }
-        let (shown, left_out) = chosen(report, &columns, rows, most);
+        let (shown, left_out) = chosen(report, &headlines, rows, most);
         let shown = with_controls(report, shown);
-        let heading = |it: &&Headline| match it.column {
-            "bill" if report.is_recorded && report.live.is_none() => "your bill".to_owned(),
-            _ => it.words(report),
-        };
-        let mut grid = vec![GridRow::of("", columns.iter().map(heading))];
-        grid.extend(shown.iter().map(|row| grid_row(report, row, &columns)));
+        let headings = headlines.iter().map(|headline| match headline.column {
+            "bill" if report.is_recorded && report.live.is_none() => "your bill",
+            _ => headline.words(report),
+        });
+        let mut grid = vec![GridRow::of("", headings.map(str::to_owned))];
+        grid.extend(shown.iter().map(|row| grid_row(report, row, &headlines)));
         let mut out = self.grid(&grid);
         if left_out > 0 {
             let more = display::many(left_out, "more strategy", "more strategies");
@@ -296,23 +296,19 @@ impl Terminal {
     /// Lost facts, first those that tell strategies apart: question and value, then how many lose each, and
     /// where.
     fn lost(self, report: &Report, most: usize) -> Vec<String> {
-        let Some(section) = report.section("lost") else {
+        let Some(Section { table, .. }) = report.section("lost") else {
             return Vec::new();
         };
-        let facts = section.table.rows.iter().take(most).flat_map(|row| {
-            let text = |column: &str| section.table.text(row, column);
-            let kept = match text("kept") {
-                kept if kept.is_empty() => kept,
-                kept => format!("; kept by {kept}"),
-            };
-            let changed = section.table.cell(row, "changed_to");
-            let changed = match changed.map(|cell| &cell.value) {
+        let facts = table.rows.iter().take(most).flat_map(|row| {
+            let [value, lost, stage, kept, session] =
+                ["value", "lost", "stage", "kept", "session"].map(|column| table.text(row, column));
+            let kept = if kept.is_empty() { kept } else { format!("; kept by {kept}") };
+            let changed = match table.cell(row, "changed_to").map(|cell| &cell.value) {
                 Some(Value::Text(said)) => format!("; changed to \"{said}\""),
                 _ => String::new(),
             };
-            let (lost, stage, session) = (text("lost"), text("stage"), text("session"));
             let fate = format!("{lost} lose it, {stage}{kept}{changed}, in {session}");
-            self.fact(&row.name, &text("value"), &fate)
+            self.fact(&row.name, &value, &fate)
         });
         self.labelled("Lost", facts.collect())
     }
@@ -356,28 +352,29 @@ const LONGEST_START: usize = 40;
 fn also(report: &Report) -> Option<String> {
     let named = report.verdict.as_ref()?.strategy.as_deref()?;
     let row = report.compared().iter().find(|row| row.name == named)?;
-    let value = |column: &str| headline::cell(report, row, column).map(|cell| &cell.value);
+    let [tokens, calls, waiting] = ["tokens", "calls", "waiting"]
+        .map(|column| headline::cell(report, row, column).map(|cell| &cell.value));
     let mut parts = Vec::new();
-    if let Some(Value::Share(saved)) = value("tokens") {
+    if let Some(Value::Share(saved)) = tokens {
         let sign = if *saved > 0.0 { "−" } else { "+" };
         parts.push(match (saved.abs() * 100.0).round() {
             0.0 => "as many tokens".to_owned(),
             points => format!("tokens {sign}{points} %"),
         });
         // The bill is compared with what the agent did.
-        let is_agents = report.compared().iter().any(|row| row.name == "recorded");
-        if is_agents && let Some(tokens) = parts.last_mut() {
+        let recorded = report.compared().iter().any(|row| row.name == "recorded");
+        if recorded && let Some(tokens) = parts.last_mut() {
             tokens.push_str(" against full history");
         }
     }
-    if let Some(Value::Count(calls)) = value("calls") {
+    if let Some(Value::Count(calls)) = calls {
         parts.push(match calls {
             0 => "no calls of its own".to_owned(),
             1 => "1 call of its own".to_owned(),
             calls => format!("{calls} calls of its own"),
         });
     }
-    if let Some(waiting @ Value::Seconds(_)) = value("waiting") {
+    if let Some(waiting @ Value::Seconds(_)) = waiting {
         parts.push(format!("{} of waiting", display::value(waiting)));
     }
     let name = short_name(named);
@@ -397,17 +394,18 @@ fn apart(row: &Row) -> Option<String> {
 
 /// A row of the table: its values, or in their place why it has none.
 fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
-    let is_avoided = headline::is_avoided(report, row);
     let why = not_ranked(row);
     // A strategy that ended early in some sessions has numbers, and takes part in no ranking.
-    let has_numbers = why.is_none() || row.is_broken() && is_measured(report, row, "bill_saved");
+    let numbers = why.is_none() || row.is_broken() && is_measured(report, row, "bill_saved");
     let all = columns.iter();
-    let known = all.take_while(|column| has_numbers || column.column == headline::SOLVED);
+    let known = all.take_while(|column| numbers || column.column == headline::SOLVED);
     let cells = known.map(|column| cell(report, row, column)).collect();
     let (end, style, below) = match why {
-        Some(why) if has_numbers => (String::new(), Style::Plain, why),
+        Some(why) if numbers => (String::new(), Style::Plain, why),
         Some(why) => (why, Style::Plain, String::new()),
-        None if is_avoided => ("avoid".to_owned(), Style::Caution, String::new()),
+        None if headline::is_avoided(report, row) => {
+            ("avoid".to_owned(), Style::Caution, String::new())
+        }
         None => (apart(row).unwrap_or_default(), Style::Dim, String::new()),
     };
     GridRow { name: row_label(report, row), cells, end, style, below }
@@ -422,7 +420,7 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         return report.title.clone();
     };
     let mut graders = run.reader.iter().chain(&run.judge);
-    let is_live = report.live.is_some()
+    let live = report.live.is_some()
         || run.summariser.kind == ModelKind::Live
         || graders.any(|one| one.kind == ModelKind::Live);
     let coverage = report.coverage;
@@ -438,7 +436,7 @@ fn about(report: &Report, took: Option<Duration>) -> String {
         Some(window),
         (run.repeats > 1).then(|| format!("{} repeats", run.repeats)),
         (!report.priced_as.is_empty()).then(|| format!("at the prices of {}", report.priced_as)),
-        (!is_live).then(|| "offline".to_owned()),
+        (!live).then(|| "offline".to_owned()),
         took.map(|took| format!("{:.1} s", took.as_secs_f64())),
     ];
     let parts = display::joined(parts.into_iter().flatten(), ", ");
@@ -510,6 +508,5 @@ fn cell(report: &Report, row: &Row, column: &Headline) -> String {
         return format!("{part} of {whole}");
     }
     let (value, half) = short_value(cell);
-    let half = half.map(|half| format!(" {half}"));
-    value + &half.unwrap_or_default()
+    value + &half.map_or_else(String::new, |half| format!(" {half}"))
 }

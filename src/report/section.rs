@@ -44,7 +44,7 @@ pub enum Audience {
 /// The texts of a section.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Texts {
+struct SectionTexts {
     title: String,
     about: String,
     columns: String,
@@ -52,7 +52,7 @@ struct Texts {
 }
 
 /// The texts of all sections, by id.
-static TEXTS: LazyLock<BTreeMap<String, Texts>> =
+static TEXTS: LazyLock<BTreeMap<String, SectionTexts>> =
     LazyLock::new(|| toml::from_str(include_str!("sections.toml")).unwrap_or_default());
 
 /// The ids of all sections that a report can have.
@@ -63,7 +63,7 @@ pub(crate) fn section_ids() -> Vec<&'static str> {
 impl Section {
     /// A section with the texts of this id in `sections.toml`.
     pub(crate) fn new(id: &'static str, rows: impl IntoIterator<Item = Row>) -> Self {
-        static NONE: LazyLock<Texts> = LazyLock::new(Texts::default);
+        static NONE: LazyLock<SectionTexts> = LazyLock::new(SectionTexts::default);
         let texts = TEXTS.get(id).unwrap_or(&NONE);
         Self {
             id,

@@ -17,7 +17,7 @@ pub(super) mod cost;
 mod grading;
 pub(super) mod generations;
 mod lost;
-pub(super) mod noise;
+pub(crate) mod noise;
 pub(super) mod models;
 mod per_session;
 mod prelude;
@@ -98,13 +98,13 @@ fn kinds(material: &Material<'_>) -> Section {
     asked.retain(|kind| {
         let mut strategies = material.strategies.iter();
         matches!(kind, Recall | Constraint | Artifact | Decoy)
-            || strategies.any(|it| it.survival_by_kind.contains_key(kind.name()))
+            || strategies.any(|strategy| strategy.survival_by_kind.contains_key(kind.name()))
     });
     let rows = material.rows(|strategy| {
-        let of_kind = |kind: &ProbeKind| strategy.survival_by_kind.get(kind.name()).copied();
+        let by_kind = &strategy.survival_by_kind;
+        let own = asked.iter().map(|kind| by_kind.get(kind.name()).copied());
         let all = [strategy.survival_uncorrected, strategy.survival];
-        let cells = asked.iter().map(of_kind).chain(all).map(Cell::estimate);
-        (!strategy.survival_by_kind.is_empty()).then(|| cells.collect())
+        (!by_kind.is_empty()).then(|| own.chain(all).map(Cell::estimate).collect())
     });
     let of_kinds = asked.iter().map(|kind| match kind {
         Decoy => Column::new("decoy", "decoy (f)", 0),
@@ -118,9 +118,10 @@ fn kinds(material: &Material<'_>) -> Section {
          there as they were. It is in no share of planted items."
             .to_owned()
     });
-    let section = Section::new("facts_by_kind", rows).more_columns(of_kinds);
-    let section = section.more_columns(columns("uncorrected: all planted @1 | corrected @2"));
-    section.with_notes(of_open)
+    Section::new("facts_by_kind", rows)
+        .more_columns(of_kinds)
+        .more_columns(columns("uncorrected: all planted @1 | corrected @2"))
+        .with_notes(of_open)
 }
 
 fn stages(material: &Material<'_>) -> Section {

@@ -59,7 +59,7 @@ pub struct StrategySummary {
 }
 
 /// Accuracy relative to full history, or why there is none.
-pub type Fidelity = Result<Estimate, Refusal>;
+pub type RelativeAccuracy = Result<Estimate, Refusal>;
 
 /// The scores of a model on a strategy's prompts.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,7 +69,7 @@ pub struct StrategyAccuracy {
     /// The least and the most it may be, where items have no score.
     pub bounds: Option<(f64, f64)>,
     /// Relative to full history.
-    pub fidelity: Fidelity,
+    pub fidelity: RelativeAccuracy,
     /// The least and the most it may be, where items have no score here or under full history.
     pub fidelity_bounds: Option<(f64, f64)>,
     /// `F* = (acc − acc_empty)/(acc_full − acc_empty)`, over what was scored in all three;
@@ -88,29 +88,29 @@ pub struct StrategyAccuracy {
 impl StrategySummary {
     /// Sums up the cells of one strategy.
     pub fn of(arm: Arm, name: &str, cells: &[&CellSummary], anchors: Anchors) -> Self {
-        let ends = |of: fn(&CellSummary) -> Option<usize>| {
-            let mut calls: Vec<usize> = cells.iter().filter_map(|cell| of(cell)).collect();
-            calls.sort_unstable();
-            calls
-        };
         let mut stages: BTreeMap<String, StageTotal> = BTreeMap::new();
         for (stage, total) in cells.iter().flat_map(|cell| &cell.stages) {
             *stages.entry(stage.clone()).or_default() += *total;
         }
         let survival_by_kind = ProbeKind::ALL.into_iter().filter_map(|kind| {
-            let estimate = estimate(cells, |cell| cell.survival.of_kind(kind).counted())?;
-            Some((kind.name(), estimate))
+            let rate = estimate(cells, |cell| cell.survival.of_kind(kind).counted())?;
+            Some((kind.name(), rate))
         });
         let all = METRICS.iter();
-        let values = all.filter_map(|it| Some((it.name, it.over(cells, anchors)?)));
+        let values = all.filter_map(|metric| Some((metric.name, metric.over(cells, anchors)?)));
+        let mut deaths: Vec<_> = cells.iter().filter_map(|cell| cell.completion.died_at).collect();
+        deaths.sort_unstable();
+        let failures = cells.iter().filter_map(|cell| cell.completion.failed_at);
+        let mut failures: Vec<_> = failures.collect();
+        failures.sort_unstable();
         Self {
             name: name.to_owned(),
             arm,
             cells: cells.len(),
             sessions: sessions(cells, |_| true),
             fired: sessions(cells, CellSummary::fired),
-            deaths: ends(|cell| cell.completion.died_at),
-            failures: ends(|cell| cell.completion.failed_at),
+            deaths,
+            failures,
             rejected: cells.iter().map(|cell| cell.findings.rejected).sum(),
             overflows: cells.iter().map(|cell| cell.findings.overflows).sum(),
             costs: StrategyCost::all(cells),
@@ -138,8 +138,7 @@ impl StrategySummary {
     /// A session that ended early must never look cheap, and a prompt that would have been
     /// refused saves nothing.
     pub fn broken(&self) -> Option<Breakage> {
-        let is_broken = self.rejected + self.deaths.len() + self.failures.len() > 0;
-        is_broken.then(|| Breakage {
+        (self.rejected + self.deaths.len() + self.failures.len() > 0).then(|| Breakage {
             cells: self.cells,
             rejected: self.rejected,
             deaths: self.deaths.clone(),
@@ -186,12 +185,13 @@ impl fmt::Display for Breakage {
 }
 
 fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<StrategyAccuracy> {
-    let answered = || cells.iter().filter_map(|cell| cell.accuracy(scope));
-    answered().next()?;
+    let answered: Vec<&Accuracy> = cells.iter().filter_map(|cell| cell.accuracy(scope)).collect();
+    if answered.is_empty() {
+        return None;
+    }
     let part = |part: &dyn Fn(&Accuracy) -> Score| {
         estimate(cells, |cell| part(cell.accuracy(scope)?).counted())
     };
-    let sum = |count: fn(&Accuracy) -> usize| answered().map(count).sum();
     Some(StrategyAccuracy {
         accuracy: part(&|accuracy| accuracy.score),
         bounds: between(part(&|one| one.bounds.worst), part(&|one| one.bounds.best)),
@@ -199,9 +199,9 @@ fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<Str
         fidelity_bounds: fidelity::bounds(cells, scope, anchors),
         normalised: fidelity::normalised(cells, scope, anchors),
         failings: std::array::from_fn(|at| part(&|accuracy| rates(&accuracy.failings)[at])),
-        unscored: sum(|accuracy| accuracy.unscored),
-        needs_judge: sum(|accuracy| accuracy.needs_judge),
-        unqualified: sum(|accuracy| accuracy.unqualified),
+        unscored: answered.iter().map(|accuracy| accuracy.unscored).sum(),
+        needs_judge: answered.iter().map(|accuracy| accuracy.needs_judge).sum(),
+        unqualified: answered.iter().map(|accuracy| accuracy.unqualified).sum(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Sweeps as reports: the verdict, the settings on the front, and those off it.
 
 use super::comparison::signed;
-use super::{Cell, Column, Report, Role, Row, RowMark, Section, Subject, Value};
+use super::{Cell, Column, Report, Role, Row, RowMark, Section, ReportData, Value};
 use crate::compare::sweep::{
     Choice, Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
     is_of_window, label,
@@ -27,14 +27,14 @@ pub(crate) fn report(sweep: Sweep) -> Report {
     let mut shown: Vec<&SweepPoint> = Vec::new();
     for point in &front {
         // Knobs that change nothing give the same point many times: it is listed once.
-        let same = |other: &&SweepPoint| (other.cost, other.quality) == (point.cost, point.quality);
-        if point.standing.is_some() || !shown.iter().any(same) {
+        let mut others = shown.iter().map(|other| (other.cost, other.quality));
+        if point.standing.is_some() || !others.any(|other| other == (point.cost, point.quality)) {
             shown.push(point);
         }
     }
-    let same = front.len() - shown.len();
-    let same = (same > 0)
-        .then(|| format!("… and {same} on the front that came out the same as one above"));
+    let more = front.len() - shown.len();
+    let same = (more > 0)
+        .then(|| format!("… and {more} on the front that came out the same as one above"));
     let mut notes: Vec<String> = vec![format!(
         "± is half of the 95 % interval over {}; on the front: how often a setting stays on it with one \
          left out",
@@ -67,7 +67,7 @@ pub(crate) fn report(sweep: Sweep) -> Report {
         title: format!("Sweep of {} settings", settings(&sweep)),
         lines,
         sections,
-        subject: Subject::Sweep(Box::new(sweep)),
+        subject: ReportData::Sweep(Box::new(sweep)),
         ..Report::default()
     }
 }
@@ -97,8 +97,8 @@ fn section(id: &'static str, sweep: &Sweep, points: &[&SweepPoint]) -> Section {
 fn row(point: &SweepPoint) -> Row {
     let standing = point.standing.map(|standing| standing.words().into());
     let broken = point.broken.clone().map(RowMark::BrokenSetting);
-    let share = point.front_share.filter(|_| point.broken.is_none());
-    let share = share.map_or(Value::NotApplicable, Value::Share);
+    let ranked = point.front_share.filter(|_| point.broken.is_none());
+    let share = ranked.map_or(Value::NotApplicable, Value::Share);
     let [saved, kept] = [point.cost, point.quality]
         .map(|found| Cell { interval: found.and_then(interval), ..Cell::savings(found) });
     let default =
@@ -132,17 +132,19 @@ fn is_plain_default(point: &SweepPoint) -> bool {
 
 /// How many settings were tried: the default written out is the default.
 fn settings(sweep: &Sweep) -> usize {
-    let mut points = sweep.points.iter();
-    let is_written = |point: &&SweepPoint| point.is_default && !is_plain_default(point);
-    sweep.points.len() - points.by_ref().filter(is_written).count()
+    let points = sweep.points.iter();
+    points.filter(|point| !point.is_default || is_plain_default(point)).count()
+}
+
+/// Why the metric that is kept is this one, in brackets.
+pub(crate) fn quality_reason(sweep: &Sweep) -> String {
+    let reason = sweep.quality_reason.as_deref();
+    reason.map_or_else(String::new, |reason| format!(" ({reason})"))
 }
 
 /// Which metric is kept, and why it is this one.
 fn kept(sweep: &Sweep) -> String {
-    let reason = sweep.quality_reason.as_deref();
-    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    let (saved, kept) = (sweep.cost, sweep.quality);
-    format!("Saved is {saved}, kept is {kept}{reason}.")
+    format!("Saved is {}, kept is {}{}.", sweep.cost, sweep.quality, quality_reason(sweep))
 }
 
 /// Where full history does not fit, what is saved is against something that is no choice.
@@ -160,8 +162,8 @@ fn overflow(sweep: &Sweep) -> Option<String> {
 fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
     let saved = knob.cost_range.map(|range| (sweep.cost, range));
     let kept = knob.quality_range.map(|range| (sweep.quality, range));
-    let ranges = saved.into_iter().chain(kept);
-    let ranges = ranges.map(|(axis, range)| format!("{axis} by {} pts", display::points(range)));
+    let known = saved.into_iter().chain(kept);
+    let ranges = known.map(|(axis, range)| format!("{axis} by {} pts", display::points(range)));
     let ranges = display::listed(ranges, " and ").filter(|_| !knob.does_nothing)?;
     Some(format!("{} moves {ranges}", knob.knob))
 }
@@ -203,8 +205,8 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     if let Some(found) = &choice.confirmation {
         sentences.push(confirmed(sweep, found));
     }
-    let is_new = standing.is_some_and(|standing| standing != Standing::Default);
-    let beside = choice.neighbours.as_ref().filter(|_| is_new);
+    let changed = standing.is_some_and(|standing| standing != Standing::Default);
+    let beside = choice.neighbours.as_ref().filter(|_| changed);
     sentences.extend(beside.map(|beside| neighbours(sweep, beside)));
     if standing == Some(Standing::NotConfirmed) {
         let breaks = sweep.points.iter().any(|point| point.is_default && point.broken.is_some());
@@ -317,10 +319,9 @@ fn neighbours(sweep: &Sweep, found: &Neighbours) -> String {
 fn trade(sweep: &Sweep, choice: &Choice, refused: &Trade) -> String {
     let mut points = sweep.points.iter();
     let chosen = points.find(|point| Some(&point.values) == choice.values.as_ref());
-    // Both against the chosen setting, where there is one.
-    let chosen = chosen.and_then(|point| Some((point.cost?, point.quality?)));
     let kept = choice.best_quality.unwrap_or_default() - refused.given_up;
-    let (saved, given_up) = match chosen {
+    // Both against the chosen setting, where there is one.
+    let (saved, given_up) = match chosen.and_then(|point| Some((point.cost?, point.quality?))) {
         Some((cost, quality)) => {
             let more = display::points(refused.saved - cost.point_estimate);
             let saved = format!("{more} points more of the {}", sweep.cost);
@@ -354,9 +355,10 @@ fn confirmed(sweep: &Sweep, found: &Confirmation) -> String {
         return format!("Confirmed {place}, {differences}; no worse by more than {margin} pts.");
     }
     let claims = found.not_shown.iter().map(|missing| {
-        let needed = missing.sessions_needed;
-        let needed = needed.map(|n| format!(" (about {n} sessions to confirm on would show it)"));
-        missing.claim.clone() + &needed.unwrap_or_default()
+        let needed = missing.sessions_needed.map_or_else(String::new, |n| {
+            format!(" (about {n} sessions to confirm on would show it)")
+        });
+        missing.claim.clone() + &needed
     });
     let claims = display::joined(claims, ", nor ");
     format!("Not shown {place}: {claims}; {differences}.")
@@ -374,17 +376,16 @@ fn change(axis: Axis, difference: Option<Estimate>) -> String {
     };
     // In the direction of the number itself, not of what is good.
     let sign = if axis.is_saved() { -1.0 } else { 1.0 };
-    let signed = |share: f64| signed(sign * share * 100.0, 1);
-    let interval = interval(found).map_or_else(String::new, |ends| {
+    let range = interval(found).map_or_else(String::new, |ends| {
         let mut ends = [ends.lower_bound, ends.upper_bound].map(|end| sign * end);
         ends.sort_by(f64::total_cmp);
-        let [low, high] = ends.map(|end| signed(sign * end));
+        let [low, high] = ends.map(|end| signed(end * 100.0, 1));
         format!(" [{low}, {high}]")
     });
-    let point = signed(found.point_estimate);
+    let point = signed(sign * found.point_estimate * 100.0, 1);
     if axis.is_saved() {
-        format!("{axis} {point} %{interval}")
+        format!("{axis} {point} %{range}")
     } else {
-        format!("{axis} {point}{interval} pts")
+        format!("{axis} {point}{range} pts")
     }
 }

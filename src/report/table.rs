@@ -5,7 +5,7 @@ use std::fmt::Display;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::{RowMark, display, layout};
+use super::{RowMark, display};
 use crate::metric::{Direction, Unit};
 use crate::stats::{ConfidenceInterval, SampleSize};
 use crate::units::{Tokens, Usd};
@@ -143,17 +143,11 @@ fn dollars<S: Serializer>(money: &Usd, serializer: S) -> Result<S::Ok, S::Error>
 impl Column {
     /// The priority of a column that a terminal does not show: too long, or not measured, which a
     /// note then says.
-    pub const FILES_ONLY: u8 = layout::ColumnSpec::NEVER;
+    pub const FILES_ONLY: u8 = u8::MAX;
 
     /// Whether a terminal does not show it.
     pub(crate) fn is_for_files(&self) -> bool {
         self.priority == Self::FILES_ONLY
-    }
-
-    /// A column of shares of which more is better.
-    pub(crate) fn share(id: &'static str, label: impl Into<String>, priority: u8) -> Self {
-        let (unit, direction) = (Unit::Share, Direction::Higher);
-        Self { measure: Some(Measure { unit, direction }), ..Self::new(id, label, priority) }
     }
 
     /// A column of words or counts.
@@ -165,8 +159,8 @@ impl Column {
 impl Table {
     /// The cells of a column; none of the first, which holds the rows' names.
     pub(crate) fn cells(&self, at: usize) -> impl Iterator<Item = &Cell> {
-        let at = at.checked_sub(1);
-        self.rows.iter().filter_map(move |row| row.cells.get(at?))
+        let place = at.checked_sub(1);
+        self.rows.iter().filter_map(move |row| row.cells.get(place?))
     }
 
     /// The names of the rows and these columns, in this order.
@@ -191,15 +185,20 @@ impl Table {
     /// another prints its own. Where they differ the heading has none.
     pub(crate) fn shared_n(&self, at: usize) -> Option<SampleSize> {
         let sizes: Vec<SampleSize> = self.cells(at).filter_map(|cell| cell.n).collect();
-        let often = |n: &SampleSize| sizes.iter().filter(|other| *other == n).count();
-        let most = sizes.iter().rev().max_by_key(|n| often(n))?;
-        (2 * often(most) >= sizes.len()).then_some(*most)
+        let counts =
+            sizes.iter().rev().map(|n| (sizes.iter().filter(|other| *other == n).count(), *n));
+        let (count, most) = counts.max_by_key(|(count, _)| *count)?;
+        (2 * count >= sizes.len()).then_some(most)
+    }
+
+    /// The place of the column of this name.
+    pub(crate) fn position(&self, id: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.id == id)
     }
 
     /// The cell of a row in the column of this name; `None` in the first column, the rows' names.
     pub(crate) fn cell<'a>(&self, row: &'a Row, column: &str) -> Option<&'a Cell> {
-        let at = self.columns.iter().position(|it| it.id == column)?;
-        row.cells.get(at.checked_sub(1)?)
+        row.cells.get(self.position(column)?.checked_sub(1)?)
     }
 
     /// The same in words; nothing where there is no such column.
@@ -211,16 +210,16 @@ impl Table {
 /// Columns from a line of `id: label @priority`, divided by `|`. The label is the id, the rank 0, unless the
 /// line says otherwise; a `%` in front marks a share of which more is better.
 pub(crate) fn columns(line: &'static str) -> Vec<Column> {
-    let column = |text: &'static str| {
+    let columns = line.split('|').map(|text| {
         let (name, priority) = text.rsplit_once('@').unwrap_or((text, "0"));
         let (id, label) = name.split_once(':').unwrap_or((name, name));
         let (id, priority) = (id.trim(), priority.trim().parse().unwrap_or(0));
-        match id.strip_prefix('%') {
-            Some(id) => Column::share(id, label.trim(), priority),
-            None => Column::new(id, label.trim(), priority),
-        }
-    };
-    line.split('|').map(column).collect()
+        let share = Measure { unit: Unit::Share, direction: Direction::Higher };
+        let measure = id.starts_with('%').then_some(share);
+        let column = Column::new(id.strip_prefix('%').unwrap_or(id), label.trim(), priority);
+        Column { measure, ..column }
+    });
+    columns.collect()
 }
 
 impl Cell {
@@ -267,14 +266,9 @@ impl Cell {
         Self::exact(Value::Count(count as u64))
     }
 
-    /// Dollars; `NotMeasured` without them.
-    pub(crate) fn dollars(dollars: Option<Usd>) -> Self {
-        dollars.map_or(Self::NOT_MEASURED, |dollars| Self::exact(Value::Dollars(dollars)))
-    }
-
-    /// Seconds; `NotMeasured` without them.
-    pub(crate) fn seconds(seconds: Option<f64>) -> Self {
-        seconds.map_or(Self::NOT_MEASURED, |seconds| Self::exact(Value::Seconds(seconds)))
+    /// A value of this kind; `NotMeasured` without one.
+    pub(crate) fn known<T>(value: Option<T>, kind: fn(T) -> Value) -> Self {
+        value.map_or(Self::NOT_MEASURED, |value| Self::exact(kind(value)))
     }
 
     /// An exact share; `NotMeasured` without one.

@@ -31,39 +31,40 @@ const SCRIPT: &str = include_str!("html/page.js");
 
 /// Fills a template. Every value is escaped, but for those that the template marks as safe.
 pub(super) fn render(template: &str, page: impl Serialize) -> Result<String, RenderError> {
-    let filled = || -> Result<String, Error> {
-        let mut templates = Environment::new();
-        let mut syntax = SyntaxConfig::builder();
-        syntax.trim_blocks(true).lstrip_blocks(true);
-        templates.set_syntax(syntax.keep_trailing_newline(true).build()?);
-        // The text of a macro is escaped once, in every format.
-        templates.set_auto_escape_callback(|_| AutoEscape::Html);
-        templates.set_formatter(|out, state, value| {
-            let text = value.to_string();
-            Ok(out.write_str(&if value.is_safe() {
-                text
-            } else if state.name().contains(".xml") {
-                escape::xml(&text)
-            } else if state.name().ends_with(".md.j2") {
-                escape::markdown(&text)
-            } else {
-                escaped(&text)
-            })?)
-        });
-        templates.add_filter("name", name);
-        templates.add_filter("prose", prose);
-        for (name, text) in TEMPLATES {
-            templates.add_template(name, text)?;
-        }
-        templates.get_template(template)?.render(context! {
-            style => STYLE,
-            style_hash => hash(STYLE),
-            script => SCRIPT,
-            script_hash => hash(SCRIPT),
-            page => Serde(page),
-        })
-    };
-    filled().map_err(|error| RenderError::Template(error.to_string()))
+    filled(template, page).map_err(|error| RenderError::Template(error.to_string()))
+}
+
+fn filled(template: &str, page: impl Serialize) -> Result<String, Error> {
+    let mut templates = Environment::new();
+    let mut syntax = SyntaxConfig::builder();
+    syntax.trim_blocks(true).lstrip_blocks(true);
+    templates.set_syntax(syntax.keep_trailing_newline(true).build()?);
+    // The text of a macro is escaped once, in every format.
+    templates.set_auto_escape_callback(|_| AutoEscape::Html);
+    templates.set_formatter(|out, state, value| {
+        let text = value.to_string();
+        Ok(out.write_str(&if value.is_safe() {
+            text
+        } else if state.name().contains(".xml") {
+            escape::xml(&text)
+        } else if state.name().ends_with(".md.j2") {
+            escape::markdown(&text)
+        } else {
+            escaped(&text)
+        })?)
+    });
+    templates.add_filter("name", name);
+    templates.add_filter("prose", prose);
+    for (name, text) in TEMPLATES {
+        templates.add_template(name, text)?;
+    }
+    templates.get_template(template)?.render(context! {
+        style => STYLE,
+        style_hash => hash(STYLE),
+        script => SCRIPT,
+        script_hash => hash(SCRIPT),
+        page => Serde(page),
+    })
 }
 
 /// Escapes a text, so that no part of it is markup in an element or an attribute of a page.
@@ -80,10 +81,10 @@ fn name(name: &str) -> Value {
 /// Sentences: the words between two backticks are set as code.
 fn prose(text: &str) -> Value {
     let text = escaped(text);
-    let is_paired = text.matches('`').count().is_multiple_of(2);
+    let paired = text.matches('`').count().is_multiple_of(2);
     let mut out = String::new();
     for (at, part) in text.split('`').enumerate() {
-        out.push_str(match (is_paired, at) {
+        out.push_str(match (paired, at) {
             (_, 0) => "",
             (true, at) if at % 2 == 1 => "<code>",
             (true, _) => "</code>",
@@ -108,8 +109,8 @@ impl InternedRows {
     pub(super) fn data(rows: impl Iterator<Item = Vec<String>>) -> Result<String, RenderError> {
         let mut packed = Self::default();
         for row in rows {
-            let row = row.into_iter().map(|text| packed.number(text)).collect();
-            packed.rows.push(row);
+            let numbers = row.into_iter().map(|text| packed.number(text)).collect();
+            packed.rows.push(numbers);
         }
         data(&packed)
     }

@@ -41,8 +41,7 @@ pub struct Terminal {
 impl Terminal {
     /// A terminal of this many columns, at least 60.
     pub fn new(width: usize, color: bool) -> Self {
-        let width = width.max(NARROWEST);
-        Self { width, color }
+        Self { width: width.max(NARROWEST), color }
     }
 
     /// A terminal without colours.
@@ -136,7 +135,7 @@ impl Style {
 }
 
 /// Lines of one cell, each with its style.
-type Lines = Vec<(Style, String)>;
+type Styled = Vec<(Style, String)>;
 
 impl Terminal {
     /// Writes a paragraph, its first line after `sign`, the others indented as deep.
@@ -182,15 +181,14 @@ impl Terminal {
         let table = &section.table;
         let columns = 0..table.columns.len();
         let shared: Vec<_> = columns.clone().map(|at| table.shared_n(at)).collect();
-        let heads: Vec<Lines> = table.columns.iter().zip(&shared).map(head_lines).collect();
-        let of_row = |row: &Row| -> Vec<Lines> {
-            let cells =
-                row.cells.iter().zip(shared.iter().skip(1)).map(|(cell, n)| cell_lines(cell, *n));
-            std::iter::once(name_lines(row)).chain(cells).collect()
-        };
+        let heads: Vec<Styled> = table.columns.iter().zip(&shared).map(head_lines).collect();
         // The headings come first.
         let mut lines = vec![heads];
-        lines.extend(table.rows.iter().take(section.most_rows).map(of_row));
+        lines.extend(table.rows.iter().take(section.most_rows).map(|row| -> Vec<Styled> {
+            let cells =
+                row.cells.iter().zip(shared.iter().skip(1)).map(|(cell, n)| cell_lines(cell, *n));
+            [name_lines(row)].into_iter().chain(cells).collect()
+        }));
         let specs = self.specs(&table.columns, &lines);
         let widths = layout::columns(&specs, self.width);
         let is_text: Vec<bool> = columns.map(|at| table.is_text(at)).collect();
@@ -220,17 +218,19 @@ impl Terminal {
 
     /// How wide the columns may get. Where those that matter most do not fit, long words break at their
     /// signs sooner, and only then columns go.
-    fn specs(self, columns: &[Column], rows: &[Vec<Lines>]) -> Vec<ColumnSpec> {
-        let of = |longest: usize| -> Vec<ColumnSpec> {
-            let columns = columns.iter().enumerate();
-            columns.map(|(at, it)| spec(it.priority, at, rows, longest)).collect()
-        };
-        let longest = [layout::LONGEST_WORD, layout::LONGEST_NAME];
-        let found = longest.into_iter().map(of).find(|specs| layout::fits(specs, self.width));
-        found.unwrap_or_else(|| of(layout::SHORTEST))
+    fn specs(self, columns: &[Column], rows: &[Vec<Styled>]) -> Vec<ColumnSpec> {
+        let mut specs: Vec<ColumnSpec> = Vec::new();
+        for longest in [layout::LONGEST_WORD, layout::LONGEST_NAME, layout::SHORTEST] {
+            let places = columns.iter().enumerate();
+            specs = places.map(|(at, column)| spec(column.priority, at, rows, longest)).collect();
+            if layout::fits(&specs, self.width) {
+                break;
+            }
+        }
+        specs
     }
 
-    fn write_row(self, out: &mut String, cells: &[Lines], widths: &[Option<usize>], text: &[bool]) {
+    fn write_row(self, out: &mut String, cells: &[Styled], widths: &[Option<usize>], text: &[bool]) {
         let columns = cells.iter().zip(widths).zip(text).filter_map(|((lines, width), is_text)| {
             let width = (*width)?;
             let lines = lines
@@ -238,7 +238,7 @@ impl Terminal {
                 .flat_map(|(style, line)| wrap(line, width).into_iter().map(|line| (*style, line)));
             Some((width, *is_text, lines.collect()))
         });
-        let columns: Vec<(usize, bool, Lines)> = columns.collect();
+        let columns: Vec<(usize, bool, Styled)> = columns.collect();
         let height = columns.iter().map(|(_, _, lines)| lines.len()).max();
         for at in 0..height.unwrap_or(0) {
             let shown = columns.iter().map(|(width, is_text, lines)| {
@@ -269,18 +269,17 @@ fn same_value(table: &Table, at: usize) -> Option<String> {
     });
     let mut values: Vec<String> = values.collect::<Option<_>>()?;
     // One row is not every row.
-    let is_several = values.len() > 1;
+    let several = values.len() > 1;
     values.dedup();
-    (is_several && values.len() == 1).then(|| values.remove(0))
+    (several && values.len() == 1).then(|| values.remove(0))
 }
 
-fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Lines {
+fn head_lines((column, n): (&Column, &Option<SampleSize>)) -> Styled {
     let label = (Style::Heading, escape::short(&column.label, LONGEST_TEXT));
-    let n = n.map(|n| (Style::Dim, display::n(n)));
-    std::iter::once(label).chain(n).collect()
+    std::iter::once(label).chain(n.map(|n| (Style::Dim, display::n(n)))).collect()
 }
 
-fn name_lines(row: &Row) -> Lines {
+fn name_lines(row: &Row) -> Styled {
     let mut lines = vec![(Style::Plain, escape::short(&row.name, LONGEST_TEXT))];
     for mark in &row.marks {
         let broken = mark.is_broken();
@@ -291,7 +290,7 @@ fn name_lines(row: &Row) -> Lines {
 }
 
 /// The value, then its interval, and its n where the heading has another.
-fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
+fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Styled {
     let mut text = match &cell.value {
         Value::Text(text) => escape::short(text, LONGEST_TEXT),
         _ => display::cell(cell),
@@ -306,19 +305,19 @@ fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Lines {
 }
 
 /// How wide a column may get, of rows with the headings first.
-fn spec(priority: u8, at: usize, rows: &[Vec<Lines>], longest: usize) -> ColumnSpec {
-    let cells = || rows.iter().filter_map(move |row| row.get(at));
+fn spec(priority: u8, at: usize, rows: &[Vec<Styled>], longest: usize) -> ColumnSpec {
+    let cells: Vec<&Styled> = rows.iter().filter_map(|row| row.get(at)).collect();
     // Names are narrowed first: they are alone in their lines, and a value is not.
     let (longest, unbroken) = if at == 0 {
         (longest.min(layout::LONGEST_NAME), LONGEST_PIECE_OF_NAME)
     } else {
         (longest, LONGEST_PIECE)
     };
-    let lines = cells().flatten();
+    let lines = cells.iter().copied().flatten();
     let narrowest =
         lines.map(|(_, line)| layout::narrowest(line, longest, unbroken)).max().unwrap_or(0);
     // Headings and marks wrap at their words; they never widen a column.
-    let values = cells().skip(1).filter_map(|lines| lines.first());
+    let values = cells.iter().skip(1).filter_map(|lines| lines.first());
     let widest = values.map(|(_, line)| layout::width(line)).max();
     let (widest, name) = (widest.unwrap_or(0), 2 * narrowest.max(12));
     let most = if at == 0 { name } else { widest };

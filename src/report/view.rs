@@ -6,8 +6,9 @@ use crate::metric::metric;
 use crate::report::{Cell, Column, Role, Row, Section, Table, Value, display};
 use crate::stats::SampleSize;
 
-/// A section with this table; a row that is a session links to its timeline.
-pub(super) fn section(section: &Section, table: &Table, sessions: &[&str]) -> Json {
+/// A section; a row that is a session links to its timeline.
+pub(super) fn section(section: &Section, sessions: &[&str]) -> Json {
+    let table = &section.table;
     let heads = table.columns.iter().enumerate().map(|column| head(table, column, false));
     let rows = table.rows.iter().map(|row| {
         let cells =

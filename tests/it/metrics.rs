@@ -586,7 +586,7 @@ fn normalised_fidelity_is_taken_over_the_sessions_scored_in_all_three() {
 fn a_report_holds_the_figures() {
     let (manifest, cells) = run();
     let report = Report::of(&manifest, &cells);
-    assert_eq!(report.controls(), Ok(()));
+    assert_eq!(report.controls.check(), Ok(()));
     assert_eq!(report.controls, Controls::Passed { items: 16 });
     let rows = &report.section("comparison").unwrap().table.rows;
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
@@ -618,7 +618,7 @@ fn a_run_whose_controls_are_off_is_invalid() {
         let mut cells = cells.clone();
         spoil(&mut cells[at]);
         let report = Report::of(&manifest, &cells);
-        let error = report.controls().unwrap_err().to_string();
+        let error = report.controls.check().unwrap_err().to_string();
         assert_eq!(error, format!("the run is invalid: {expected}"));
         assert_eq!(report.banners[0].level, BannerLevel::Invalid);
         for shown in [

@@ -11,7 +11,7 @@ use crate::cli::forecast::{
 use crate::cli::{Exit, Result, print, prose, read_run, show, show_with, stop_with, terminal};
 use crate::record::journal::Journal;
 use crate::record::shard::{Division, MOST_SHARDS, Partition, work};
-use crate::report::{Report, Section};
+use crate::report::{Section, noise};
 use crate::runner::Plan;
 
 /// An estimate in place of a run.
@@ -116,7 +116,7 @@ const HOW_TO_KNOW_NOISE: &str = "Noise is not known before models were asked: ru
 /// Where the noise of a run comes from.
 fn noise(folder: &Path) -> Result<Section> {
     let run = read_run(folder)?;
-    if let Some(noise) = Report::noise(&run.manifest, &run.cells) {
+    if let Some(noise) = noise::of(&run.manifest, &run.cells) {
         return Ok(noise);
     }
     let problem =

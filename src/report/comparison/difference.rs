@@ -29,8 +29,7 @@ fn is_exact(metric: &AxisFinding) -> bool {
 
 /// The interval of candidate − baseline; of a total, as a share of the baseline's.
 pub(crate) fn ends(metric: &AxisFinding, target: Target) -> Option<[f64; 2]> {
-    let has_none = target == Target::Suite && is_exact(metric);
-    metric.ends().filter(|_| !has_none)
+    metric.ends().filter(|_| target != Target::Suite || !is_exact(metric))
 }
 
 /// The interval of a change, in the same unit; `exact` where it has none.
@@ -57,8 +56,8 @@ pub(crate) fn signed(value: f64, digits: usize) -> String {
 
 /// A margin as it is written: `5 pts`, `5 %` of an amount, `0`.
 pub(super) fn margin(kind: Kind, margin: f64) -> String {
-    let number = format!("{:.2}", margin * 100.0);
-    let number = number.trim_end_matches('0').trim_end_matches('.');
+    let percent = format!("{:.2}", margin * 100.0);
+    let number = percent.trim_end_matches('0').trim_end_matches('.');
     match kind {
         Kind::Probes | Kind::Share => format!("{number} pts"),
         Kind::Total => format!("{number} %"),
@@ -96,17 +95,16 @@ pub(super) fn basis(metric: &AxisFinding, target: Target) -> String {
         return "exact on this suite".to_owned();
     }
     let mut parts = Vec::new();
-    let is_population = target == Target::Population;
-    if is_population {
+    let population = target == Target::Population;
+    if population {
         let freedom = metric.paired.by_session.n.sessions.max(1) - 1;
         parts.push(format!("t({freedom}), clustered by session"));
     } else if let Some(suite) = &metric.suite {
         let (freedom, repeats) = (suite.freedom, suite.repeats);
         parts.push(format!("t({freedom}) of {repeats} repeats, on this suite"));
     }
-    let is_share = matches!(metric.kind, Kind::Probes | Kind::Share);
-    let drawn = metric.paired.bootstrap;
-    if let Some(drawn) = drawn.filter(|_| is_population && is_share) {
+    let shares = matches!(metric.kind, Kind::Probes | Kind::Share);
+    if let Some(drawn) = metric.paired.bootstrap.filter(|_| population && shares) {
         let ends = [drawn.lower_bound, drawn.upper_bound];
         let [low, high] = ends.map(|end| signed(end * 100.0, 1));
         parts.push(format!("bootstrap [{low}, {high}]"));

@@ -77,23 +77,24 @@ fn facts(lost: &[ChangedProbe]) -> Vec<String> {
             None => facts.push((probe, vec![percent])),
         }
     }
-    let line = |(probe, mut percents): (&ChangedProbe, Vec<&str>)| {
-        let (id, _) = probe_and_percent(&probe.probe);
-        let fact = match &probe.text {
-            Some(text) => display::fact(&text.question, &text.value),
-            None => format!("the {} probe {id}", probe.kind),
-        };
-        let what = match probe.axis {
-            Axis::Facts => fact,
-            _ => format!("the answer to {fact}"),
-        };
-        let place = probe.lost_at.as_ref().map(|place| format!(" at {place}"));
-        let (place, session) = (place.unwrap_or_default(), &probe.session);
-        percents.sort_by_key(|percent| (percent.len(), *percent));
-        // Its answer may be lost as well.
-        percents.dedup();
-        let percents = percents.join(", ");
-        format!("lost {what}{place}: session {session}, {id} asked at {percents} %")
+    facts.into_iter().map(|(probe, percents)| lost_fact(probe, percents)).collect()
+}
+
+/// A lost fact in words, and the points of the session at which it was asked for.
+fn lost_fact(probe: &ChangedProbe, mut percents: Vec<&str>) -> String {
+    let (id, _) = probe_and_percent(&probe.probe);
+    let fact = match &probe.text {
+        Some(text) => display::fact(&text.question, &text.value),
+        None => format!("the {} probe {id}", probe.kind),
     };
-    facts.into_iter().map(line).collect()
+    let what = match probe.axis {
+        Axis::Facts => fact,
+        _ => format!("the answer to {fact}"),
+    };
+    let place = probe.lost_at.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
+    percents.sort_by_key(|percent| (percent.len(), *percent));
+    // Its answer may be lost as well.
+    percents.dedup();
+    let (session, points) = (&probe.session, percents.join(", "));
+    format!("lost {what}{place}: session {session}, {id} asked at {points} %")
 }

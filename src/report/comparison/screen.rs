@@ -33,13 +33,12 @@ impl Terminal {
         // Each takes some six lines.
         let shown = comparisons.len().min((rows / 3).max(1));
         let first = comparisons.first().map(|one| sides(one));
-        let is_one_pair = comparisons.iter().all(|one| Some(sides(one)) == first);
-        let title = title(compared, is_one_pair);
-        let mut out = self.paragraph("", &title, INDENT.len());
+        let one_pair = comparisons.iter().all(|one| Some(sides(one)) == first);
+        let mut out = self.paragraph("", &title(compared, one_pair), INDENT.len());
         add(&mut out, self.notices(report));
         for one in &comparisons[..shown] {
             let mut heading = one.title();
-            if !is_one_pair {
+            if !one_pair {
                 heading.insert_str(0, &format!("{}: ", sides(one)));
             }
             add(&mut out, self.rows_of(one, &heading));
@@ -49,8 +48,8 @@ impl Terminal {
             let others = many(more, "more comparison", "more comparisons");
             out.push(format!("{INDENT}… and {others}: --tables"));
         }
-        let is_alone = comparisons.len() == 1;
-        let said: Vec<Line> = comparisons.iter().map(|one| sentence(one, is_alone)).collect();
+        let alone = comparisons.len() == 1;
+        let said: Vec<Line> = comparisons.iter().map(|one| sentence(one, alone)).collect();
         add(&mut out, self.verdict(&said, sentences));
         let mut ends = self.losses(&comparisons, lost);
         ends.extend(self.beside("Sure?", &trust(compared)));
@@ -65,14 +64,14 @@ impl Terminal {
         for metric in shown(one) {
             let gated = one.gated_axis(metric.axis);
             let verdict = gated.map_or(metric.state.name(), |gated| gated.verdict.name());
-            let mut change = change(metric);
-            let interval = interval(metric, one.comparison.target);
-            if interval != "exact" {
-                change.extend([" ", &interval]);
+            let mut difference = change(metric);
+            let ends = interval(metric, one.comparison.target);
+            if ends != "exact" {
+                difference.extend([" ", &ends]);
             }
             let [before, after] =
                 [metric.baseline, metric.candidate].map(|side| level(metric, side));
-            let mut row = GridRow::of(metric.axis.name(), [before, after, change]);
+            let mut row = GridRow::of(metric.axis.name(), [before, after, difference]);
             verdict.clone_into(&mut row.end);
             rows.push(row);
         }
@@ -113,16 +112,15 @@ fn sides(one: &GatedComparison) -> String {
 }
 
 /// `gate: non-inferior: main → reports/new, 8 sessions`; several pairs are named one by one below.
-fn title(compared: &Comparisons, is_one_pair: bool) -> String {
+fn title(compared: &Comparisons, one_pair: bool) -> String {
     let what = match compared.verdict() {
         Some(verdict) => format!("gate: {verdict}"),
         None => "compare".to_owned(),
     };
-    let Some(one) = compared.comparisons.first().filter(|_| is_one_pair) else {
+    let Some(one) = compared.comparisons.first().filter(|_| one_pair) else {
         return what;
     };
-    let sessions = one.comparison.coverage.paired_clusters;
-    let sessions = many(sessions, "session", "sessions");
+    let sessions = many(one.comparison.coverage.paired_clusters, "session", "sessions");
     escape::plain(&format!("{what}: {}, {sessions}", sides(one)))
 }
 
@@ -132,13 +130,13 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
     let kept = one.comparison.kept().map(|found| found.axis);
     one.comparison.axes.iter().filter(move |found| {
         let gated = one.gated_axis(found.axis);
-        let is_open = gated
+        let open = gated
             .is_some_and(|one| matches!(one.verdict, Verdict::Regressed | Verdict::Inconclusive));
         (match found.axis {
             Axis::Bill | Axis::Plumbing | Axis::Actions | Axis::Tokens | Axis::Calls => true,
             Axis::Facts | Axis::Answers => kept == Some(found.axis),
             Axis::Completion | Axis::Refused | Axis::Waiting => false,
-        }) || is_open
+        }) || open
     })
 }
 
@@ -146,19 +144,19 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
 /// are wrong in all.
 fn lost(one: &GatedComparison) -> impl Iterator<Item = &ChangedProbe> {
     let gated = one.gated.iter().flat_map(|gated| &gated.lost);
-    let is_free = one.gated.is_none();
+    let ungated = one.gated.is_none();
     let all = one.comparison.changed.iter();
-    let changed = all.filter(move |probe| is_free && probe.lost && probe.high_importance);
+    let changed = all.filter(move |probe| ungated && probe.lost && probe.high_importance);
     gated.chain(changed)
 }
 
 /// The verdict on one comparison.
-fn sentence(one: &GatedComparison, is_alone: bool) -> Line {
+fn sentence(one: &GatedComparison, alone: bool) -> Line {
     let Some(gated) = &one.gated else {
         return of_pair(&one.comparison);
     };
     let mut text = format!("{}: ", capital(gated.verdict.name()));
-    if !is_alone {
+    if !alone {
         text.extend([&*one.title(), ": "]);
     }
     text += &reasons(one, gated).join("; ");
@@ -182,39 +180,37 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
     if more > 0 {
         reasons.push(many(more, "more hard break", "more hard breaks"));
     }
-    let metrics = gated.axes.iter().filter(|one| one.verdict == gated.verdict);
-    for it in metrics {
-        let Some(metric) = one.comparison.axis(it.axis) else {
-            reasons.push(format!("{}: {}", it.axis, it.why()));
+    for decisive in gated.axes.iter().filter(|one| one.verdict == gated.verdict) {
+        let axis = decisive.axis;
+        let Some(metric) = one.comparison.axis(axis) else {
+            reasons.push(format!("{axis}: {}", decisive.why()));
             continue;
         };
-        let reason = it.reason.as_ref().map(|reason| format!(" ({reason})"));
-        let (change, margin) = (change(metric), margin(metric.kind, it.margin));
-        let reason = reason.unwrap_or_default();
-        reasons.push(format!("{} {change}, margin {margin}{reason}", it.axis));
+        let reason = decisive.reason.as_ref().map(|reason| format!(" ({reason})"));
+        let (change, margin) = (change(metric), margin(metric.kind, decisive.margin));
+        reasons.push(format!("{axis} {change}, margin {margin}{}", reason.unwrap_or_default()));
     }
     reasons
 }
 
 /// Says which sessions the differences are about, and if nothing in them depends on chance.
 fn trust(compared: &Comparisons) -> String {
-    let all = || compared.comparisons.iter().map(|one| &one.comparison);
-    let about = if all().all(|one| one.target == Target::Suite) {
+    let comparisons = compared.comparisons.iter().map(|one| &one.comparison);
+    let about = if comparisons.clone().all(|one| one.target == Target::Suite) {
         "Differences are about these sessions, and say nothing about others (`--target population`)."
     } else {
         "Differences are about sessions like these; in brackets the 95 % interval."
     };
     let mut text = about.to_owned();
-    let axes = || all().flat_map(|one| &one.axes);
-    let mut bounds = axes().filter_map(|found| found.bounds);
-    if bounds.all(|bounds| bounds.is_exact()) {
+    let axes = comparisons.flat_map(|one| &one.axes);
+    if axes.clone().filter_map(|found| found.bounds).all(|bounds| bounds.is_exact()) {
         text += " Nothing in them depends on chance.";
     }
-    let apart = axes().filter(|found| found.state == State::NotComparable);
-    let apart: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
-    for why in apart {
-        let why = format!("Not comparable: {why}");
-        let _ = write!(text, " {}.", Code::NotComparable.behind(&why));
+    let apart = axes.filter(|found| found.state == State::NotComparable);
+    let reasons: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
+    for why in reasons {
+        let sentence = format!("Not comparable: {why}");
+        let _ = write!(text, " {}.", Code::NotComparable.behind(&sentence));
     }
     for (code, note) in compared.notes() {
         let _ = write!(text, " {}.", code.behind(&capital(&note)));

@@ -14,10 +14,11 @@ use crate::metric::fidelity::Anchors;
 use crate::metric::survival::{chance, uncorrected};
 use crate::metric::{CellSummary, Formula, Metric, Unit, metric};
 use crate::record::PriceEntry;
+use crate::report::build::{EMPTY, FULL, summaries_of};
 use crate::report::json::Figure;
 use crate::report::sections::comparison::pooled_cell;
 use crate::report::sections::cost;
-use crate::report::{Report, Row, Value, display, headline, layout};
+use crate::report::{Report, Value, display, headline, layout};
 use crate::units::Usd;
 
 /// The most lines of an explanation on a terminal.
@@ -103,17 +104,16 @@ pub fn explained(report: &Report) -> Vec<&'static str> {
 
 /// Explains a column of the comparison of a run.
 pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainError> {
-    let metric = metric(name).filter(|metric| metric.column.is_some());
-    let metric = metric.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
-    let cells_of = |strategy: &str| -> Vec<&CellSummary> {
-        let cells = report.cells.iter().chain(&report.quoted_cells);
-        cells.filter(|cell| cell.strategy == strategy).collect()
-    };
-    let anchors = Anchors::of(&cells_of("full"), &cells_of("empty"));
-    let number = |row: &Row| {
-        let cells = cells_of(&row.name);
-        let cell = headline::cell(report, row, metric.name);
-        let cell = cell.filter(|cell| cell.value != Value::NotApplicable)?;
+    let known = metric(name).filter(|metric| metric.column.is_some());
+    let metric = known.ok_or_else(|| ExplainError::Metric(name.to_owned()))?;
+    let all = report.cells.iter().chain(&report.quoted_cells);
+    let [full, empty] = [FULL, EMPTY].map(|control| summaries_of(all.clone(), control));
+    let anchors = Anchors::of(&full, &empty);
+    let rows = report.compared().iter().chain(&report.quoted_controls);
+    let numbers = rows.filter_map(|row| {
+        let cells = summaries_of(all.clone(), &row.name);
+        let cell = headline::cell(report, row, metric.name)
+            .filter(|cell| cell.value != Value::NotApplicable)?;
         let interval = display::interval(cell).map(|interval| format!(" {interval}"));
         Some(Number {
             strategy: row.name.clone(),
@@ -122,9 +122,8 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
             chance: (pooling(metric) == Pooling::Corrected).then(|| chance(&cells)),
             sessions: values(metric, &cells, anchors),
         })
-    };
-    let rows = report.compared().iter().chain(&report.quoted_controls);
-    let strategies: Vec<Number> = rows.filter_map(number).collect();
+    });
+    let strategies: Vec<Number> = numbers.collect();
     if strategies.is_empty() {
         return Err(ExplainError::NotMeasured(metric.name, "this run".to_owned()));
     }
@@ -159,10 +158,10 @@ fn values(metric: &Metric, cells: &[&CellSummary], anchors: Anchors) -> Vec<Sess
     for cell in cells {
         clusters.entry(&cell.cluster).or_default().push(cell);
     }
-    let is_priced = cells.iter().all(|cell| cell.bill(&Bill::Shown).is_some());
+    let priced = cells.iter().all(|cell| cell.bill(&Bill::Shown).is_some());
     let values = clusters.into_iter().map(|(cluster, own)| {
         let session = cluster.to_owned();
-        let (value, of) = value(metric, &own, anchors, is_priced);
+        let (value, of) = value(metric, &own, anchors, priced);
         SessionValue { session, value, of }
     });
     values.collect()
@@ -173,12 +172,12 @@ fn value(
     metric: &Metric,
     cells: &[&CellSummary],
     anchors: Anchors,
-    is_priced: bool,
+    priced: bool,
 ) -> (Option<f64>, Option<f64>) {
     match metric.function {
         Formula::Saved(of) => totals(cells, |cell| {
             let spending = of(cell)?;
-            spending.dollars.filter(|_| is_priced).or(Some(spending.tokens))
+            spending.dollars.filter(|_| priced).or(Some(spending.tokens))
         }),
         Formula::Total(of) => totals(cells, |cell| {
             let amount = of(cell)?;
@@ -239,10 +238,10 @@ fn price(price: &PriceEntry) -> String {
         ("cache read", each.cache_read),
         ("output", each.output),
     ];
-    let classes = classes.into_iter().filter_map(|(name, each)| {
+    let known = classes.into_iter().filter_map(|(name, each)| {
         Some(format!("{name} {}", Usd(each?.0.saturating_mul(1_000_000))))
     });
-    let classes = display::joined(classes, ", ");
+    let classes = display::joined(known, ", ");
     let (model, date) = (price.models(), &price.date);
     let longer = cost::longer(price).map_or_else(String::new, |longer| format!("; {longer}"));
     format!("{model} of {date}, per million tokens: {classes}{longer}")
@@ -325,22 +324,25 @@ impl Numbers {
         let values = number.sessions.iter().map(|session| self.in_words(session));
         let wrapped = layout::wrap(&display::joined(values, " "), columns.saturating_sub(4));
         for (at, line) in wrapped.iter().take(most).enumerate() {
-            let is_cut = at + 1 == most && wrapped.len() > most;
-            lines.push(format!("  {line}{}", if is_cut { " …" } else { "" }));
+            let sign = if at + 1 == most && wrapped.len() > most { " …" } else { "" };
+            lines.push(format!("  {line}{sign}"));
         }
         lines
     }
 
     fn in_words(&self, session: &SessionValue) -> String {
-        let word = |value: f64| match metric(self.metric).map(|metric| metric.unit) {
+        let value = session.value.map_or_else(|| "–".to_owned(), |value| self.figure(value));
+        let of = session.of.filter(|_| self.pooling.is_of_pairs());
+        value + &of.map(|of| format!("/{}", self.figure(of))).unwrap_or_default()
+    }
+
+    fn figure(&self, value: f64) -> String {
+        match metric(self.metric).map(|metric| metric.unit) {
             Some(Unit::Share) if !self.pooling.is_of_pairs() => display::points(value),
             Some(Unit::Dollars | Unit::Share) if value.fract() != 0.0 => format!("{value:.4}"),
             Some(Unit::Seconds) => format!("{value:.1}"),
             _ => format!("{value:.0}"),
-        };
-        let value = session.value.map_or_else(|| "–".to_owned(), word);
-        let of = session.of.filter(|_| self.pooling.is_of_pairs());
-        value + &of.map(|of| format!("/{}", word(of))).unwrap_or_default()
+        }
     }
 
     /// The sessions in the order of the values; none where they would fill the screen.

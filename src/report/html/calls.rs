@@ -10,13 +10,13 @@ use crate::report::{RenderError, Report, template};
 
 /// The prompts of these sessions, by session.
 pub(super) fn data(report: &Report, sessions: &[&str]) -> Result<String, RenderError> {
-    let mut calls: BTreeMap<&str, Vec<&CellRecord>> = BTreeMap::new();
+    let mut by_session: BTreeMap<&str, Vec<&CellRecord>> = BTreeMap::new();
     for cell in report.first_cells() {
         if sessions.contains(&&*cell.session) {
-            calls.entry(&cell.session).or_default().push(cell);
+            by_session.entry(&cell.session).or_default().push(cell);
         }
     }
-    let calls = calls.into_iter().map(|(session, mut cells)| {
+    let calls = by_session.into_iter().map(|(session, mut cells)| {
         // Full history comes first: the others are compared with it.
         cells.sort_by_key(|cell| cell.arm != Arm::Reference);
         let full = cells.iter().find(|cell| cell.arm == Arm::Reference);

@@ -9,29 +9,26 @@ use crate::report::{RenderError, Report, display};
 /// Compactions that are part of the page.
 pub(super) const MOST: usize = 5_000;
 
-type Portions = BTreeMap<MessageKind, Portion>;
-
 /// One compaction: its cell, its event, and its change.
-pub(super) type Compaction<'a> = (&'a CellRecord, &'a CompactionEvent, &'a CompactionChange);
+pub(super) type CompactionItem<'a> = (&'a CellRecord, &'a CompactionEvent, &'a CompactionChange);
 
 /// All compactions of the first repeat of each cell, session by session in this order.
-pub(super) fn all<'a>(report: &'a Report, sessions: &[&str]) -> Vec<Compaction<'a>> {
+pub(super) fn all<'a>(report: &'a Report, sessions: &[&str]) -> Vec<CompactionItem<'a>> {
     let all = report.first_cells().flat_map(|cell| {
         cell.compactions.iter().zip(&cell.changes).map(move |(event, change)| (cell, event, change))
     });
-    let mut all: Vec<Compaction<'_>> = all.collect();
+    let mut all: Vec<CompactionItem<'_>> = all.collect();
     let each = sessions.iter().enumerate();
     let places: BTreeMap<&str, usize> = each.map(|(at, session)| (*session, at)).collect();
     all.sort_by_key(|(cell, ..)| places.get(&*cell.session));
     all
 }
 
-pub(super) fn data(all: &[Compaction<'_>]) -> Result<String, RenderError> {
+pub(super) fn data(all: &[CompactionItem<'_>]) -> Result<String, RenderError> {
     InternedRows::data(all.iter().take(MOST).map(columns))
 }
 
-fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
-    let text = |text: &Option<Excerpt>| text.as_ref().map_or_else(|| "–".to_owned(), self::excerpt);
+fn columns((cell, event, change): &CompactionItem<'_>) -> Vec<String> {
     let (session, strategy) = (&cell.session, &cell.strategy);
     let reason = match event.reason.as_str() {
         "" => String::new(),
@@ -45,8 +42,8 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
     vec![
         format!("{strategy}\n{session}\ncall {}", event.call),
         what,
-        text(&change.before),
-        text(&change.after),
+        excerpt(change.before.as_ref()),
+        excerpt(change.after.as_ref()),
         strategy.clone(),
         session.clone(),
         event.stage.clone(),
@@ -55,18 +52,20 @@ fn columns((cell, event, change): &Compaction<'_>) -> Vec<String> {
 }
 
 /// `3 tool results (4.2k), 1 user (120)`.
-fn portions(of: &Portions) -> String {
-    let words = |(kind, portion): (&MessageKind, &Portion)| {
+fn portions(portions: &BTreeMap<MessageKind, Portion>) -> String {
+    let words = portions.iter().map(|(kind, portion)| {
         let tokens = display::tokens(portion.tokens.0);
         format!("{} {} ({tokens})", portion.messages, kind.name())
-    };
-    let all = display::listed(of.iter().map(words), ", ");
-    all.unwrap_or_else(|| "nothing".to_owned())
+    });
+    display::listed(words, ", ").unwrap_or_else(|| "nothing".to_owned())
 }
 
 /// The kind of message, and how it begins.
-fn excerpt(excerpt: &Excerpt) -> String {
-    let of = excerpt.message.map(|it| format!(", message {it}"));
+fn excerpt(excerpt: Option<&Excerpt>) -> String {
+    let Some(excerpt) = excerpt else {
+        return "–".to_owned();
+    };
+    let of = excerpt.message.map(|message| format!(", message {message}"));
     let shown = excerpt.text.chars().count() as u64;
     let (chars, cut) = if shown < excerpt.chars {
         (format!(", {} characters", excerpt.chars), " …")

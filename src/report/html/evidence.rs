@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use crate::metric::survival::is_planted;
 use crate::record::words::HIGH_WEIGHT;
 use crate::record::words::Verdict;
-use crate::record::{Arm, Fate, ProbeRecord, ProbeText};
+use crate::record::{Arm, Fate, ProbeRecord};
 use crate::report::template::InternedRows;
-use crate::report::{AskedItem, RenderError, Report, Row, display};
+use crate::report::{AskedItem, RenderError, Report, asked_items, display};
 
 /// Probe items that are part of the page.
 pub(super) const MOST: usize = 20_000;
@@ -17,7 +17,7 @@ pub(super) const MOST: usize = 20_000;
 /// All items of a run.
 pub(super) struct Evidence<'a> {
     /// What was lost first, decoys last.
-    items: Vec<AskedItem<'a>>,
+    pub(super) items: Vec<AskedItem<'a>>,
     /// The strategies that are not broken.
     sound: BTreeSet<&'a str>,
     report: &'a Report,
@@ -26,25 +26,20 @@ pub(super) struct Evidence<'a> {
 impl<'a> Evidence<'a> {
     pub(super) fn of(report: &'a Report) -> Self {
         let rows = report.compared();
-        let name = |row: &'a Row| row.name.as_str();
-        let compared: BTreeSet<&str> = rows.iter().map(name).collect();
-        let sound: BTreeSet<&str> = rows.iter().filter(|row| !row.is_broken()).map(name).collect();
-        let mut items = report.asked_items();
+        let compared: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+        let unbroken = rows.iter().filter(|row| !row.is_broken());
+        let sound: BTreeSet<&str> = unbroken.map(|row| row.name.as_str()).collect();
+        let mut items = asked_items(&report.records);
         items.retain(|item| compared.contains(&*item.cell.strategy));
         items.sort_by_key(|AskedItem { cell, probe, .. }| {
-            let is_floor = cell.arm == Arm::Floor;
-            let is_decoy = !is_planted(probe.kind);
+            let decoy = !is_planted(probe.kind);
             // The worst first: that a decoy is there.
             let fate = probe.survival.fate as u8;
-            let fate = if is_decoy { fate } else { u8::MAX - fate };
-            let is_broken = !sound.contains(&*cell.strategy);
-            (is_floor, is_decoy, fate, is_broken, probe.weight < HIGH_WEIGHT)
+            let fate = if decoy { fate } else { u8::MAX - fate };
+            let broken = !sound.contains(&*cell.strategy);
+            (cell.arm == Arm::Floor, decoy, fate, broken, probe.weight < HIGH_WEIGHT)
         });
         Self { items, sound, report }
-    }
-
-    pub(super) fn items(&self) -> usize {
-        self.items.len()
     }
 
     /// Whether a strategy that is not broken lost a fact here.
@@ -57,7 +52,8 @@ impl<'a> Evidence<'a> {
 
     /// All sessions, those that lost most first.
     pub(super) fn sessions(&self) -> Vec<&'a str> {
-        let mut sessions: Vec<&str> = self.report.first_cells().map(|it| &*it.session).collect();
+        let cells = self.report.first_cells();
+        let mut sessions: Vec<&str> = cells.map(|cell| &*cell.session).collect();
         sessions.dedup();
         let mut losses: BTreeMap<&str, usize> = BTreeMap::new();
         for item in self.items.iter().filter(|item| self.is_lost(item)) {
@@ -65,8 +61,7 @@ impl<'a> Evidence<'a> {
         }
         let first = self.report.first_session.as_deref();
         sessions.sort_by_key(|session| {
-            let is_first = first == Some(*session);
-            (!is_first, Reverse(losses.get(session).copied()))
+            (first != Some(*session), Reverse(losses.get(session).copied()))
         });
         sessions
     }
@@ -79,9 +74,8 @@ impl<'a> Evidence<'a> {
 
 /// One item as the texts of its columns.
 fn columns(AskedItem { cell, probe, text }: &AskedItem<'_>) -> Vec<String> {
-    let of_text = |of: fn(&ProbeText) -> &String| {
-        text.map_or_else(|| "not recorded".to_owned(), |text| of(text).clone())
-    };
+    let [question, gold] =
+        text.map_or(["not recorded"; 2], |text| [&*text.question, &*text.gold]);
     let (said, verdict) = match &probe.answer {
         None => ("–".to_owned(), "not asked".to_owned()),
         Some(answer) => (
@@ -95,8 +89,8 @@ fn columns(AskedItem { cell, probe, text }: &AskedItem<'_>) -> Vec<String> {
     }
     let lost_at = probe.survival.lost_at.as_ref();
     vec![
-        of_text(|text| &text.question),
-        of_text(|text| &text.gold),
+        question.to_owned(),
+        gold.to_owned(),
         left(probe),
         cell.strategy.clone(),
         cell.session.clone(),

@@ -4,17 +4,16 @@ use serde_json::{Value as Json, json};
 
 use super::both;
 use crate::compare::sweep::{Choice, Sweep};
-use crate::report::sweep::{chosen_on, verdict};
+use crate::report::sweep::{chosen_on, quality_reason, verdict};
 use crate::report::{RenderError, Report, plot, view};
 
 pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> {
     let lines = sweep.choices.iter().map(|choice| line(sweep, choice));
-    let reason = sweep.quality_reason.as_deref();
-    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
     let (cost, quality, chosen) = (sweep.cost, sweep.quality, chosen_on(sweep));
+    let reason = quality_reason(sweep);
     let trust = format!("Settings are compared by {cost} and {quality}{reason}. {chosen}");
     let sections = report.sections.iter().map(|section| {
-        let mut page = view::section(section, &section.table, &[]);
+        let mut page = view::section(section, &[]);
         page["id"] = json!(section.id);
         page
     });

@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::metric::{Unit, metric};
 use crate::report::explain;
-use crate::report::headline::{self, OnScreen};
+use crate::report::headline::{self, Headline, OnScreen};
 use crate::report::{Cell, RenderError, Report, Row, Value, template, view};
 use crate::stats::SampleSize;
 
@@ -19,26 +19,22 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
     let mut first = headline::columns(report, &rows);
     // Of what was kept, the page shows one column at first.
     headline::keep_one(&mut first);
-    first.retain(|it| it.screen != OnScreen::Never);
-    // The place of a column among those that are shown at first: how full the window was stands behind `fired`.
-    let place = |id: &str| {
-        let behind = id == "fired_at";
-        let of = if behind { "fired" } else { id };
-        Some(2 * first.iter().position(|it| it.column == of)? + usize::from(behind))
-    };
-    let shown = table.columns.iter().enumerate().skip(1).filter(|(_, it)| !it.is_for_files());
-    let mut columns: Vec<_> = shown.map(|(at, it)| (place(it.id), (at, it))).collect();
+    first.retain(|headline| headline.screen != OnScreen::Never);
+    let all = table.columns.iter().enumerate().skip(1);
+    let shown = all.filter(|(_, column)| !column.is_for_files());
+    let mut columns: Vec<_> =
+        shown.map(|(at, column)| (place(&first, column.id), (at, column))).collect();
     columns.sort_by_key(|(place, (at, _))| (place.is_none(), *place, *at));
     let name = table.columns.first().map(|column| view::head(table, (0, column), false));
     let heads = columns.iter().map(|(place, (at, column))| {
         let mut head = view::head(table, (*at, column), place.is_none());
-        let headline = first.iter().find(|it| it.column == column.id);
+        let headline = first.iter().find(|headline| headline.column == column.id);
         if let Some(headline) = headline {
             head["label"] = json!(headline.words(report));
         }
         // A telephone has room for dollars, and not for the share of them.
-        let is_wide = headline.is_none_or(|it| it.screen != OnScreen::Always);
-        head["is_wide"] = json!(place.is_some() && (is_wide || column.id == "bill_saved"));
+        let wide = headline.is_none_or(|headline| headline.screen != OnScreen::Always);
+        head["is_wide"] = json!(place.is_some() && (wide || column.id == "bill_saved"));
         head
     });
     let none = Cell::NOT_MEASURED;
@@ -65,6 +61,14 @@ pub(super) fn comparison(report: &Report) -> Option<Json> {
     }))
 }
 
+/// The place of a column among those that are shown at first: how full the window was stands behind `fired`.
+fn place(first: &[&Headline], id: &str) -> Option<usize> {
+    let behind = id == "fired_at";
+    let of = if behind { "fired" } else { id };
+    let at = first.iter().position(|headline| headline.column == of)?;
+    Some(2 * at + usize::from(behind))
+}
+
 /// The numbers of the comparison with all that they are made of, by metric.
 pub(super) fn numbers(report: &Report) -> Result<String, RenderError> {
     let columns = explain::explained(report).into_iter();
@@ -82,17 +86,17 @@ pub(super) fn numbers(report: &Report) -> Result<String, RenderError> {
 pub(super) fn lost(report: &Report, sessions: &[&str]) -> Option<Json> {
     let table = &report.section("lost")?.table;
     let rows = table.rows.iter().take(LOST).map(|row| {
-        let text = |column: &str| table.text(row, column);
-        let session = text("session");
+        let session = table.text(row, "session");
+        let strategy = headline::label(&table.text(row, "strategy"));
         json!({
             "question": row.name,
-            "value": text("value"),
-            "changed_to": Some(text("changed_to")).filter(|text| text != "–"),
-            "lost": text("lost").replace('/', " of "),
-            "stages": text("stage"),
-            "kept": text("kept"),
-            "first": format!("call {}, {}", text("call"), headline::label(&text("strategy"))),
-            "timeline": sessions.iter().position(|it| *it == session),
+            "value": table.text(row, "value"),
+            "changed_to": Some(table.text(row, "changed_to")).filter(|text| text != "–"),
+            "lost": table.text(row, "lost").replace('/', " of "),
+            "stages": table.text(row, "stage"),
+            "kept": table.text(row, "kept"),
+            "first": format!("call {}, {strategy}", table.text(row, "call")),
+            "timeline": sessions.iter().position(|id| *id == session),
             "session": session,
         })
     });
@@ -103,7 +107,7 @@ pub(super) fn lost(report: &Report, sessions: &[&str]) -> Option<Json> {
 fn short_cell(cell: &Cell, shared_n: Option<SampleSize>) -> Json {
     let mut exact = view::cell(cell, shared_n, false);
     let (mut text, half) = headline::short_value(cell);
-    let parts = [&exact["text"], &exact["interval"]].map(|it| it.as_str().unwrap_or_default());
+    let parts = [&exact["text"], &exact["interval"]].map(|part| part.as_str().unwrap_or_default());
     let title = parts.join(" ").trim().to_owned();
     match cell.value {
         Value::Share(_) => text += " %",

@@ -3,13 +3,13 @@
 use plotters::coord::ranged1d::{BoldPoints, Ranged};
 use plotters::coord::types::RangedCoordf64;
 
-use super::scene::{HPos, INK, Scene};
+use super::scene::{HPos, INK, PlotScene};
 use crate::report::display;
 use crate::units;
 
 /// Part of a scene with an axis below and one on the left.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Panel {
+pub(crate) struct PlotPanel {
     /// Left, upper, right and lower edge, in pixels.
     pub(crate) edges: [f64; 4],
     /// The values at the left and right edge.
@@ -19,7 +19,7 @@ pub(crate) struct Panel {
 }
 
 /// The title of an axis with its unit, the most figures there is room for, and the text of a value.
-pub(super) type Axis<'a> = (&'a str, usize, &'a dyn Fn(f64) -> String);
+pub(super) type AxisScale<'a> = (&'a str, usize, &'a dyn Fn(f64) -> String);
 
 /// `60 %`.
 pub(super) fn percent(value: f64) -> String {
@@ -59,12 +59,12 @@ pub(super) fn reach(
     (low - room, high + room)
 }
 
-impl Panel {
+impl PlotPanel {
     /// The pixel position of a point.
     pub(super) fn at(&self, x: f64, y: f64) -> (f64, f64) {
         let [left, upper, right, lower] = self.edges;
-        let share = |value: f64, (from, to): (f64, f64)| (value - from) / (to - from);
-        let (across, up) = (share(x, self.x), share(y, self.y));
+        let across = (x - self.x.0) / (self.x.1 - self.x.0);
+        let up = (y - self.y.0) / (self.y.1 - self.y.0);
         (left + across * (right - left), lower - up * (lower - upper))
     }
 
@@ -76,9 +76,9 @@ impl Panel {
     /// Draws grid, figures and labels of both axes.
     pub(super) fn axes(
         &self,
-        scene: &mut Scene,
-        (below, columns, column): Axis<'_>,
-        (beside, rows, row): Axis<'_>,
+        scene: &mut PlotScene,
+        (below, columns, column): AxisScale<'_>,
+        (beside, rows, row): AxisScale<'_>,
     ) {
         let [left, upper, right, lower] = self.edges;
         for value in ticks(self.y, rows) {

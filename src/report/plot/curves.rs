@@ -1,7 +1,7 @@
 //! Retention: facts kept by age.
 
-use super::axes::{Axis, Panel, percent};
-use super::scene::{FULL, INK, Mark, Scene, line_keys, line_of};
+use super::axes::{AxisScale, PlotPanel, percent};
+use super::scene::{FULL, INK, KeyMark, PlotScene, line_keys, line_of};
 use crate::metric::retention::TOKENS;
 use crate::report::{Report, headline};
 
@@ -18,48 +18,44 @@ struct Curve {
 }
 
 /// Facts kept by age, for every strategy.
-pub(crate) fn scene(report: &Report, width: f64) -> Scene {
-    let mut scene = Scene::new("Facts kept, by how old they are", width);
+pub(crate) fn scene(report: &Report, width: f64) -> PlotScene {
+    let mut scene = PlotScene::new("Facts kept, by how old they are", width);
     let curves = report.strategies().enumerate().map(|(at, row)| Curve {
         at,
         is_broken: row.is_broken(),
         title: headline::title(row),
         points: curve(report, &row.name),
     });
-    let curves: Vec<_> = curves.filter(|it| !it.points.is_empty()).collect();
+    let curves: Vec<_> = curves.filter(|curve| !curve.points.is_empty()).collect();
     let keys = curves.iter().map(|curve| (curve.at, curve.title.as_str()));
     let mut keys = line_keys(keys);
-    for ((mark, ..), _) in (keys.iter_mut().skip(1).zip(&curves)).filter(|(_, it)| it.is_broken) {
-        *mark = Mark::Dashes(FAINT);
+    for ((mark, ..), curve) in keys.iter_mut().skip(1).zip(&curves) {
+        if curve.is_broken {
+            *mark = KeyMark::Dashes(FAINT);
+        }
     }
     if curves.iter().any(|curve| curve.is_broken) {
-        keys.push((Mark::Ring, INK, "broken: only the calls before its death"));
+        keys.push((KeyMark::Ring, INK, "broken: only the calls before its death"));
     }
     scene.legend(&keys);
     if curves.is_empty() {
         scene.note("nothing was planted in these sessions, or nobody noted when it was said");
         return scene;
     }
-    let panel = Panel {
+    let panel = PlotPanel {
         edges: [80.0, scene.y, scene.right(), scene.y + 280.0],
         x: (-0.25, TOKENS.len() as f64 - 0.75),
         y: (0.0, 1.05),
     };
-    let age = |value: f64| {
-        let found = TOKENS.iter().zip(0_u8..).find(|(_, at)| (value - f64::from(*at)).abs() < 0.5);
-        found.map_or(String::new(), |((words, _), _)| (*words).to_owned())
-    };
     let title = "tokens of full history since it was said";
-    let below: Axis<'_> = (title, TOKENS.len() + 1, &age);
-    let beside: Axis<'_> = ("facts kept, not corrected for chance", 6, &percent);
+    let below: AxisScale<'_> = (title, TOKENS.len() + 1, &age);
+    let beside: AxisScale<'_> = ("facts kept, not corrected for chance", 6, &percent);
     panel.axes(&mut scene, below, beside);
-    let points = |curve: &[(f64, f64)]| -> Vec<(f64, f64)> {
-        curve.iter().map(|(x, y)| panel.at(*x, *y)).collect()
-    };
-    let full = points(&curve(report, "full"));
+    let full: Vec<_> =
+        curve(report, "full").into_iter().map(|(x, y)| panel.at(x, y)).collect();
     scene.series(FULL, |scene| scene.line(&full, INK, 3, 0.35));
     for curve in &curves {
-        let points = points(&curve.points);
+        let points: Vec<_> = curve.points.iter().map(|(x, y)| panel.at(*x, *y)).collect();
         let (color, dashed) = line_of(curve.at);
         scene.series(&curve.title, |scene| {
             if curve.is_broken {
@@ -74,6 +70,12 @@ pub(crate) fn scene(report: &Report, width: f64) -> Scene {
     }
     scene.y += 280.0 + 46.0;
     scene
+}
+
+/// The age at a place of the axis, in words.
+fn age(value: f64) -> String {
+    let found = TOKENS.iter().zip(0_u8..).find(|(_, at)| (value - f64::from(*at)).abs() < 0.5);
+    found.map_or(String::new(), |((words, _), _)| (*words).to_owned())
 }
 
 /// The mean score of planted items of each age that occurs. Along the axis, an age is its place in

@@ -1,8 +1,9 @@
 //! Forest plots: one panel per metric, one row per comparison, each difference with its interval.
 
-use super::axes::{Panel, reach, ticks};
+use super::axes::{PlotPanel, reach, ticks};
 use super::scene::{
-    BLUE, Color, GREEN, HPos, INK, Key, Mark, ORANGE, SIZE, Scene, VERMILLION, WIDE, fitted,
+    BLUE, Color, GREEN, HPos, INK, LegendKey, KeyMark, ORANGE, PlotScene, VERMILLION, WIDE,
+    fitted,
 };
 use crate::compare::gate::Verdict;
 use crate::compare::{Axis, AxisFinding, Kind};
@@ -16,7 +17,7 @@ const BESIDE: f64 = 300.0;
 const HEIGHT: f64 = 42.0;
 
 /// A difference.
-struct Row {
+struct ForestRow {
     /// The text above it.
     title: String,
     /// The text next to it.
@@ -29,11 +30,11 @@ struct Row {
 }
 
 /// The differences, metric by metric. Their words need the whole width, whatever is asked for.
-pub(crate) fn scene(report: &Report, _: f64) -> Scene {
+pub(crate) fn scene(report: &Report, _: f64) -> PlotScene {
     let comparisons = report.comparisons();
-    let mut scene = Scene::new("Differences, candidate − baseline", WIDE);
+    let mut scene = PlotScene::new("Differences, candidate − baseline", WIDE);
     legend(&mut scene, comparisons);
-    let titles = titles(comparisons);
+    let titles = candidates(comparisons);
     if let Some(baseline) = shared_baseline(comparisons) {
         scene.note(&format!("baseline: {baseline}"));
     }
@@ -57,20 +58,19 @@ pub(crate) fn scene(report: &Report, _: f64) -> Scene {
     scene
 }
 
-fn legend(scene: &mut Scene, comparisons: &[GatedComparison]) {
-    let is_gated = comparisons.iter().any(|one| one.gated.is_some());
-    let mut keys: Vec<Key<'_>> = Vec::new();
-    if is_gated {
+fn legend(scene: &mut PlotScene, comparisons: &[GatedComparison]) {
+    let mut keys: Vec<LegendKey<'_>> = Vec::new();
+    if comparisons.iter().any(|one| one.gated.is_some()) {
         use Verdict::{Improved, Inconclusive, NonInferior, Regressed};
         let verdicts = [Improved, NonInferior, Inconclusive, Regressed];
-        keys.extend(verdicts.map(|it| (Mark::Dot, color(Some(it)), it.name())));
-        keys.push((Mark::Dashes(0.6), INK, "margin"));
+        keys.extend(verdicts.map(|verdict| (KeyMark::Dot, color(Some(verdict)), verdict.name())));
+        keys.push((KeyMark::Dashes(0.6), INK, "margin"));
     } else {
         let words = "difference, each session weighing the same";
-        keys.push((Mark::Dot, BLUE, words));
+        keys.push((KeyMark::Dot, BLUE, words));
     }
-    keys.push((Mark::Line(1.0), INK, "95 % interval"));
-    keys.push((Mark::Ring, INK, "exact on these sessions: no interval"));
+    keys.push((KeyMark::Line(1.0), INK, "95 % interval"));
+    keys.push((KeyMark::Ring, INK, "exact on these sessions: no interval"));
     scene.legend(&keys);
 }
 
@@ -85,17 +85,17 @@ fn color(verdict: Option<Verdict>) -> Color {
 }
 
 /// The difference with its interval, in the unit of the panel, and the verdict of the gate.
-fn row(one: &GatedComparison, title: &str, metric: &AxisFinding) -> Option<Row> {
+fn row(one: &GatedComparison, title: &str, metric: &AxisFinding) -> Option<ForestRow> {
     let target = one.comparison.target;
     let at = metric.axis.turned(metric.bounds?.difference);
-    let interval = comparison::ends(metric, target).map(<(f64, f64)>::from);
-    let interval = interval.filter(|(low, high)| low.is_finite() && high.is_finite());
+    let ends = comparison::ends(metric, target).map(<(f64, f64)>::from);
+    let interval = ends.filter(|(low, high)| low.is_finite() && high.is_finite());
     let gated = one.gated_axis(metric.axis);
     let verdict = gated.map(|gated| gated.verdict);
     let mut words = format!("{} ", comparison::change(metric));
     words += &comparison::interval(metric, target);
     words.extend(verdict.map(|verdict| format!(" {verdict}")));
-    at.is_finite().then(|| Row {
+    at.is_finite().then(|| ForestRow {
         title: title.to_owned(),
         words,
         margin: gated.map(|gated| margin(metric, gated.margin)),
@@ -108,40 +108,40 @@ fn row(one: &GatedComparison, title: &str, metric: &AxisFinding) -> Option<Row> 
 /// The baseline, where all comparisons have the same.
 fn shared_baseline(comparisons: &[GatedComparison]) -> Option<&str> {
     let first = comparisons.first()?;
-    let is_shared = comparisons.iter().all(|one: &GatedComparison| {
+    let same = comparisons.iter().all(|one: &GatedComparison| {
         one.baseline_source == first.baseline_source
             && one.comparison.baseline == first.comparison.baseline
     });
-    is_shared.then_some(first.comparison.baseline.as_str())
+    same.then_some(first.comparison.baseline.as_str())
 }
 
 /// The candidates; with the baseline if there are several, and with the sources if two would be the
 /// same.
-fn titles(comparisons: &[GatedComparison]) -> Vec<String> {
-    let is_shared = shared_baseline(comparisons).is_some();
-    let name = |one: &GatedComparison| {
-        if is_shared { one.comparison.candidate.clone() } else { one.title() }
-    };
-    let title = |one: &GatedComparison| {
-        let own = name(one);
-        let same = comparisons.iter().filter(|other| name(other) == own);
+fn candidates(comparisons: &[GatedComparison]) -> Vec<String> {
+    let shared = shared_baseline(comparisons).is_some();
+    let names = comparisons.iter().map(|one| {
+        if shared { one.comparison.candidate.clone() } else { one.title() }
+    });
+    let names: Vec<String> = names.collect();
+    let titles = comparisons.iter().zip(&names).map(|(one, own)| {
+        let same = names.iter().filter(|name| *name == own);
         let (candidate, baseline) = (&one.candidate_source, &one.baseline_source);
-        match (same.count(), is_shared) {
-            (0 | 1, _) => own,
+        match (same.count(), shared) {
+            (0 | 1, _) => own.clone(),
             (_, true) => format!("{own} ({candidate})"),
             (_, false) => format!("{own} ({candidate} against {baseline})"),
         }
-    };
-    comparisons.iter().map(title).collect()
+    });
+    titles.collect()
 }
 
-fn panel(scene: &mut Scene, axis: Axis, comparisons: &[GatedComparison], titles: &[String]) {
-    let found = comparisons.iter().zip(titles);
-    let found = found.filter_map(|(one, title)| Some((one, title, one.comparison.axis(axis)?)));
+fn panel(scene: &mut PlotScene, axis: Axis, comparisons: &[GatedComparison], titles: &[String]) {
+    let titled = comparisons.iter().zip(titles);
+    let found = titled.filter_map(|(one, title)| Some((one, title, one.comparison.axis(axis)?)));
     let Some((_, _, first)) = found.clone().next() else {
         return;
     };
-    let rows: Vec<Row> = found.filter_map(|(one, title, metric)| row(one, title, metric)).collect();
+    let rows: Vec<ForestRow> = found.filter_map(|(one, title, metric)| row(one, title, metric)).collect();
     let better = match first.direction {
         Direction::Higher => ", right is better",
         Direction::Lower => ", left is better",
@@ -159,7 +159,12 @@ fn panel(scene: &mut Scene, axis: Axis, comparisons: &[GatedComparison], titles:
     let points = rows.iter().map(|row| row.at).chain(margins).chain([0.0]);
     let intervals = rows.iter().filter_map(|row| row.interval);
     let x = reach(points, intervals, (0.01, 5.0), (0.06, 0.004));
-    let shown = |value: f64| match first.kind {
+    draw(scene, &rows, x, first.kind);
+}
+
+/// A figure of the axis.
+fn figure(kind: Kind, value: f64) -> String {
+    match kind {
         Kind::Probes | Kind::Share | Kind::Total => {
             let text = comparison::signed(value * 100.0, 1);
             text.trim_end_matches(".0").to_owned()
@@ -168,8 +173,7 @@ fn panel(scene: &mut Scene, axis: Axis, comparisons: &[GatedComparison], titles:
             let text = comparison::signed(value, 2);
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         }
-    };
-    draw(scene, &rows, x, &shown);
+    }
 }
 
 /// The margin of a gate, on the side that is worse.
@@ -181,21 +185,21 @@ fn margin(metric: &AxisFinding, margin: f64) -> f64 {
 }
 
 /// Draws the rows on an axis that goes from the first to the second end, with a line at each figure.
-fn draw(scene: &mut Scene, rows: &[Row], x: (f64, f64), text: &dyn Fn(f64) -> String) {
+fn draw(scene: &mut PlotScene, rows: &[ForestRow], x: (f64, f64), kind: Kind) {
     let right = scene.width - BESIDE;
     let (upper, lower) = (scene.y, scene.y + HEIGHT * rows.len() as f64);
-    let panel = Panel { edges: [LEFT, upper, right, lower], x, y: (0.0, 1.0) };
+    let panel = PlotPanel { edges: [LEFT, upper, right, lower], x, y: (0.0, 1.0) };
     for value in ticks(x, 7) {
         let (x, _) = panel.at(value, 0.0);
         let opacity = if value.abs() < 1e-9 { 0.7 } else { 0.13 };
         scene.line(&[(x, upper), (x, lower)], INK, 1, opacity);
-        scene.label((x, lower + 14.0), &text(value), HPos::Center);
+        scene.label((x, lower + 14.0), &figure(kind, value), HPos::Center);
     }
     scene.line(&[(LEFT, lower), (right, lower)], INK, 1, 0.4);
     let x = |value: f64| panel.clamped((value, 0.0)).0;
     for row in rows {
         let y = scene.y + 28.0;
-        let title = fitted(&row.title, SIZE, scene.width - 2.0 * LEFT);
+        let title = fitted(&row.title, scene.width - 2.0 * LEFT);
         scene.label((LEFT, scene.y + 9.0), &title, HPos::Left);
         if let Some(margin) = row.margin.map(x) {
             scene.dashes(&[(margin, y - 9.0), (margin, y + 9.0)], INK, 1, 0.6);
@@ -213,7 +217,7 @@ fn draw(scene: &mut Scene, rows: &[Row], x: (f64, f64), text: &dyn Fn(f64) -> St
             }
             scene.dot((x(row.at), y), 4.5, row.color, row.interval.is_none());
         });
-        let words = fitted(&row.words, SIZE, BESIDE - 26.0);
+        let words = fitted(&row.words, BESIDE - 26.0);
         scene.label((right + 14.0, y), &words, HPos::Left);
         scene.y += HEIGHT;
     }

@@ -3,7 +3,7 @@
 
 use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 
-use super::scene::{Color, HPos, INK, PAPER, SIZE, Scene, VERMILLION, fitted, text_width};
+use super::scene::{Color, HPos, INK, PAPER, SIZE, PlotScene, VERMILLION, fitted, text_width};
 use super::sweep::CellValue;
 use crate::compare::sweep::{KnobPair, Sweep};
 use crate::report::display;
@@ -39,8 +39,8 @@ const WHITE: Color = Color(255, 255, 254);
 const BLACK_FROM: f64 = 0.179;
 
 /// The maps of these pairs of knobs.
-pub(super) fn scene(sweep: &Sweep, pairs: &[KnobPair], width: f64) -> Scene {
-    let mut scene = Scene::new("What each pair of knobs saves and keeps", width);
+pub(super) fn scene(sweep: &Sweep, pairs: &[KnobPair], width: f64) -> PlotScene {
+    let mut scene = PlotScene::new("What each pair of knobs saves and keeps", width);
     let sessions = display::many(sweep.tune.len(), "session", "sessions");
     scene.paragraph(&format!(
         "mean over {sessions} and all other knobs, in percent; outlined: with the chosen setting; ×: broken; empty: not tried"
@@ -54,17 +54,16 @@ pub(super) fn scene(sweep: &Sweep, pairs: &[KnobPair], width: f64) -> Scene {
     scene
 }
 
-fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
+fn both(scene: &mut PlotScene, sweep: &Sweep, pair: &KnobPair) {
     let (down, across) = (&pair.knobs.0, &pair.knobs.1);
     scene.y += 10.0;
     scene.note(&format!("rows: {down}"));
     scene.note(&format!("columns: {across}"));
-    let is_narrow = scene.is_narrow();
     let mut top = scene.y + 6.0;
     let maps: [(&str, CellValue); 2] =
         [(sweep.cost.name(), |cell| cell.cost), (sweep.quality.name(), |cell| cell.quality)];
     for ((metric, value), left) in maps.into_iter().zip(LEFTS) {
-        let left = if is_narrow { LEFTS[0] } else { left };
+        let left = if scene.is_narrow() { LEFTS[0] } else { left };
         let heading = match metric {
             "bill" | "tokens" => format!("{metric} saved, more is better"),
             kept => format!("{kept} kept, more is better"),
@@ -72,14 +71,14 @@ fn both(scene: &mut Scene, sweep: &Sweep, pair: &KnobPair) {
         scene.label((left + MAP / 2.0, top), &heading, HPos::Center);
         let end = draw(scene, pair, value, (left, top + 14.0));
         scene.y = scene.y.max(end);
-        if is_narrow {
+        if scene.is_narrow() {
             top = end + 16.0;
         }
     }
 }
 
 /// Draws one map, and returns where it ends.
-fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64, f64)) -> f64 {
+fn draw(scene: &mut PlotScene, pair: &KnobPair, value: CellValue, (left, top): (f64, f64)) -> f64 {
     let row = ROW.min(HIGHEST / pair.rows.len().max(1) as f64);
     let column = MAP / pair.columns.len().max(1) as f64;
     let values = pair.cells.iter().flatten().flatten().filter_map(value);
@@ -98,11 +97,10 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
                 }
                 continue;
             };
-            let share = share(value, low, high);
-            let shade = shade(share);
-            scene.rect(edges, shade, 1.0);
+            let fill = shade(share(value, low, high));
+            scene.rect(edges, fill, 1.0);
             if let Some((text, size)) = value_label(value, column).filter(|_| row >= 16.0) {
-                let ink = if luminance(shade) < BLACK_FROM { WHITE } else { BLACK };
+                let ink = if luminance(fill) < BLACK_FROM { WHITE } else { BLACK };
                 scene.write(middle, &text, size, ink, HPos::Center);
             }
             if cell.chosen {
@@ -124,12 +122,11 @@ fn draw(scene: &mut Scene, pair: &KnobPair, value: CellValue, (left, top): (f64,
 fn value_label(value: f64, width: f64) -> Option<(String, f64)> {
     let exact = display::points(value);
     let whole = display::points((value * 100.0).round() / 100.0).trim_end_matches(".0").to_owned();
-    let fits = |(text, size): &(String, f64)| text_width(text, *size) + 6.0 <= width;
     let ways = [(exact, SIZE), (whole.clone(), SIZE), (whole, SMALL)];
-    ways.into_iter().find(fits)
+    ways.into_iter().find(|(text, size)| text_width(text, *size) + 6.0 <= width)
 }
 
-fn outline(scene: &mut Scene, [left, upper, right, lower]: [f64; 4], color: Color, width: u32) {
+fn outline(scene: &mut PlotScene, [left, upper, right, lower]: [f64; 4], color: Color, width: u32) {
     let (first, second) = ((left, upper), (right, lower));
     let corners = [first, (right, upper), second, (left, lower), first];
     scene.line(&corners, color, width, 1.0);
@@ -142,27 +139,28 @@ fn label_step(cell: f64) -> usize {
 }
 
 /// The values of the rows, as many as there is room for.
-fn draw_row_labels(scene: &mut Scene, rows: &[String], left: f64, top: f64, row: f64) {
+fn draw_row_labels(scene: &mut PlotScene, rows: &[String], left: f64, top: f64, row: f64) {
     for (at, value) in rows.iter().enumerate().step_by(label_step(row)) {
         let y = top + row * (at as f64 + 0.5);
-        scene.label((left - 8.0, y), &fitted(value, SIZE, BESIDE), HPos::Right);
+        scene.label((left - 8.0, y), &fitted(value, BESIDE), HPos::Right);
     }
 }
 
 /// The values of the columns: horizontal if they all fit, else upright. Returns where they end.
-fn below(scene: &mut Scene, columns: &[String], left: f64, lower: f64, column: f64) -> f64 {
-    let x = |at: usize| left + column * (at as f64 + 0.5);
+fn below(scene: &mut PlotScene, columns: &[String], left: f64, lower: f64, column: f64) -> f64 {
     if columns.iter().map(|value| text_width(value, SIZE)).all(|width| width + 4.0 <= column) {
         for (at, value) in columns.iter().enumerate() {
-            scene.label((x(at), lower + 12.0), value, HPos::Center);
+            let x = left + column * (at as f64 + 0.5);
+            scene.label((x, lower + 12.0), value, HPos::Center);
         }
         return lower + 20.0;
     }
     let mut longest = 0.0_f64;
     for (at, value) in columns.iter().enumerate().step_by(label_step(column)) {
-        let text = fitted(value, SIZE, UPRIGHT);
+        let text = fitted(value, UPRIGHT);
         let length = text_width(&text, SIZE);
-        scene.upright((x(at), lower + 6.0 + length / 2.0), &text);
+        let x = left + column * (at as f64 + 0.5);
+        scene.upright((x, lower + 6.0 + length / 2.0), &text);
         longest = longest.max(length);
     }
     lower + longest + 10.0
@@ -180,11 +178,12 @@ fn shade(share: f64) -> Color {
 
 /// Relative luminance (WCAG 2).
 fn luminance(Color(red, green, blue): Color) -> f64 {
-    let linear = |part: u8| {
-        let share = f64::from(part) / 255.0;
-        if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
-    };
     0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+}
+
+fn linear(part: u8) -> f64 {
+    let share = f64::from(part) / 255.0;
+    if share <= 0.04045 { share / 12.92 } else { libm::pow((share + 0.055) / 1.055, 2.4) }
 }
 
 #[cfg(test)]

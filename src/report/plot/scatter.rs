@@ -1,11 +1,11 @@
 //! Scatter charts: points with their intervals and names, and a line along those that no other beats.
 
-use super::axes::{Axis, Panel, percent};
-use super::scene::{Color, HPos, INK, ORANGE, PAPER, SIZE, Scene, fitted, text_width};
+use super::axes::{AxisScale, PlotPanel, percent};
+use super::scene::{Color, HPos, INK, ORANGE, PAPER, SIZE, PlotScene, fitted, text_width};
 use crate::stats::ConfidenceInterval;
 
 /// A point of the chart.
-pub(super) struct Point {
+pub(super) struct PlotPoint {
     pub(super) at: (f64, f64),
     /// The ends of the horizontal and of the vertical interval.
     pub(super) intervals: [Option<(f64, f64)>; 2],
@@ -34,26 +34,26 @@ const ARROW: f64 = 2.6;
 const HEIGHT: f64 = 380.0;
 
 /// Draws the chart and the list, by the ranges and titles of both axes; a point outside is drawn at the edge.
-pub(super) fn draw(scene: &mut Scene, points: &[Point], [x, y]: [(f64, f64); 2], names: [&str; 2]) {
-    let [across, up] = names;
+pub(super) fn draw(scene: &mut PlotScene, points: &[PlotPoint], axes: [((f64, f64), &str); 2]) {
+    let [(x, across), (y, up)] = axes;
     let edges = [80.0, scene.y, scene.right(), scene.y + HEIGHT];
-    let panel = Panel { edges, x, y };
+    let panel = PlotPanel { edges, x, y };
     let columns = if scene.is_narrow() { 5 } else { 9 };
-    let below: Axis<'_> = (&format!("{across}; right is better"), columns, &percent);
-    let beside: Axis<'_> = (&format!("{up}; up is better"), 7, &percent);
+    let below: AxisScale<'_> = (&format!("{across}; right is better"), columns, &percent);
+    let beside: AxisScale<'_> = (&format!("{up}; up is better"), 7, &percent);
     panel.axes(scene, below, beside);
     let mut taken = Taken {
-        points: points.iter().map(|it| panel.clamped(it.at)).collect(),
+        panel,
+        points: points.iter().map(|point| panel.clamped(point.at)).collect(),
         lines: front(scene, &panel, points),
         boxes: Vec::new(),
     };
     for point in points {
         let (x, y) = point.at;
-        let [across, up] = point.intervals;
-        let across = across.map(|(low, high)| [(low, y), (high, y)]);
-        let up = up.map(|(low, high)| [(x, low), (x, high)]);
-        for ends in across.into_iter().chain(up) {
-            let ends = ends.map(|end| panel.clamped(end));
+        let across = point.intervals[0].map(|(low, high)| [(low, y), (high, y)]);
+        let up = point.intervals[1].map(|(low, high)| [(x, low), (x, high)]);
+        for interval in across.into_iter().chain(up) {
+            let ends = interval.map(|end| panel.clamped(end));
             scene.line(&ends, INK, 1, 0.35);
             taken.lines.push(around(ends));
         }
@@ -74,31 +74,32 @@ pub(super) fn draw(scene: &mut Scene, points: &[Point], [x, y]: [(f64, f64); 2],
     for point in points {
         let most = if scene.is_narrow() { 0.6 } else { 0.45 };
         let most = most * (panel.edges[2] - panel.edges[0]);
-        let text = fitted(&point.name, SIZE, most);
-        if !write(scene, &panel, &mut taken, point, &text) {
+        let text = fitted(&point.name, most);
+        if !write(scene, &mut taken, point, &text) {
             listed.push(point);
         }
     }
     for (point, number) in listed.into_iter().zip(1..) {
-        write(scene, &panel, &mut taken, point, &number.to_string());
+        write(scene, &mut taken, point, &number.to_string());
         scene.paragraph(&format!("{number}  {}", point.name));
     }
 }
 
 /// The edge beyond which a point lies, as a direction; `None` for a point inside.
-fn beyond(panel: &Panel, (x, y): (f64, f64)) -> Option<(f64, f64)> {
-    let side = |value: f64, (low, high): (f64, f64)| match value {
-        _ if value < low => -1.0,
-        _ if value > high => 1.0,
-        _ => 0.0,
-    };
-    let (right, up): (f64, f64) = (side(x, panel.x), side(y, panel.y));
+fn beyond(panel: &PlotPanel, (x, y): (f64, f64)) -> Option<(f64, f64)> {
+    let [right, up]: [f64; 2] = [(x, panel.x), (y, panel.y)].map(|(value, (low, high))| {
+        match value {
+            _ if value < low => -1.0,
+            _ if value > high => 1.0,
+            _ => 0.0,
+        }
+    });
     let length = libm::hypot(right, up);
     (length > 0.0).then(|| (right / length, -up / length))
 }
 
 /// Draws a point beyond the edge as an arrow that points there.
-fn arrow(scene: &mut Scene, (x, y): (f64, f64), (right, down): (f64, f64), point: &Point) {
+fn arrow(scene: &mut PlotScene, (x, y): (f64, f64), (right, down): (f64, f64), point: &PlotPoint) {
     let (length, half) = (ARROW * RADIUS, 1.2 * RADIUS);
     let base = (x - right * length, y - down * length);
     let [one, other] = [half, -half].map(|half| (base.0 - down * half, base.1 + right * half));
@@ -110,6 +111,8 @@ fn arrow(scene: &mut Scene, (x, y): (f64, f64), (right, down): (f64, f64), point
 
 /// The parts of a chart that names keep away from.
 struct Taken {
+    /// The edges that names do not cross.
+    panel: PlotPanel,
     /// The positions of all points: a name is nearer to its own than to any other.
     points: Vec<(f64, f64)>,
     /// The boxes around intervals and the front, which a name covers only where there is no other room.
@@ -135,8 +138,8 @@ fn distance((x, y): (f64, f64), [left, upper, right, lower]: [f64; 4]) -> f64 {
 }
 
 /// Draws the line along the points that no other beats, and returns the boxes around its parts.
-fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) -> Vec<[f64; 4]> {
-    let mut front: Vec<_> = points.iter().filter(|it| it.on_front).collect();
+fn front(scene: &mut PlotScene, panel: &PlotPanel, points: &[PlotPoint]) -> Vec<[f64; 4]> {
+    let mut front: Vec<_> = points.iter().filter(|point| point.on_front).collect();
     front.sort_by(|one, other| one.at.0.total_cmp(&other.at.0));
     let mut steps = Vec::new();
     for (number, here) in front.iter().enumerate() {
@@ -152,45 +155,43 @@ fn front(scene: &mut Scene, panel: &Panel, points: &[Point]) -> Vec<[f64; 4]> {
 
 /// Writes a text at the nearest free place around a point, with a line to it where it is far; `false` if
 /// there is no such place.
-fn write(scene: &mut Scene, panel: &Panel, taken: &mut Taken, point: &Point, text: &str) -> bool {
+fn write(scene: &mut PlotScene, taken: &mut Taken, point: &PlotPoint, text: &str) -> bool {
+    let panel = taken.panel;
     let (x, y) = panel.clamped(point.at);
     let (half, high) = (text_width(text, SIZE) / 2.0 + 2.0, SIZE * 0.55);
     let [left, upper, right, lower] = panel.edges;
-    let places = || {
-        (1..9).flat_map(|ring| (0..12).map(move |turn| (ring, turn))).map(|(ring, turn)| {
-            let angle = std::f64::consts::TAU * (f64::from(turn) / 12.0 - 0.125);
-            let far = 5.0 + 10.0 * f64::from(ring);
-            let (right, down) = (libm::cos(angle), libm::sin(angle));
-            // A text beside the point begins or ends there; one above or below is centred.
-            let beside = half * (right * 1.5).clamp(-1.0, 1.0);
-            let to = (x + right * far + beside, y + down * far);
-            let place = [to.0 - half, to.1 - high, to.0 + half, to.1 + high];
-            (far, to, place)
-        })
-    };
-    let is_free = |place: [f64; 4]| {
-        let is_inside =
+    let rings = (1..9).flat_map(|ring| (0..12).map(move |turn| (ring, turn)));
+    let places = rings.map(|(ring, turn)| {
+        let angle = std::f64::consts::TAU * (f64::from(turn) / 12.0 - 0.125);
+        let far = 5.0 + 10.0 * f64::from(ring);
+        let (right, down) = (libm::cos(angle), libm::sin(angle));
+        // A text beside the point begins or ends there; one above or below is centred.
+        let beside = half * (right * 1.5).clamp(-1.0, 1.0);
+        let to = (x + right * far + beside, y + down * far);
+        let place = [to.0 - half, to.1 - high, to.0 + half, to.1 + high];
+        (far, to, place)
+    });
+    let mut free = places.filter(|(.., place)| {
+        let inside =
             place[0] >= left && place[2] <= right && place[1] >= upper && place[3] <= lower;
-        is_inside && taken.boxes.iter().all(|it| is_apart(place, *it))
-    };
-    let is_clear = |place: [f64; 4]| {
-        let own = distance((x, y), place);
-        taken.points.iter().all(|other| distance(*other, place) >= own)
-            && taken.lines.iter().all(|it| is_apart(place, *it))
-    };
-    let clear = places().find(|(.., place)| is_free(*place) && is_clear(*place));
-    let is_over_lines = clear.is_none();
-    let found = clear.or_else(|| places().find(|(.., place)| is_free(*place)));
-    let Some((far, to, place)) = found else {
+        inside && taken.boxes.iter().all(|other| is_apart(*place, *other))
+    });
+    let Some(nearest) = free.next() else {
         return false;
     };
-    if is_over_lines {
+    let clear = std::iter::once(nearest).chain(free).find(|(.., place)| {
+        let own = distance((x, y), *place);
+        taken.points.iter().all(|other| distance(*other, *place) >= own)
+            && taken.lines.iter().all(|line| is_apart(*place, *line))
+    });
+    let (far, to, place) = clear.unwrap_or(nearest);
+    if clear.is_none() {
         scene.rect(place, PAPER, 0.8);
     }
     if far > 20.0 {
         let end = (x.clamp(place[0], place[2]), y.clamp(place[1], place[3]));
         // The line to an arrow begins at its base.
-        let (right, down) = beyond(panel, point.at).unwrap_or_default();
+        let (right, down) = beyond(&panel, point.at).unwrap_or_default();
         let length = ARROW * RADIUS;
         let from = (x - right * length, y - down * length);
         scene.line(&[from, end], INK, 1, 0.35);

@@ -14,7 +14,7 @@ use plotters::style::{
     Color as _, FontStyle, FontTransform, IntoFont, ShapeStyle, TextStyle, register_font,
 };
 
-use super::axes::Panel;
+use super::axes::PlotPanel;
 use crate::report::{RenderError, escape};
 
 /// The colour of text, axes and outlines.
@@ -80,11 +80,11 @@ pub(crate) fn line_of(series: usize) -> (Color, bool) {
 type DrawResult = Result<(), Box<dyn Error>>;
 
 /// Draws a shape.
-type Shape = Box<dyn Fn(&mut SVGBackend<'_>) -> DrawResult>;
+type DrawShape = Box<dyn Fn(&mut SVGBackend<'_>) -> DrawResult>;
 
 /// A step of drawing, from back to front.
-enum Step {
-    Draw(Shape),
+enum DrawStep {
+    Draw(DrawShape),
     /// Opens a group, with this markup.
     Open(String),
     Close,
@@ -103,7 +103,7 @@ pub(crate) struct Label {
 }
 
 /// A picture.
-pub(crate) struct Scene {
+pub(crate) struct PlotScene {
     /// The middle of the next line of text.
     pub(crate) y: f64,
     /// The subject, for readers who do not see the picture.
@@ -113,13 +113,13 @@ pub(crate) struct Scene {
     /// The legend's entries of series, by name, with the boxes that they take up.
     pub(crate) series: Vec<(String, [f64; 4])>,
     /// Where calls, and tokens from 0 up, are in a picture of one session.
-    pub(crate) call_axis: Option<Panel>,
-    steps: Vec<Step>,
+    pub(crate) call_axis: Option<PlotPanel>,
+    steps: Vec<DrawStep>,
     /// In front of all shapes.
     pub(crate) labels: Vec<Label>,
 }
 
-impl Scene {
+impl PlotScene {
     /// A picture with nothing but its title.
     pub(crate) fn new(title: &str, width: f64) -> Self {
         let mut scene = Self {
@@ -155,8 +155,8 @@ impl Scene {
         for word in text.split(' ') {
             let last = lines.len() - 1;
             let longer = format!("{}{word} ", lines[last]);
-            let is_too_wide = text_width(longer.trim_end(), size) > self.width - 2.0 * MARGIN;
-            if is_too_wide && !lines[last].is_empty() {
+            let too_wide = text_width(longer.trim_end(), size) > self.width - 2.0 * MARGIN;
+            if too_wide && !lines[last].is_empty() {
                 lines.push(format!("{word} "));
             } else {
                 lines[last] = longer;
@@ -204,7 +204,7 @@ impl Scene {
 
     /// Writes a line from the left edge.
     pub(crate) fn note(&mut self, text: &str) {
-        let text = fitted(text, SIZE, self.width - 2.0 * MARGIN);
+        let text = fitted(text, self.width - 2.0 * MARGIN);
         self.label((MARGIN, self.y), &text, HPos::Left);
         self.y += LINE_HEIGHT;
     }
@@ -217,7 +217,7 @@ impl Scene {
     }
 
     fn draw(&mut self, shape: impl Fn(&mut SVGBackend<'_>) -> DrawResult + 'static) {
-        self.steps.push(Step::Draw(Box::new(shape)));
+        self.steps.push(DrawStep::Draw(Box::new(shape)));
     }
 
     /// Draws shapes that show these words under the pointer.
@@ -233,9 +233,9 @@ impl Scene {
     }
 
     fn group(&mut self, open: &str, draw: impl FnOnce(&mut Self)) {
-        self.steps.push(Step::Open(open.to_owned()));
+        self.steps.push(DrawStep::Open(open.to_owned()));
         draw(self);
-        self.steps.push(Step::Close);
+        self.steps.push(DrawStep::Close);
     }
 
     /// Draws a line through points.
@@ -266,8 +266,8 @@ impl Scene {
     pub(crate) fn rect(&mut self, edges: [f64; 4], color: Color, opacity: f64) {
         let [left, upper, right, lower] = edges;
         let corners = [(left, upper), (right, lower)].map(pixel);
-        let color = color.mix(opacity);
-        self.draw(move |svg| Ok(svg.draw_rect(corners[0], corners[1], &color, true)?));
+        let fill = color.mix(opacity);
+        self.draw(move |svg| Ok(svg.draw_rect(corners[0], corners[1], &fill, true)?));
     }
 
     /// Fills a polygon.
@@ -291,11 +291,11 @@ impl Scene {
     }
 
     /// Draws the legend below the title.
-    pub(crate) fn legend(&mut self, keys: &[Key<'_>]) {
+    pub(crate) fn legend(&mut self, keys: &[LegendKey<'_>]) {
         let mut x = MARGIN;
         for &(mark, color, text) in keys {
             let whole = text;
-            let text = fitted(text, SIZE, self.width - 2.0 * MARGIN - 40.0);
+            let text = fitted(text, self.width - 2.0 * MARGIN - 40.0);
             let wide = 30.0 + text_width(&text, SIZE) + 16.0;
             if x > MARGIN && x + wide > self.width - MARGIN {
                 x = MARGIN;
@@ -304,14 +304,14 @@ impl Scene {
             let y = self.y;
             let line = [(x, y), (x + 22.0, y)];
             match mark {
-                Mark::Line(opacity) => self.line(&line, color, 3, opacity),
-                Mark::Dashes(opacity) => self.dashes(&line, color, 3, opacity),
-                Mark::Band(opacity) => self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity),
-                Mark::Dot => self.dot((x + 11.0, y), 5.0, color, false),
-                Mark::Ring => self.dot((x + 11.0, y), 5.0, color, true),
+                KeyMark::Line(opacity) => self.line(&line, color, 3, opacity),
+                KeyMark::Dashes(opacity) => self.dashes(&line, color, 3, opacity),
+                KeyMark::Band(opacity) => self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity),
+                KeyMark::Dot => self.dot((x + 11.0, y), 5.0, color, false),
+                KeyMark::Ring => self.dot((x + 11.0, y), 5.0, color, true),
             }
             self.label((x + 28.0, y), &text, HPos::Left);
-            if matches!(mark, Mark::Line(_) | Mark::Dashes(_)) {
+            if matches!(mark, KeyMark::Line(_) | KeyMark::Dashes(_)) {
                 let half = LINE_HEIGHT / 2.0;
                 let edges = [x - 4.0, y - half, x + wide - 8.0, y + half];
                 self.series.push((whole.to_owned(), edges));
@@ -338,16 +338,16 @@ impl Scene {
 
     fn paint(&self) -> Result<String, Box<dyn Error>> {
         let corner = pixel((self.width, self.height()));
-        let paper = |svg: &mut SVGBackend<'_>| Ok(svg.draw_rect((0, 0), corner, &PAPER, true)?);
-        let mut out = self.painted(paper)?;
+        let mut out = self.painted(|svg| Ok(svg.draw_rect((0, 0), corner, &PAPER, true)?))?;
         for step in &self.steps {
             match step {
-                Step::Draw(shape) => out.push_str(&self.painted(|svg| shape(svg))?),
-                Step::Open(group) => out.push_str(group),
-                Step::Close => out.push_str("</g>\n"),
+                DrawStep::Draw(shape) => out.push_str(&self.painted(|svg| shape(svg))?),
+                DrawStep::Open(group) => out.push_str(group),
+                DrawStep::Close => out.push_str("</g>\n"),
             }
         }
-        out.push_str(&self.painted(|svg| self.labels.iter().try_for_each(|it| it.draw(svg)))?);
+        let labels = self.painted(|svg| self.labels.iter().try_for_each(|label| label.draw(svg)))?;
+        out.push_str(&labels);
         Ok(out)
     }
 }
@@ -365,7 +365,7 @@ impl Label {
 }
 
 /// The scene as a document of its own.
-pub(crate) fn svg(scene: &Scene) -> Result<String, RenderError> {
+pub(crate) fn svg(scene: &PlotScene) -> Result<String, RenderError> {
     with_font();
     let inner = scene.paint().map_err(|error| RenderError::Plot(error.to_string()))?;
     let (width, height) = (whole(scene.width), whole(scene.height()));
@@ -380,11 +380,11 @@ pub(crate) fn svg(scene: &Scene) -> Result<String, RenderError> {
 pub(crate) const FULL: &str = "full history";
 
 /// One entry of a legend.
-pub(crate) type Key<'a> = (Mark, Color, &'a str);
+pub(crate) type LegendKey<'a> = (KeyMark, Color, &'a str);
 
 /// The mark of a legend's entry, with its opacity.
 #[derive(Clone, Copy)]
-pub(crate) enum Mark {
+pub(crate) enum KeyMark {
     Line(f64),
     Dashes(f64),
     Band(f64),
@@ -393,18 +393,18 @@ pub(crate) enum Mark {
 }
 
 /// The entries of full history and of strategies, each with its place among all strategies.
-pub(crate) fn line_keys<'a>(strategies: impl Iterator<Item = (usize, &'a str)>) -> Vec<Key<'a>> {
-    let mut keys = vec![(Mark::Line(0.35), INK, FULL)];
-    keys.extend(strategies.map(|(at, name)| match line_of(at) {
-        (color, true) => (Mark::Dashes(1.0), color, name),
-        (color, false) => (Mark::Line(1.0), color, name),
+pub(crate) fn line_keys<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<LegendKey<'a>> {
+    let mut keys = vec![(KeyMark::Line(0.35), INK, FULL)];
+    keys.extend(lines.map(|(at, name)| match line_of(at) {
+        (color, true) => (KeyMark::Dashes(1.0), color, name),
+        (color, false) => (KeyMark::Line(1.0), color, name),
     }));
     keys
 }
 
-/// The text, or its two ends with an ellipsis between, so that it is no wider than `width`.
-pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
-    if text_width(text, size) <= width {
+/// The text in ordinary size, or its two ends with an ellipsis between, so that it is no wider than `width`.
+pub(crate) fn fitted(text: &str, width: f64) -> String {
+    if text_width(text, SIZE) <= width {
         return text.to_owned();
     }
     let chars: Vec<char> = text.chars().collect();
@@ -413,7 +413,7 @@ pub(crate) fn fitted(text: &str, size: f64, width: f64) -> String {
         let (head, tail) = (&chars[..head], &chars[chars.len() - (kept - head)..]);
         head.iter().chain(&['…']).chain(tail).collect::<String>()
     });
-    shorter.find(|short| text_width(short, size) <= width).unwrap_or_else(|| "…".to_owned())
+    shorter.find(|short| text_width(short, SIZE) <= width).unwrap_or_else(|| "…".to_owned())
 }
 
 fn pixels(points: &[(f64, f64)]) -> Vec<(i32, i32)> {

@@ -1,8 +1,8 @@
 //! A sweep: a line for one knob, and heat maps for each pair of several.
 
-use super::axes::{Panel, percent, reach};
+use super::axes::{PlotPanel, percent, reach};
 use super::heat;
-use super::scene::{BLUE, GREEN, HPos, INK, Mark, Scene};
+use super::scene::{BLUE, GREEN, HPos, INK, KeyMark, PlotScene};
 use crate::compare::sweep::{KnobPair, PairCell, Sweep, pairs};
 use crate::report::display;
 
@@ -12,7 +12,7 @@ pub(super) type CellValue = fn(&PairCell) -> Option<f64>;
 const HEIGHT: f64 = 300.0;
 
 /// The metric that is saved and the metric that is kept, by the values of the knobs.
-pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
+pub(crate) fn scene(sweep: &Sweep, width: f64) -> PlotScene {
     match (sweep.pairs.as_slice(), sweep.sensitivity.first()) {
         ([], Some(knob)) => {
             let pair = pairs::pair(&sweep.points, "", &knob.knob);
@@ -22,12 +22,12 @@ pub(crate) fn scene(sweep: &Sweep, width: f64) -> Scene {
     }
 }
 
-fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> Scene {
-    let mut scene = Scene::new("Saved and kept, by the value of the knob", width);
+fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> PlotScene {
+    let mut scene = PlotScene::new("Saved and kept, by the value of the knob", width);
     let saved = format!("{} saved", sweep.cost);
     let kept = format!("{} kept", sweep.quality);
     let keys = [(BLUE, &*saved), (GREEN, &*kept)];
-    scene.legend(&keys.map(|(color, words)| (Mark::Line(1.0), color, words)));
+    scene.legend(&keys.map(|(color, words)| (KeyMark::Line(1.0), color, words)));
     let sessions = display::many(sweep.tune.len(), "session", "sessions");
     let signs = "dashed: the chosen value; ×: broken";
     scene.paragraph(&format!("mean over {sessions}, in percent; {signs}"));
@@ -42,7 +42,7 @@ fn line(sweep: &Sweep, knob: &KnobPair, width: f64) -> Scene {
         scene.note("every setting is broken or was not measured");
         return scene;
     }
-    let panel = Panel {
+    let panel = PlotPanel {
         edges: [80.0, scene.y, scene.right(), scene.y + HEIGHT],
         x: (-0.5, cells.len() as f64 - 0.5),
         y: reach(values.into_iter(), [].into_iter(), (0.1, 0.0), (0.07, 0.01)),

@@ -9,7 +9,7 @@ use crate::report::Report;
 use crate::units::Tokens;
 
 /// A picture of a run: its name, and how it is drawn.
-type Plot = (&'static str, fn(&Report, f64) -> Scene);
+type Plot = (&'static str, fn(&Report, f64) -> PlotScene);
 
 const OF_RUN: [Plot; 4] = [
     ("tokens", tokens::scene),
@@ -144,7 +144,7 @@ fn check((name, scene): Plot, sessions: usize, strategies: &[&str]) {
 
 /// No text of a picture overlaps another or sticks out.
 #[track_caller]
-pub(super) fn apart(plot: &str, scene: &Scene) {
+pub(super) fn apart(plot: &str, scene: &PlotScene) {
     let texts: Vec<([f64; 4], &str)> = scene.labels.iter().filter_map(edges).collect();
     assert!(!texts.is_empty());
     let (width, height) = (scene.width, scene.height());
@@ -247,7 +247,7 @@ fn a_session_of_one_call_is_a_point_and_its_axis_names_it_once() {
 }
 
 /// The texts of a picture.
-fn texts(scene: &Scene) -> impl Iterator<Item = &str> {
+fn texts(scene: &PlotScene) -> impl Iterator<Item = &str> {
     scene.labels.iter().map(|label| label.text.as_str())
 }
 

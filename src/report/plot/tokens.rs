@@ -2,9 +2,9 @@
 
 use std::cmp::Reverse;
 
-use super::axes::{Panel, tokens, whole};
+use super::axes::{PlotPanel, tokens, whole};
 use super::scene::{
-    Color, FULL, HPos, INK, Mark, ORANGE, SIZE, Scene, VERMILLION, YELLOW, fitted, line_keys,
+    Color, FULL, HPos, INK, KeyMark, ORANGE, PlotScene, VERMILLION, YELLOW, fitted, line_keys,
     line_of,
 };
 use crate::record::{Arm, CellRecord};
@@ -28,7 +28,7 @@ const ZONES: [(Color, &str); 3] =
 const BAND: f64 = 0.22;
 
 /// All cells of one session.
-struct Session<'a> {
+struct SessionPanel<'a> {
     name: &'a str,
     cells: Vec<&'a CellRecord>,
     /// The window, unless it is so far above all prompts that it would flatten the lines.
@@ -37,14 +37,15 @@ struct Session<'a> {
     highest: f64,
 }
 
-impl<'a> Session<'a> {
+impl<'a> SessionPanel<'a> {
     fn of(report: &'a Report, name: &'a str) -> Self {
         let cells: Vec<&CellRecord> =
             report.first_cells().filter(|cell| cell.session == name).collect();
         let prompts = cells.iter().flat_map(|cell| &cell.prompt_tokens);
         let highest = prompts.max().map_or(1.0, |most| most.0 as f64).max(1.0);
-        let is_near = |window: &Window| window.tokens.0 as f64 <= 1.6 * highest;
-        Self { name, window_in_sight: window(&cells).filter(is_near), highest, cells }
+        let window_in_sight =
+            window(&cells).filter(|window| window.tokens.0 as f64 <= 1.6 * highest);
+        Self { name, window_in_sight, highest, cells }
     }
 
     /// The edges of [`ZONES`], if the window is in sight and larger than its buffers.
@@ -61,35 +62,35 @@ fn window(cells: &[&CellRecord]) -> Option<Window> {
 }
 
 /// One panel for each of the longest sessions.
-pub(crate) fn scene(report: &Report, width: f64) -> Scene {
-    let full = report.first_cells().filter(|it| it.arm == Arm::Reference);
+pub(crate) fn scene(report: &Report, width: f64) -> PlotScene {
+    let full = report.first_cells().filter(|cell| cell.arm == Arm::Reference);
     let mut longest: Vec<&CellRecord> = full.collect();
     let all = longest.len();
     longest.sort_by_key(|cell| Reverse(cell.prompt_tokens.len()));
     longest.truncate(MOST_PANELS);
-    let sessions = longest.iter().map(|it| Session::of(report, &it.session));
+    let sessions = longest.iter().map(|cell| SessionPanel::of(report, &cell.session));
     draw(report, &sessions.collect::<Vec<_>>(), all, width)
 }
 
 /// One session alone.
-pub(crate) fn of_session(report: &Report, session: &str, width: f64) -> Scene {
-    draw(report, &[Session::of(report, session)], 1, width)
+pub(crate) fn of_session(report: &Report, session: &str, width: f64) -> PlotScene {
+    draw(report, &[SessionPanel::of(report, session)], 1, width)
 }
 
-fn draw(report: &Report, sessions: &[Session<'_>], all: usize, width: f64) -> Scene {
-    let mut scene = Scene::new("Prompt tokens at each call", width);
+fn draw(report: &Report, sessions: &[SessionPanel<'_>], all: usize, width: f64) -> PlotScene {
+    let mut scene = PlotScene::new("Prompt tokens at each call", width);
     // The strategies that sent anything.
-    let names = report.compared().iter().map(|row| row.name.as_str());
-    let is_sent = |name: &&str| {
-        let mut cells = report.first_cells().filter(|it| it.arm == Arm::Strategy);
-        cells.any(|it| it.strategy == *name && !it.prompt_tokens.is_empty())
-    };
-    let names: Vec<&str> = names.filter(is_sent).collect();
+    let all_names = report.compared().iter().map(|row| row.name.as_str());
+    let sent = all_names.filter(|name| {
+        let mut cells = report.first_cells().filter(|cell| cell.arm == Arm::Strategy);
+        cells.any(|cell| cell.strategy == *name && !cell.prompt_tokens.is_empty())
+    });
+    let names: Vec<&str> = sent.collect();
     let titles: Vec<String> = names.iter().map(|name| title(sessions, name)).collect();
     let mut keys = line_keys(titles.iter().map(String::as_str).enumerate());
-    keys.push((Mark::Ring, INK, "compaction that freed a tenth or more"));
+    keys.push((KeyMark::Ring, INK, "compaction that freed a tenth or more"));
     if sessions.iter().any(|session| session.zones().is_some()) {
-        keys.extend(ZONES.map(|(color, text)| (Mark::Band(BAND), color, text)));
+        keys.extend(ZONES.map(|(color, text)| (KeyMark::Band(BAND), color, text)));
     }
     scene.legend(&keys);
     let mut shown = sessions.iter().flat_map(|session| &session.cells);
@@ -103,8 +104,8 @@ fn draw(report: &Report, sessions: &[Session<'_>], all: usize, width: f64) -> Sc
     if all > sessions.len() {
         scene.note(&format!("the longest {} of {all} sessions", sessions.len()));
     }
-    let titles = titles.iter().map(String::as_str);
-    let series: Vec<(&str, &str)> = names.iter().copied().zip(titles).collect();
+    let series: Vec<(&str, &str)> =
+        names.iter().copied().zip(titles.iter().map(String::as_str)).collect();
     for session in sessions {
         panel(&mut scene, session, &series);
     }
@@ -119,7 +120,7 @@ fn draw(report: &Report, sessions: &[Session<'_>], all: usize, width: f64) -> Sc
 
 /// The name of a strategy's line; in a picture of one session with the call at which it ended: beside the
 /// lines there is no room for it if several end at once.
-fn title(sessions: &[Session<'_>], name: &str) -> String {
+fn title(sessions: &[SessionPanel<'_>], name: &str) -> String {
     let cell = match sessions {
         [session] => session.cells.iter().find(|cell| cell.strategy == name),
         _ => None,
@@ -137,7 +138,7 @@ pub(crate) fn series_name(cell: &CellRecord) -> String {
 }
 
 /// The cross of a session that died.
-fn cross(scene: &mut Scene, (x, y): (f64, f64), color: Color) {
+fn cross(scene: &mut PlotScene, (x, y): (f64, f64), color: Color) {
     for sign in [-1.0, 1.0] {
         let line = [(x - 5.0, y - 5.0 * sign), (x + 5.0, y + 5.0 * sign)];
         scene.line(&line, color, 3, 1.0);
@@ -145,10 +146,10 @@ fn cross(scene: &mut Scene, (x, y): (f64, f64), color: Color) {
 }
 
 /// Draws one session.
-fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
+fn panel(scene: &mut PlotScene, session: &SessionPanel<'_>, series: &[(&str, &str)]) {
     let right = scene.right();
     let top = scene.y + 6.0;
-    let name = fitted(session.name, SIZE, right - 216.0);
+    let name = fitted(session.name, right - 216.0);
     scene.label((16.0, top), &name, HPos::Left);
     let in_sight = session.window_in_sight;
     if let Some(window) = window(&session.cells) {
@@ -159,21 +160,21 @@ fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
     let calls = session.cells.iter().map(|cell| cell.prompt_tokens.len()).max().unwrap_or(1).max(1);
     let last = (calls - 1) as f64;
     let most = in_sight.map_or(0.0, |window| window.tokens.0 as f64);
-    let panel = Panel {
+    let panel = PlotPanel {
         edges: [LEFT, top + 14.0, right, top + 14.0 + PANEL],
         // A single call is in the middle.
         x: if calls == 1 { (-0.5, 0.5) } else { (0.0, last) },
         y: (0.0, 1.06 * session.highest.max(most)),
     };
-    let height = |tokens: f64| panel.at(0.0, tokens).1;
     if let Some(edges) = session.zones() {
         for (band, (color, _)) in edges.windows(2).zip(ZONES) {
-            let edges = [LEFT, height(band[1]), right, height(band[0])];
+            let [lower, upper] = [band[0], band[1]].map(|tokens| panel.at(0.0, tokens).1);
+            let edges = [LEFT, upper, right, lower];
             scene.rect(edges, color, BAND);
         }
     }
     if in_sight.is_some() {
-        let y = height(most);
+        let (_, y) = panel.at(0.0, most);
         scene.dashes(&[(LEFT, y), (right, y)], INK, 1, 0.8);
     }
     let columns = if scene.is_narrow() { 6 } else { 11 };
@@ -189,7 +190,7 @@ fn panel(scene: &mut Scene, session: &Session<'_>, series: &[(&str, &str)]) {
 }
 
 /// Draws the line of a cell: full history, or the strategy at this place.
-fn line(scene: &mut Scene, panel: &Panel, cell: &CellRecord, at: Option<usize>) {
+fn line(scene: &mut PlotScene, panel: &PlotPanel, cell: &CellRecord, at: Option<usize>) {
     let prompts = cell.prompt_tokens.iter().enumerate();
     let points: Vec<(f64, f64)> =
         prompts.map(|(call, prompt)| panel.at(call as f64, prompt.0 as f64)).collect();
@@ -207,8 +208,8 @@ fn line(scene: &mut Scene, panel: &Panel, cell: &CellRecord, at: Option<usize>) 
     for events in cell.compactions.chunk_by(|one, next| one.call == next.call) {
         let (first, last) = (&events[0], &events[events.len() - 1]);
         let freed = (first.before - last.after).share_of(first.before);
-        let is_marked = freed.is_some_and(|freed| freed >= MARKED_FROM);
-        if let Some(point) = points.get(first.call).filter(|_| is_marked) {
+        let marked = freed.is_some_and(|freed| freed >= MARKED_FROM);
+        if let Some(point) = points.get(first.call).filter(|_| marked) {
             scene.dot(*point, 3.0, color, true);
         }
     }

@@ -1,5 +1,7 @@
 //! The order of the rows of a screen.
 
+use std::cmp::Ordering;
+
 use super::{apart, not_ranked, points};
 use crate::report::{Report, Row};
 
@@ -38,23 +40,22 @@ impl SortBy {
 /// The rows of the strategies, the best first; those that take part in no ranking come last.
 pub(super) fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
     let mut rows: Vec<&Row> = report.strategies().collect();
-    let is_priced = rows.iter().any(|row| points(report, row, "bill").is_some());
+    let priced = rows.iter().any(|row| points(report, row, "bill").is_some());
     let (metric, sign) = match sort.0 {
-        "bill" if !is_priced => ("bill_saved", 1.0),
+        "bill" if !priced => ("bill_saved", 1.0),
         "bill" | "calls" | "waiting" => (sort.0, -1.0),
         metric => (metric, 1.0),
     };
-    let key = |row: &Row| {
-        let value = points(report, row, metric);
-        value.map_or(f64::NEG_INFINITY, |value| sign * value)
-    };
     rows.sort_by(|left, right| {
         // A sum over other sessions is not comparable.
-        let last = |row: &Row| (not_ranked(row).is_some(), apart(row).is_some());
-        let by_value = key(right).total_cmp(&key(left));
-        let name = |row: &Row| (sort == NAME).then(|| row.name.clone());
-        let by_name = name(left).cmp(&name(right));
-        last(left).cmp(&last(right)).then(by_value).then(by_name)
+        let [first, second] =
+            [left, right].map(|row| (not_ranked(row).is_some(), apart(row).is_some()));
+        let [left_value, right_value] = [left, right].map(|row| {
+            points(report, row, metric).map_or(f64::NEG_INFINITY, |value| sign * value)
+        });
+        let by_value = right_value.total_cmp(&left_value);
+        let by_name = if sort == NAME { left.name.cmp(&right.name) } else { Ordering::Equal };
+        first.cmp(&second).then(by_value).then(by_name)
     });
     rows
 }

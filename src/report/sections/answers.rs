@@ -8,7 +8,7 @@ use crate::metric::fidelity;
 use crate::metric::survival::is_planted;
 use crate::record::words::{Outcome, Unscored};
 use crate::report::probe_texts;
-use crate::report::strategy_summary::Fidelity;
+use crate::report::strategy_summary::RelativeAccuracy;
 
 /// How many items of the reference were asked, and of how many of these the evidence stood for the
 /// full history; `None` where it did of none.
@@ -32,8 +32,8 @@ pub(super) fn ceiling_mark(material: &Material<'_>) -> Option<RowMark> {
 /// The same in a sentence, for tables that compare with it.
 pub(crate) fn ceiling(material: &Material<'_>) -> Option<String> {
     let (asked, evidence) = of_evidence(material)?;
-    let window = material.manifest.conditions.get("reader window");
-    let window = window.map_or(String::new(), |window| format!(" of {window}"));
+    let known = material.manifest.conditions.get("reader window");
+    let window = known.map_or(String::new(), |window| format!(" of {window}"));
     Some(format!(
         "ceiling: evidence. Of {evidence} of {asked} items full history does not fit the reader's \
          window{window}; what stands as full history there is the evidence with the newest history \
@@ -58,7 +58,6 @@ pub(crate) fn too_long(material: &Material<'_>) -> Option<String> {
 
 /// The columns next to accuracy.
 pub(super) fn of_prompts(material: &Material<'_>) -> Section {
-    let is_open = material.strategies.iter().any(is_open);
     let mut rows = material.rows(|strategy| {
         let found = strategy.answers.as_ref()?;
         let mut cells = vec![
@@ -79,11 +78,12 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         }
         let own = material.strategies.iter().find(|strategy| strategy.name == row.name);
         let normalised = own.and_then(|strategy| strategy.answers.as_ref()?.normalised);
-        let above = normalised.and_then(|it| fidelity::above_full(it.point_estimate));
+        let above =
+            normalised.and_then(|estimate| fidelity::above_full(estimate.point_estimate));
         row.marks.extend(above.map(RowMark::from));
     }
     let section = Section::new("answers", rows).with_notes(ceiling(material));
-    if is_open {
+    if material.strategies.iter().any(is_open) {
         section.with_notes([BOUNDS.to_owned()])
     } else {
         section.without(&["bounds", "fidelity_bounds", "needs_judge"])
@@ -136,8 +136,7 @@ pub(super) fn of_summaries(material: &Material<'_>) -> Section {
 /// Probes that did not qualify, with the reader's answers in the qualification pass.
 pub(super) fn unqualified(material: &Material<'_>) -> Section {
     let (mut rows, mut items) = (Vec::new(), 0);
-    let same_session = |one: &&CellRecord, next: &&CellRecord| one.session == next.session;
-    for of_session in material.cells.chunk_by(same_session) {
+    for of_session in material.cells.chunk_by(|one, next| one.session == next.session) {
         let [full, empty] = [Arm::Reference, Arm::Floor]
             .map(|arm| of_session.iter().copied().find(|cell| cell.arm == arm));
         let controls = ControlCells { full, empty };
@@ -148,14 +147,11 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
                 continue;
             }
             let text = texts.get(&(&*of_session[0].session, probe, percent));
-            let outcome = |of: Option<Outcome>| {
-                Cell::text(of.map_or("not graded".to_owned(), |of| display::name_of(&of)))
-            };
             let cells = vec![
                 Cell::text(format!("{probe} at {percent} %")),
                 Cell::text(found.kind.name()),
-                outcome(found.full),
-                outcome(found.empty),
+                graded(found.full),
+                graded(found.empty),
                 Cell::text(why(found)),
                 Cell::text(text.map_or("", |text| text.question.trim())),
             ];
@@ -165,6 +161,10 @@ pub(super) fn unqualified(material: &Material<'_>) -> Section {
     let failed = rows.len();
     let notes = (failed > 0).then(|| format!("{failed} of {items} items did not qualify"));
     Section::new("unqualified", rows).with_notes(notes.into_iter().chain(ceiling(material)))
+}
+
+fn graded(outcome: Option<Outcome>) -> Cell {
+    Cell::text(outcome.map_or("not graded".to_owned(), |outcome| display::name_of(&outcome)))
 }
 
 fn why(found: QualifyingOutcomes) -> &'static str {
@@ -179,7 +179,7 @@ fn why(found: QualifyingOutcomes) -> &'static str {
     }
 }
 
-fn in_table(fidelity: Fidelity) -> Cell {
+fn in_table(fidelity: RelativeAccuracy) -> Cell {
     match fidelity {
         Err(refusal) => Cell::text(refusal.in_words()),
         Ok(estimate) => Cell::estimate(Some(estimate)),

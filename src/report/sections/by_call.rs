@@ -9,8 +9,8 @@ pub(super) fn section(material: &Material<'_>) -> Section {
         let shown = strategy.costs.first()?;
         let calls = shown.by_call?;
         let saved = shown.saved.into_iter().chain([shown.savings]);
-        let saved = saved.map(|saved| super::of_strategy(strategy.arm, Cell::savings(saved)));
-        Some(calls.map(Cell::tokens).into_iter().chain(saved).collect())
+        let own = saved.map(|saved| super::of_strategy(strategy.arm, Cell::savings(saved)));
+        Some(calls.map(Cell::tokens).into_iter().chain(own).collect())
     });
     Section::new("cost_by_call", rows).fill("scheme", &cost::basis(material).unwrap_or_default())
 }

@@ -8,7 +8,6 @@ use crate::metric::{self, Direction, Mark, Metric, PooledValue};
 use crate::record::words::ModelKind;
 use crate::record::words::Placement;
 use crate::report::Measure;
-use crate::report::evidence::is_closed;
 pub(crate) use written::writers;
 use written::{banner, of_offline, twins};
 
@@ -16,51 +15,48 @@ mod written;
 
 /// The comparison, and a banner on strategies that differ only in a model's writing.
 pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
-    let mut rows = rows(material);
-    let all = || material.strategies.iter();
-    for row in rows.iter_mut().filter(|row| row.role == Role::Reference) {
+    let mut shown = rows(material);
+    for row in shown.iter_mut().filter(|row| row.role == Role::Reference) {
         row.marks.extend(super::answers::ceiling_mark(material));
     }
-    let twins = twins(material);
-    let writers = writers(material);
-    let of_offline = of_offline(&rows, writers.as_ref());
+    let groups = twins(material);
+    let written = writers(material);
     for (at, metric) in metrics(material).enumerate() {
-        let is_kept = metric.is(Mark::BestKept);
-        if is_kept || metric.is(Mark::Best) {
-            let writers = writers.as_ref().filter(|_| is_kept);
-            mark_best(&mut rows, at, metric, &twins, writers);
+        let kept = metric.is(Mark::BestKept);
+        if kept || metric.is(Mark::Best) {
+            mark_best(&mut shown, at, metric, &groups, written.as_ref().filter(|_| kept));
         }
     }
-    let has_cells = all().any(super::is_measured);
-    let column = |(at, metric): (usize, &'static Metric)| {
-        let is_known = metric.name != "bill_saved_edge" || has_edges(material);
+    let recorded = material.strategies.iter().any(super::is_measured);
+    let columns = metrics(material).enumerate().map(|(at, metric)| {
+        let known = metric.name != "bill_saved_edge" || has_edges(material);
         let hides_zeros = metric.is(Mark::HideZeros);
-        let is_measured = rows.iter().any(|row| match row.cells[at].value {
+        let measured = shown.iter().any(|row| match row.cells[at].value {
             Value::NotMeasured | Value::NotApplicable => false,
             // Columns of zeros are left out: ten of them would repeat one fact.
             Value::Count(0) => !hides_zeros,
             _ => true,
         });
         // Before the first cell there are no differences.
-        column(material, metric, is_known && (is_measured || !(has_cells || hides_zeros)))
-    };
-    let columns: Vec<Column> = metrics(material).enumerate().map(column).collect();
+        column(material, metric, known && (measured || !(recorded || hides_zeros)))
+    });
+    let columns: Vec<Column> = columns.collect();
     let mut notes = Vec::new();
-    if rows.iter().any(|row| !row.ranked && row.is_broken()) {
+    if shown.iter().any(|row| !row.ranked && row.is_broken()) {
         notes.push(BROKEN.to_owned());
     }
-    if let Some(shown) = super::cost::basis(material) {
+    if let Some(basis) = super::cost::basis(material) {
         let edge = "; `bill saved, edge`: one stands in front of what the strategy changes next";
         let edge = if has_edges(material) { edge } else { "" };
         notes.push(format!(
-            "bill saved: under {shown}{edge}. Other placements and schemes have tables of their own."
+            "bill saved: under {basis}{edge}. Other placements and schemes have tables of their own."
         ));
         notes.extend(super::cost::partly_known(material));
     }
-    notes.extend(of_offline);
+    notes.extend(of_offline(&shown, written.as_ref()));
     notes.extend(unmeasured(material, &columns));
-    let section = Section::new("comparison", rows).more_columns(columns);
-    (section.with_notes(notes), banner(&twins))
+    let section = Section::new("comparison", shown).more_columns(columns);
+    (section.with_notes(notes), banner(&groups))
 }
 
 const BROKEN: &str = "A broken strategy takes part in no ranking: its savings are those of the sessions that it \
@@ -69,18 +65,18 @@ completed, its bill is that of full history at the same ratio, and what was aske
 /// The rows, without marks of what is best. Without probes there is no floor: a control without a cell is not
 /// shown.
 pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
-    let all = || material.strategies.iter();
-    let most = all().map(|one| one.sessions).max().unwrap_or(0);
-    let shown = all().filter(|one| one.arm == Arm::Strategy || super::is_measured(one));
+    let all = material.strategies.iter();
+    let most = all.clone().map(|one| one.sessions).max().unwrap_or(0);
+    let shown = all.filter(|one| one.arm == Arm::Strategy || super::is_measured(one));
     shown.map(|one| row(material, one, most)).collect()
 }
 
 /// The metrics of the comparison: some are known only where agents ran, or have the place of dollars.
 fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
-    let is_closed = is_closed(material);
-    let is_priced = material.strategies.iter().any(|strategy| strategy.values.contains_key("bill"));
+    let closed = material.live.is_some();
+    let priced = material.strategies.iter().any(|strategy| strategy.values.contains_key("bill"));
     metric::columns().into_iter().filter(move |metric| {
-        (is_closed || !metric.is(Mark::Closed)) && !(is_priced && metric.is(Mark::Unpriced))
+        (closed || !metric.is(Mark::Closed)) && !(priced && metric.is(Mark::Unpriced))
     })
 }
 
@@ -92,10 +88,11 @@ fn has_edges(material: &Material<'_>) -> bool {
 
 /// The metrics that were not measured, in one line: they take up no column on a terminal.
 fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
-    // Metrics of context pressure that are zero were measured.
-    let is_missing = |metric: &Metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional);
-    let missing = columns.iter().filter(|column| {
-        column.is_for_files() && metric::metric(column.id).is_some_and(is_missing)
+    let hidden = columns.iter().filter(|column| column.is_for_files());
+    let missing = hidden.filter(|column| {
+        // Metrics of context pressure that are zero were measured.
+        metric::metric(column.id)
+            .is_some_and(|metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional))
     });
     let mut labels: Vec<&str> = missing.map(|column| &*column.label).collect();
     if labels.is_empty() {
@@ -114,8 +111,8 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
 }
 
 fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
-    let priority = metric.column.filter(|_| is_shown);
-    let priority = priority.map_or(Column::FILES_ONLY, |(_, priority)| priority);
+    let shown = metric.column.filter(|_| is_shown);
+    let priority = shown.map_or(Column::FILES_ONLY, |(_, priority)| priority);
     let mut column = Column::new(metric.name, metric.label, priority);
     let (unit, direction) = (metric.unit, metric.direction);
     column.measure = Some(Measure { unit, direction });
@@ -132,20 +129,13 @@ fn column(material: &Material<'_>, metric: &Metric, is_shown: bool) -> Column {
 
 fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> Row {
     let kind = strategy.arm;
-    let own = |cell: &&&CellRecord| cell.strategy == strategy.name;
-    let unmeasured: BTreeSet<&str> =
-        material.unmeasured.iter().filter(own).map(|cell| cell.session.as_str()).collect();
-    let unmeasured = unmeasured.len();
-    let cells = || material.cells.iter().filter(own);
-    let calls: usize = cells().map(|cell| cell.prompt_tokens.len()).sum();
-    // Prompts that were sent though they do not fit the window: the recorded product did so.
-    let over = |cell: &&CellRecord| {
-        let is_over = |prompt: &&Tokens| cell.window.is_some_and(|one| one.overflows(**prompt));
-        cell.prompt_tokens.iter().filter(is_over).count()
-    };
-    let is_closed = is_closed(material);
+    let own = material.unmeasured.iter().filter(|cell| cell.strategy == strategy.name);
+    let unmeasured = own.map(|cell| cell.session.as_str()).collect::<BTreeSet<_>>().len();
+    let cells: Vec<&CellRecord> = material.cells_of(&strategy.name).collect();
+    let calls: usize = cells.iter().map(|cell| cell.prompt_tokens.len()).sum();
+    let closed = material.live.is_some();
     // A running agent has the provider's window.
-    let over: usize = cells().filter(|_| !is_closed).map(over).sum();
+    let over: usize = cells.iter().filter(|_| !closed).map(|cell| overflows(cell)).sum();
     let mut marks = Vec::new();
     match kind {
         Arm::Reference => marks.push("reference".into()),
@@ -153,11 +143,11 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         Arm::Strategy if !super::is_measured(strategy) && unmeasured > 0 => {}
         Arm::Strategy if !super::is_measured(strategy) => marks.push(RowMark::NoCells),
         // An agent that nothing was changed for ran, too.
-        Arm::Strategy if strategy.fired == 0 && !is_closed => marks.push(RowMark::NeverFired),
+        Arm::Strategy if strategy.fired == 0 && !closed => marks.push(RowMark::NeverFired),
         Arm::Strategy => {}
     }
-    let is_short = strategy.sessions + unmeasured < sessions;
-    if super::is_measured(strategy) && kind == Arm::Strategy && is_short {
+    let short = strategy.sessions + unmeasured < sessions;
+    if super::is_measured(strategy) && kind == Arm::Strategy && short {
         marks.push(format!("{} of {sessions} sessions", strategy.sessions).into());
     }
     match unmeasured {
@@ -176,10 +166,16 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         ranked: kind == Arm::Strategy
             && strategy.broken().is_none()
             && over == 0
-            && (strategy.fired > 0 || is_closed)
+            && (strategy.fired > 0 || closed)
             && strategy.sessions == sessions,
         cells: metrics(material).map(|one| cell(strategy, one)).collect(),
     }
+}
+
+/// Prompts that were sent though they do not fit the window: the recorded product did so.
+fn overflows(cell: &CellRecord) -> usize {
+    let prompts = cell.prompt_tokens.iter();
+    cell.window.map_or(0, |window| prompts.filter(|prompt| window.overflows(**prompt)).count())
 }
 
 fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
@@ -190,8 +186,8 @@ fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
     };
     let pooled = strategy.values.get(metric.name);
     // Where no summary was written there is nothing to make up.
-    let is_written = !metric.is(Mark::WhereWritten) || strategy.estimate(metric.name).is_some();
-    if !applies || !is_written {
+    let written = !metric.is(Mark::WhereWritten) || strategy.estimate(metric.name).is_some();
+    if !applies || !written {
         return Cell::NOT_APPLICABLE;
     }
     let measured = pooled.filter(|_| super::is_measured(strategy));
@@ -201,14 +197,16 @@ fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
 /// The value of a metric over some cells, as a table shows it.
 pub(crate) fn pooled_cell(metric: &Metric, value: PooledValue) -> Cell {
     match value {
-        PooledValue::Estimate(it) if metric.is(Mark::Savings) => Cell::savings(Some(it)),
-        PooledValue::Estimate(it) => Cell::estimate(Some(it)),
-        PooledValue::AtLeast(it, most) => Cell { most: Some(most), ..Cell::estimate(Some(it)) },
+        PooledValue::Estimate(mean) if metric.is(Mark::Savings) => Cell::savings(Some(mean)),
+        PooledValue::Estimate(mean) => Cell::estimate(Some(mean)),
+        PooledValue::AtLeast(least, most) => {
+            Cell { most: Some(most), ..Cell::estimate(Some(least)) }
+        }
         PooledValue::Share(share) => Cell::share(Some(share)),
         PooledValue::Count(count) => Cell::count(count),
         PooledValue::Tokens(tokens) => Cell::tokens(tokens),
-        PooledValue::Dollars(dollars) => Cell::dollars(Some(dollars)),
-        PooledValue::Seconds(seconds) => Cell::seconds(Some(seconds)),
+        PooledValue::Dollars(dollars) => Cell::exact(Value::Dollars(dollars)),
+        PooledValue::Seconds(seconds) => Cell::exact(Value::Seconds(seconds)),
         PooledValue::Part(part, whole) => Cell::of(part, whole),
     }
 }
@@ -245,14 +243,13 @@ fn mark_best(
     let leading = values.iter().filter(|(_, value)| *value >= best);
     let leading: Vec<&Cell> = leading.map(|(row, _)| &rows[*row].cells[at]).collect();
     // One session does not show by how much it differs by chance.
-    let sessions = |cell: &Cell| cell.n.map_or(usize::MAX, |n| n.sessions);
-    if leading.iter().any(|cell| sessions(cell) < 2) {
+    if leading.iter().any(|cell| cell.n.is_some_and(|n| n.sessions < 2)) {
         return;
     }
     let width = leading
         .iter()
         // Of two sessions an interval is wider than anything that is measured.
-        .filter(|cell| cell.n.is_some() && sessions(cell) > 2)
+        .filter(|cell| cell.n.is_some_and(|n| n.sessions > 2))
         .filter_map(|cell| Some(cell.interval.as_ref()?.half_width()))
         .fold(1e-12, f64::max);
     let all = values.iter().copied();
@@ -261,16 +258,14 @@ fn mark_best(
     if others.is_empty() {
         return;
     }
-    let name = |(row, _): &(usize, f64)| rows[*row].name.as_str();
-    let is_written = |row: &(usize, f64)| writers.is_some_and(|one| one.contains(name(row)));
-    let are_twins = |left: &(usize, f64), right: &(usize, f64)| {
-        let both = |group: &Vec<&str>| group.contains(&name(left)) && group.contains(&name(right));
-        twins.iter().any(both)
-    };
-    if winners.iter().any(|winner: &(usize, f64)| {
-        let mut all = values.iter();
-        others.iter().any(|other| are_twins(winner, other))
-            || all.any(|other| is_written(winner) != is_written(other))
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    if winners.iter().any(|(winner, _)| {
+        let mut groups = twins.iter().filter(|group| group.contains(&names[*winner]));
+        groups.any(|group| others.iter().any(|(other, _)| group.contains(&names[*other])))
+            || writers.is_some_and(|written| {
+                let own = written.contains(names[*winner]);
+                values.iter().any(|(other, _)| written.contains(names[*other]) != own)
+            })
     }) {
         return;
     }

@@ -30,7 +30,7 @@ fn by_session<K: Ord>(keys: impl Iterator<Item = K>) -> impl Iterator<Item = (K,
 /// How many sessions are billed under which scheme.
 pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
     let sessions = material.manifest.sessions.iter();
-    let schemes = by_session(sessions.map(|it| &it.cache)).map(|(cache, sessions)| {
+    let schemes = by_session(sessions.map(|entry| &entry.cache)).map(|(cache, sessions)| {
         let scheme = match cache.scheme.as_str() {
             "anthropic-5m" => "5 minutes",
             "anthropic-1h" => "1 hour",
@@ -45,7 +45,6 @@ pub(crate) fn billed(material: &Material<'_>) -> Option<String> {
 /// One row per strategy and scheme, with all classes.
 pub(super) fn schemes(material: &Material<'_>) -> Section {
     let rows = material.marked_rows(|strategy| {
-        let own = move |cell| super::of_strategy(strategy.arm, cell);
         strategy.costs.iter().filter_map(move |cost| {
             let (bill, placement) = match &cost.bill {
                 // It is one of the placements.
@@ -59,7 +58,7 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 Cell::text(bill),
                 Cell::text(sum.scheme.as_str()),
                 Cell::text(placement),
-                own(Cell::savings(cost.savings)),
+                super::of_strategy(strategy.arm, Cell::savings(cost.savings)),
                 Cell::estimate(cost.read_share),
                 Cell::tokens(Tokens(sum.cost.div_ceil(1_000))),
             ];
@@ -75,8 +74,8 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
                 sum.other_models.total(),
             ];
             cells.extend(tokens.map(Cell::tokens));
-            cells.push(Cell::dollars(cost.dollars));
-            cells.extend(cost.seconds.map(Cell::seconds));
+            cells.push(Cell::known(cost.dollars, Value::Dollars));
+            cells.extend(cost.seconds.map(|seconds| Cell::known(seconds, Value::Seconds)));
             Some(cells)
         })
     });
@@ -123,15 +122,15 @@ pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     if let Some(live) = &material.live {
         return live.bill();
     }
-    let full = material.strategies.iter().find(|it| it.arm == Arm::Reference)?;
+    let full = material.strategies.iter().find(|strategy| strategy.arm == Arm::Reference)?;
     let dollars = full.costs.first()?.dollars?;
     if known(material, CellSummary::dollars).is_some() {
         return None;
     }
-    let recorded = material.compared().find(|it| it.name == "recorded");
-    let recorded = recorded.and_then(|it| it.costs.first()?.dollars);
-    let recorded = recorded.map_or_else(String::new, |it| format!("{it} as your agent ran them, "));
-    Some(format!("{recorded}{dollars} with full history"))
+    let recorded = material.compared().find(|strategy| strategy.name == "recorded");
+    let paid = recorded.and_then(|strategy| strategy.costs.first()?.dollars);
+    let own = paid.map_or_else(String::new, |paid| format!("{paid} as your agent ran them, "));
+    Some(format!("{own}{dollars} with full history"))
 }
 
 /// The model whose prices hold, or how many they are; `None` where no price is known.
@@ -217,8 +216,8 @@ pub(crate) fn fast(material: &Material<'_>) -> Option<String> {
 
 /// The models of recordings whose prices are not known, and what costs are then.
 pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
-    let models: BTreeSet<&str> =
-        material.manifest.sessions.iter().filter_map(|it| it.unpriced.as_deref()).collect();
+    let sessions = material.manifest.sessions.iter();
+    let models: BTreeSet<&str> = sessions.filter_map(|entry| entry.unpriced.as_deref()).collect();
     let named = match models.len() {
         0 => return None,
         1 | 2 => display::joined(models, ", "),

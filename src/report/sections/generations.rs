@@ -30,12 +30,12 @@ pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
 /// The effect of the first, second, third compaction of a cell.
 pub(super) fn by_number(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
-        let of_cells = of_cells(material, strategy);
-        let most = of_cells.iter().map(Vec::len).max().unwrap_or(0);
+        let cells = of_cells(material, strategy);
+        let most = cells.iter().map(Vec::len).max().unwrap_or(0);
         (0..most.min(SHOWN)).map(move |at| {
             let shares_row = at + 1 == SHOWN && most > SHOWN;
             let count = if shares_row { usize::MAX } else { 1 };
-            let all = of_cells.iter();
+            let all = cells.iter();
             let same: Vec<_> = all.flat_map(|of| of.iter().skip(at).take(count)).collect();
             let later = if shares_row { " and later" } else { "" };
             let number = Cell::text(format!("{}{later}", at + 1));
@@ -47,27 +47,28 @@ pub(super) fn by_number(material: &Material<'_>) -> Section {
 }
 
 fn figures(same: &[&Generation]) -> [Cell; 7] {
-    let mean = |tokens: fn(&Generation) -> Tokens| {
-        let sum: Tokens = same.iter().map(|it| tokens(it)).sum();
-        Cell::tokens(Tokens(sum.0 / (same.len().max(1)) as u64))
-    };
-    let shares: Vec<f64> = same.iter().filter_map(|it| it.freed()).collect();
+    let shares: Vec<f64> = same.iter().filter_map(|generation| generation.freed()).collect();
     let freed = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
-    let next: Vec<usize> = same.iter().filter_map(|it| it.until_next).collect();
+    let next: Vec<usize> = same.iter().filter_map(|generation| generation.until_next).collect();
     let until_next = if next.is_empty() {
         Cell::NOT_APPLICABLE
     } else {
         let mean = next.iter().sum::<usize>() as f64 / next.len() as f64;
         Cell::text(format!("{mean:.1}"))
     };
-    let stuck = same.iter().filter(|it| it.is_stuck()).count();
+    let stuck = same.iter().filter(|generation| generation.is_stuck()).count();
     [
-        mean(|it| it.before),
+        mean(same, |generation| generation.before),
         Cell::share(freed),
-        mean(|it| it.after),
-        mean(|it| it.fixed),
-        mean(|it| it.summary),
+        mean(same, |generation| generation.after),
+        mean(same, |generation| generation.fixed),
+        mean(same, |generation| generation.summary),
         until_next,
         Cell::of(stuck, same.len()),
     ]
+}
+
+fn mean(same: &[&Generation], tokens: fn(&Generation) -> Tokens) -> Cell {
+    let sum: Tokens = same.iter().map(|generation| tokens(generation)).sum();
+    Cell::tokens(Tokens(sum.0 / (same.len().max(1)) as u64))
 }

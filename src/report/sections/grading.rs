@@ -6,7 +6,7 @@ use super::prelude::*;
 use super::row;
 use crate::record::ProbeText;
 use crate::record::words::{Outcome, ProbeKind};
-use crate::report::AskedItem;
+use crate::report::{AskedItem, asked_items};
 use crate::script::shortened;
 use crate::stats::agreement::cohens_kappa;
 
@@ -34,7 +34,7 @@ fn is_right((score, _): (f64, Outcome)) -> bool {
 fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
     let mut seen = BTreeSet::new();
     let mut found = Vec::new();
-    for AskedItem { cell, probe, text } in material.asked_items() {
+    for AskedItem { cell, probe, text } in asked_items(material.cells.iter().copied()) {
         for answer in probe.every_answer() {
             let judged = answer.judged.and_then(Verdict::scored);
             let both = answer.typed.scored().zip(judged);
@@ -60,24 +60,19 @@ fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
 /// Agreement of rules and judge on whether an answer is right, kind by kind.
 pub(super) fn by_kind(material: &Material<'_>) -> Section {
     let all = graded_twice(material);
-    let of = |name: &str, kind: Option<ProbeKind>| {
+    let kinds = ProbeKind::ALL.map(|kind| (kind.name(), Some(kind)));
+    let rows = [("all", None)].into_iter().chain(kinds).filter_map(|(name, kind)| {
         let meant = all.iter().filter(|one| kind.is_none_or(|kind| one.kind == kind));
         let pairs: Vec<(bool, bool)> =
             meant.map(|one| (is_right(one.rules), is_right(one.judge))).collect();
-        let count = |is_meant: fn(&&(bool, bool)) -> bool| {
-            Cell::count(pairs.iter().filter(is_meant).count())
-        };
-        let cells = vec![
-            Cell::count(pairs.len()),
-            count(|(rules, judge)| rules == judge),
-            count(|(rules, judge)| *rules && !judge),
-            count(|(rules, judge)| !rules && *judge),
-            Cell::agreement(cohens_kappa(&pairs)),
-        ];
+        let agreed = pairs.iter().filter(|(rules, judge)| rules == judge).count();
+        let by_rules = pairs.iter().filter(|(rules, judge)| *rules && !judge).count();
+        let by_judge = pairs.len() - agreed - by_rules;
+        let mut cells = Vec::from([pairs.len(), agreed, by_rules, by_judge].map(Cell::count));
+        cells.push(Cell::agreement(cohens_kappa(&pairs)));
         (!pairs.is_empty()).then(|| row(name, Role::Strategy, cells))
-    };
-    let rows = ProbeKind::ALL.into_iter().filter_map(|kind| of(kind.name(), Some(kind)));
-    Section::new("rules_and_judge", of("all", None).into_iter().chain(rows))
+    });
+    Section::new("rules_and_judge", rows)
 }
 
 /// Answers on which they differ, a few of each kind.
@@ -91,11 +86,11 @@ pub(super) fn examples(material: &Material<'_>) -> Section {
         *of_kind <= EXAMPLES
     });
     let rows = few.map(|one| {
-        let of_text = |of: fn(&ProbeText) -> &String| one.text.map_or("", |text| of(text));
+        let [question, gold] = one.text.map_or([""; 2], |text| [&*text.question, &*text.gold]);
         let cells = vec![
             Cell::text(one.kind.name()),
-            Cell::text(on_one_line(of_text(|text| &text.question))),
-            Cell::text(on_one_line(of_text(|text| &text.gold))),
+            Cell::text(on_one_line(question)),
+            Cell::text(on_one_line(gold)),
             Cell::text(on_one_line(one.answer)),
             Cell::text(display::name_of(&one.rules.1)),
             Cell::text(display::name_of(&one.judge.1)),

@@ -17,7 +17,7 @@ const MOST: usize = 30;
 const SHOWN: usize = 6;
 
 /// Where one cell lost an item.
-struct Loss<'a> {
+struct ItemLoss<'a> {
     strategy: &'a str,
     /// The point of the session at which it was asked for, in percent.
     percent: u8,
@@ -33,7 +33,7 @@ struct LostItem<'a> {
     cells: usize,
     /// Their strategies.
     strategies: BTreeSet<&'a str>,
-    lost: Vec<Loss<'a>>,
+    lost: Vec<ItemLoss<'a>>,
 }
 
 impl LostItem<'_> {
@@ -75,14 +75,14 @@ impl LostItem<'_> {
 pub(super) fn section(material: &Material<'_>) -> Section {
     let mut items: BTreeMap<(&str, &str), LostItem<'_>> = BTreeMap::new();
     // The losses of a broken strategy are expected, and say nothing about the item.
-    for strategy in material.compared().filter(|it| it.broken().is_none()) {
+    for strategy in material.compared().filter(|strategy| strategy.broken().is_none()) {
         for cell in material.cells_of(&strategy.name) {
             // An item is asked several times; it was lost where it was lost first.
-            let mut asked: BTreeMap<&str, Option<Loss<'_>>> = BTreeMap::new();
+            let mut asked: BTreeMap<&str, Option<ItemLoss<'_>>> = BTreeMap::new();
             for probe in cell.probes.iter().filter(|probe: &&ProbeRecord| {
                 probe.weight >= HIGH_WEIGHT && is_planted(probe.kind)
             }) {
-                let found = probe.survival.lost_at.as_ref().map(|at| Loss {
+                let found = probe.survival.lost_at.as_ref().map(|at| ItemLoss {
                     strategy: &cell.strategy,
                     percent: probe.percent,
                     at,
@@ -145,8 +145,8 @@ pub(super) fn by_summary(material: &Material<'_>) -> Section {
         let lost = cells.flat_map(|cell| &cell.probes).flat_map(|probe| &probe.survival.lost_at);
         let seen: Vec<bool> = lost.filter_map(|lost| lost.seen_by_summariser).collect();
         let (all, by_summary) = (seen.len(), seen.iter().filter(|seen| **seen).count());
-        let of = |count| Cell::of(count, all);
-        (all > 0).then(|| vec![Cell::count(all), of(by_summary), of(all - by_summary)])
+        let parts = [by_summary, all - by_summary].map(|count| Cell::of(count, all));
+        (all > 0).then(|| [Cell::count(all)].into_iter().chain(parts).collect())
     });
     Section::new("lost_by_summary", rows)
 }

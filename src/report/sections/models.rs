@@ -9,7 +9,7 @@ use crate::probe::judge::{JudgeTask, prompt_id, rubric_hash};
 use crate::record::verdicts::{by_judge, fit_task, narrow_judges, prompt_of};
 use crate::record::words::ModelKind;
 use crate::record::{CalibrationStatus, JudgeCalibration, Manifest, SentinelRecord};
-use crate::report::AskedItem;
+use crate::report::{AskedItem, asked_items};
 use crate::stats::agreement::krippendorffs_alpha;
 
 /// Requests whose answers are kept, by purpose.
@@ -34,9 +34,9 @@ pub(super) fn sentinels(material: &Material<'_>) -> Section {
         let fit = fit_task(records.iter().copied());
         let tasks = [JudgeTask::Wide, JudgeTask::Narrow].into_iter();
         tasks.filter_map(move |task| {
-            let mut records = records.clone();
-            records.retain(|record| record.task() == task);
-            (!records.is_empty()).then(|| of_task(material, judge, task, fit, &records))
+            let mut own = records.clone();
+            own.retain(|record| record.task() == task);
+            (!own.is_empty()).then(|| of_task(material, judge, task, fit, &own))
         })
     });
     Section::new("sentinels", rows)
@@ -54,15 +54,14 @@ fn of_task(
     fit: Option<JudgeTask>,
     records: &[&SentinelRecord],
 ) -> Row {
-    let count = |wanted: Option<bool>| {
-        let met = records.iter().filter(|record| record.is_met() == wanted);
-        Cell::count(met.count())
-    };
-    let missed = records.iter().filter(|it| it.is_met() != Some(true));
+    let [met, wrong, unscored] = [Some(true), Some(false), None].map(|wanted| {
+        Cell::count(records.iter().filter(|record| record.is_met() == wanted).count())
+    });
+    let missed = records.iter().filter(|record| record.is_met() != Some(true));
     let cells = vec![
-        count(Some(true)),
-        count(Some(false)),
-        count(None),
+        met,
+        wrong,
+        unscored,
         Cell::text(if fit == Some(task) { "fit" } else { "unfit" }),
         Cell::text(in_words(calibration(material, judge))),
         Cell::listed(missed.map(|record| &record.name), ", ", "none"),
@@ -80,7 +79,7 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
     // The same answer to the same question is one verdict, in however many cells and at however many points
     // it was given.
     let mut units: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
-    for AskedItem { cell, probe, text } in material.asked_items() {
+    for AskedItem { cell, probe, text } in asked_items(material.cells.iter().copied()) {
         // As long as the right answer is the same, a judge is shown the same.
         let point = text.map_or((probe.percent, ""), |asked| (0, &*asked.gold));
         let answers = probe.every_answer();
@@ -94,31 +93,31 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
             units.entry(key).or_insert_with(|| said.collect());
         }
     }
-    let among = |who: &dyn Fn(usize) -> bool| -> Vec<Vec<f64>> {
-        let of_unit = |said: &Vec<Option<f64>>| {
-            let said = said.iter().enumerate().filter(|(at, _)| who(*at));
-            said.filter_map(|(_, verdict)| *verdict).collect()
-        };
-        units.values().map(of_unit).collect()
-    };
-    let mut rows = vec![agreed("all", &among(&|_| true))];
+    let units: Vec<Vec<Option<f64>>> = units.into_values().collect();
+    let mut rows = vec![agreed("all", &units, &|_| true)];
     for (left, first) in judges.iter().enumerate().filter(|_| judges.len() > 2) {
         for (right, second) in judges.iter().enumerate().skip(left + 1) {
-            let of_both = among(&|at| at == left || at == right);
-            rows.push(agreed(&format!("{first} and {second}"), &of_both));
+            let name = format!("{first} and {second}");
+            rows.push(agreed(&name, &units, &|judge| judge == left || judge == right));
         }
     }
     rows.retain(|_| !units.is_empty());
     Section::new("judge_agreement", rows)
 }
 
-fn agreed(name: &str, units: &[Vec<f64>]) -> Row {
-    let several: Vec<Vec<f64>> = units.iter().filter(|unit| unit.len() > 1).cloned().collect();
-    let is_same =
-        |unit: &&Vec<f64>| unit.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq());
+/// The agreement of some judges, by their places in the panel.
+fn agreed(name: &str, units: &[Vec<Option<f64>>], judges: &dyn Fn(usize) -> bool) -> Row {
+    let verdicts = units.iter().map(|unit| {
+        let own = unit.iter().enumerate().filter(|(judge, _)| judges(*judge));
+        own.filter_map(|(_, verdict)| *verdict).collect::<Vec<f64>>()
+    });
+    let several: Vec<Vec<f64>> = verdicts.filter(|unit| unit.len() > 1).collect();
+    let same = several.iter().filter(|unit| {
+        unit.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
+    });
     let cells = vec![
         Cell::count(several.len()),
-        Cell::count(several.iter().filter(is_same).count()),
+        Cell::count(same.count()),
         Cell::agreement(krippendorffs_alpha(&several)),
     ];
     row(name, Role::Strategy, cells)
@@ -127,7 +126,7 @@ fn agreed(name: &str, units: &[Vec<f64>]) -> Row {
 /// Judges that said otherwise than is known, in words.
 pub(crate) fn drifted(material: &Material<'_>) -> Vec<String> {
     let judges = by_judge(known(material)).into_iter();
-    let in_words = |(judge, mut records): (&str, Vec<&SentinelRecord>)| {
+    let sentences = judges.filter_map(|(judge, mut records)| {
         let advice = match fit_task(records.iter().copied()) {
             Some(JudgeTask::Wide) => "calibrate it before its verdicts are believed",
             Some(JudgeTask::Narrow) => {
@@ -136,13 +135,12 @@ pub(crate) fn drifted(material: &Material<'_>) -> Vec<String> {
             None => "it is unfit, and its verdicts do not count",
         };
         records.retain(|record| record.task() == JudgeTask::Wide);
-        let is_wrong = |record: &&&SentinelRecord| record.is_met() != Some(true);
-        let wrong = records.iter().filter(is_wrong).count();
+        let wrong = records.iter().filter(|record| record.is_met() != Some(true)).count();
         let all = records.len();
         let answers = "answers whose verdict is known";
         (wrong > 0).then(|| format!("judge {judge} misses {wrong} of {all} {answers}: {advice}"))
-    };
-    judges.filter_map(in_words).collect()
+    });
+    sentences.collect()
 }
 
 /// People's labels of a judge, or of the panel that it votes in, under the prompt of today and of its task.
@@ -150,20 +148,18 @@ fn calibration<'a>(material: &Material<'a>, judge: &str) -> Option<&'a JudgeCali
     let manifest = material.manifest;
     let panel = manifest.judge.as_ref().map_or("", |judge| &judge.name);
     let narrow = narrow_judges(known(material));
-    let of = |name: &str| {
+    [judge, panel].into_iter().find_map(|name: &str| {
         let mut of_name = narrow.clone();
         of_name.retain(|judge, _| name.split(" + ").any(|voter| voter == judge));
         let (rubric, prompt) = (rubric_hash(), prompt_of(&prompt_id(), &of_name));
         let mut known = manifest.calibrations.iter();
         known.find(|one| one.judge == name && one.rubric == rubric && one.prompt == prompt)
-    };
-    of(judge).or_else(|| of(panel))
+    })
 }
 
 fn in_words(calibration: Option<&JudgeCalibration>) -> String {
     calibration.map_or("not calibrated".to_owned(), |known| {
-        let kappa = known.kappa.map(|it| format!("{it:.2}"));
-        let kappa = kappa.as_deref().unwrap_or("not defined");
+        let kappa = known.kappa.map_or("not defined".to_owned(), |kappa| format!("{kappa:.2}"));
         let (verdict, labels) = (known.verdict.name(), known.labels);
         format!("{verdict} ({labels} labels, kappa {kappa})")
     })
@@ -177,21 +173,20 @@ fn judge_names(manifest: &Manifest) -> Vec<&str> {
 pub(crate) fn judges(material: &Material<'_>) -> BTreeMap<String, String> {
     let narrow = narrow_judges(known(material));
     let names = judge_names(material.manifest).into_iter();
-    let standing = |name: &str| {
+    let standings = names.map(|name| {
         let said = in_words(calibration(material, name));
         let said = match narrow.get(name) {
             Some(_) => format!("asked yes or no, {said}"),
             None => said,
         };
         (name.to_owned(), said)
-    };
-    names.map(standing).collect()
+    });
+    standings.collect()
 }
 
 /// The judges with their standing, in words; `None` where there are none.
 pub(crate) fn judges_in_words(judges: &BTreeMap<String, String>) -> Option<String> {
-    let judges = judges.iter().map(|(name, it)| format!("{name}, {it}"));
-    display::listed(judges, "; ")
+    display::listed(judges.iter().map(|(name, standing)| format!("{name}, {standing}")), "; ")
 }
 
 /// A banner on live judges that were not calibrated against people's labels, or not well enough.
@@ -201,7 +196,11 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
     if !judge.any(|judge| judge.kind == ModelKind::Live) {
         return Vec::new();
     }
-    let of_judge = |name: &str| {
+    // Of one whose verdicts do not count, that is said.
+    let excluded = unfit(material);
+    let names = judge_names(manifest).into_iter();
+    let judged = names.filter(|name| !excluded.iter().any(|unfit| unfit == name));
+    let banners = judged.filter_map(|name| {
         let found = calibration(material, name);
         let mut level = BannerLevel::Warning;
         let rest = match found.map(|known| known.verdict) {
@@ -217,11 +216,8 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
         };
         let text = format!("judge {name} is {}: {rest}", in_words(found));
         Some(level.banner(Code::JudgeUnproven, text))
-    };
-    // Of one whose verdicts do not count, that is said.
-    let unfit = unfit(material);
-    let names = judge_names(manifest).into_iter();
-    names.filter(|name| !unfit.iter().any(|unfit| unfit == name)).filter_map(of_judge).collect()
+    });
+    banners.collect()
 }
 
 /// Judges whose verdicts do not count.

@@ -28,23 +28,22 @@ pub(crate) fn of<'a>(
     let found = Components::of(&repeated.items, levels)?;
     let now = found.variance(levels);
     let advice = found.advice(levels);
-    let row = |(level, (name, ..)): (usize, &(&str, &str, &str))| {
+    let rows = LEVELS.iter().enumerate().map(|(level, (name, ..))| {
         let (repeats, component) = (levels[level], found.0[level]);
         let above: usize = levels[..level].iter().product();
-        let share = component.filter(|_| now > 0.0);
-        let share = share.map(|it| it / (above * repeats) as f64 / now);
+        let noisy = component.filter(|_| now > 0.0);
+        let share = noisy.map(|variance| variance / (above * repeats) as f64 / now);
         let further = advice.iter().find(|advice| advice.level == level);
-        let deviation = component.map(|it| format!("{:.3}", it.sqrt()));
+        let deviation = component.map(|variance| format!("{:.3}", variance.sqrt()));
         let cells = vec![
             Cell::count(repeats),
-            deviation.map_or(Cell::NOT_MEASURED, Cell::text),
+            Cell::known(deviation, Value::Text),
             Cell::share(share),
-            Cell::share(further.map(|it| it.removes)),
-            further.map_or(Cell::NOT_MEASURED, |it| Cell::count(it.calls)),
+            Cell::share(further.map(|advice| advice.removes)),
+            further.map_or(Cell::NOT_MEASURED, |advice| Cell::count(advice.calls)),
         ];
         super::row(name, Role::Other, cells)
-    };
-    let rows: Vec<Row> = LEVELS.iter().enumerate().map(row).collect();
+    });
     let mut notes = vec![in_words(&found, &advice, levels, now)];
     if repeated.left_out > 0 {
         let items = display::many(repeated.left_out, "item", "items");
@@ -57,8 +56,8 @@ pub(crate) fn of<'a>(
 
 /// The most useful further repeat, and the levels whose noise is unknown.
 fn in_words(found: &Components, advice: &[Advice], levels: Levels, now: f64) -> String {
-    let unknown = LEVELS.iter().zip(found.0).filter(|(_, it)| it.is_none());
-    let unknown = unknown.map(|((_, setting, what), _)| format!("{what} (`{setting} = 2`)"));
+    let once = LEVELS.iter().zip(found.0).filter(|(_, component)| component.is_none());
+    let unknown = once.map(|((_, setting, what), _)| format!("{what} (`{setting} = 2`)"));
     let known = match advice.first() {
         Some(best) if now > 0.0 && best.removes > 0.0 => {
             let (name, setting, _) = LEVELS[best.level];

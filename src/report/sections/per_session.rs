@@ -11,11 +11,9 @@ const SHOWN: usize = 20;
 /// Each session under each strategy.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let mut rows = Vec::new();
-    let same_session = |one: &CellSummary, next: &CellSummary| one.session == next.session;
-    for of_session in material.summaries.chunk_by(same_session) {
+    for of_session in material.summaries.chunk_by(|one, next| one.session == next.session) {
         for strategy in &material.strategies {
-            let of_strategy = |cell: &&CellSummary| cell.strategy == strategy.name;
-            for cell in of_session.iter().filter(of_strategy) {
+            for cell in of_session.iter().filter(|cell| cell.strategy == strategy.name) {
                 let mut row = super::row(&cell.session, super::role(strategy.arm), cells(cell));
                 row.marks = Vec::from_iter(cell.is_broken().then_some(RowMark::Broken(None)));
                 rows.push(row);
@@ -26,33 +24,38 @@ pub(super) fn section(material: &Material<'_>) -> Section {
 }
 
 fn cells(cell: &CellSummary) -> Vec<Cell> {
-    let of_items = |share: Option<f64>, items: usize| Cell {
-        n: share.map(|_| SampleSize { sessions: 1, items }),
-        ..Cell::share(share)
-    };
     let planted = cell.survival.planted();
     let accuracy = cell
         .answers
         .as_ref()
         .map_or(Cell::NOT_MEASURED, |found| of_items(found.score.mean(), found.score.items));
-    let run = |value: Cell| match cell.arm {
-        Arm::Floor => Cell::NOT_APPLICABLE,
-        Arm::Reference | Arm::Strategy => value,
-    };
-    let strategy = |value: Cell| super::of_strategy(cell.arm, value);
     let wanted = usize::try_from(cell.support.wanted).unwrap_or(usize::MAX);
     let savings = cell.savings.and_then(|savings| savings.share());
+    let [completed, supported] =
+        [Cell::share(cell.completion.share()), of_items(cell.support.share(), wanted)]
+            .map(|own| if cell.arm == Arm::Floor { Cell::NOT_APPLICABLE } else { own });
+    let [saved, compactions, rejected] = [
+        Cell::share(savings),
+        Cell::count(cell.compactions()),
+        Cell::count(cell.findings.rejected),
+    ]
+    .map(|own| super::of_strategy(cell.arm, own));
     vec![
         Cell::text(cell.strategy.as_str()),
         Cell::count(cell.repeat as usize),
-        run(Cell::share(cell.completion.share())),
-        strategy(Cell::share(savings)),
+        completed,
+        saved,
         of_items(planted.mean(), planted.items),
         accuracy,
-        run(of_items(cell.support.share(), wanted)),
-        strategy(Cell::count(cell.compactions())),
-        strategy(Cell::count(cell.findings.rejected)),
+        supported,
+        compactions,
+        rejected,
     ]
+}
+
+fn of_items(share: Option<f64>, items: usize) -> Cell {
+    let n = share.map(|_| SampleSize { sessions: 1, items });
+    Cell { n, ..Cell::share(share) }
 }
 
 /// Cells that died or failed, with the reason.
@@ -92,8 +95,7 @@ fn cause_of_death(cell: &CellRecord, call: usize, prompt: Tokens, cause: DeathCa
             format!("the provider takes {}", refusal.limit)
         }
         (DeathCause::Overflow, Some(window)) => {
-            let window = window.tokens;
-            format!("a prompt of {prompt} tokens in a window of {window}")
+            format!("a prompt of {prompt} tokens in a window of {}", window.tokens)
         }
         (DeathCause::Overflow, None) => format!("a prompt of {prompt} tokens"),
     }
@@ -148,16 +150,14 @@ pub(super) fn counter_error(material: &Material<'_>) -> Section {
 
 /// Data that importers did not know or had to repair.
 pub(super) fn importers(material: &Material<'_>) -> Section {
-    let list = |counts: &BTreeMap<String, u64>| {
-        let parts = counts.iter().map(|(what, it)| format!("{what}: {it}"));
-        Cell::listed(parts, "; ", "none")
-    };
-    let rows = material.manifest.sessions.iter().filter_map(|session| {
-        let (unknown, warnings) = (&session.unknown, &session.warnings);
-        let format = Cell::text(session.format.as_str());
-        let cells = vec![format, list(unknown), list(warnings)];
-        let is_any = !unknown.is_empty() || !warnings.is_empty();
-        is_any.then(|| super::row(&session.id, Role::Other, cells))
+    let sessions = material.manifest.sessions.iter();
+    let noted = sessions.filter(|entry| !entry.unknown.is_empty() || !entry.warnings.is_empty());
+    let rows = noted.map(|entry| {
+        let [unknown, warnings] = [&entry.unknown, &entry.warnings].map(|counts| {
+            Cell::listed(counts.iter().map(|(what, count)| format!("{what}: {count}")), "; ", "none")
+        });
+        let cells = vec![Cell::text(entry.format.as_str()), unknown, warnings];
+        super::row(&entry.id, Role::Other, cells)
     });
     Section::new("importers", rows).in_files_if_long()
 }

@@ -14,7 +14,7 @@ fn setting(record: &RecoveryRecord) -> String {
 pub(super) fn section(material: &Material<'_>) -> Section {
     let mut records = material.cells.iter().flat_map(|cell| &cell.recovery);
     let search = records.next().map(setting);
-    let note = search.map(|it| format!("search: {it}, with the question as it is asked"));
+    let note = search.map(|words| format!("search: {words}, with the question as it is asked"));
     let rows = material.rows(|strategy| {
         let cells = material.cells_of(&strategy.name);
         let records = cells.flat_map(|cell| &cell.recovery);

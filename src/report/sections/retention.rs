@@ -25,10 +25,10 @@ fn by_cluster<'a>(material: &'a Material<'_>, strategy: &str) -> Clusters<'a> {
 
 /// The share that survives of the items that are meant; where there is none, nothing is to be measured.
 fn rate(clusters: &Clusters<'_>, is_meant: &dyn Fn(&AgedItem) -> bool) -> Cell {
-    let values = |own: &Vec<AgedItem>| {
+    let values = clusters.values().map(|own| {
         own.iter().filter(|item| is_meant(item)).map(|item| item.score).collect()
-    };
-    let values: Vec<Vec<f64>> = clusters.values().map(values).collect();
+    });
+    let values: Vec<Vec<f64>> = values.collect();
     if values.iter().all(Vec::is_empty) {
         return Cell::NOT_APPLICABLE;
     }
@@ -44,14 +44,15 @@ pub(super) fn by_age(material: &Material<'_>) -> Section {
             return None;
         }
         let tokens = items.by_tokens();
-        let of_age = |at| rate(&clusters, &|it| age_in_compactions(it.compactions) == at);
-        let mut cells: Vec<Cell> = (0..COMPACTIONS.len()).map(of_age).collect();
-        let half_life = half_life(&tokens).map(|at| TOKENS[at].0.to_owned());
-        let cliff = cliff(&tokens)
-            .map(|(at, fall)| format!("{}: −{:.0} points", TOKENS[at].0, 100.0 * fall));
-        let drift =
-            drift(&items.0).map(|slope| format!("{:+.1} points", 100.0 * slope).replace('-', "−"));
-        let words = [half_life, cliff, drift];
+        let rates = (0..COMPACTIONS.len())
+            .map(|at| rate(&clusters, &|item| age_in_compactions(item.compactions) == at));
+        let mut cells: Vec<Cell> = rates.collect();
+        let words = [
+            half_life(&tokens).map(|at| TOKENS[at].0.to_owned()),
+            cliff(&tokens)
+                .map(|(at, fall)| format!("{}: −{:.0} points", TOKENS[at].0, 100.0 * fall)),
+            drift(&items.0).map(|slope| format!("{:+.1} points", 100.0 * slope).replace('-', "−")),
+        ];
         cells.extend(words.map(|words| Cell::text(words.unwrap_or_else(|| "–".to_owned()))));
         Some(cells)
     });
@@ -69,24 +70,24 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
         let clusters = by_cluster(material, &strategy.name);
         for kind in ProbeKind::ALL {
             for (at, (age, _)) in TOKENS.iter().enumerate() {
-                let is_meant = |item: &AgedItem| {
+                let meant = |item: &AgedItem| {
                     item.kind == kind && item.tokens.map(age_in_tokens) == Some(at)
                 };
-                let meant = || clusters.values().flatten().filter(|item| is_meant(item));
-                let all = meant().count();
-                if all == 0 {
+                let all = clusters.values().flatten();
+                let own: Vec<&AgedItem> = all.filter(|item| meant(item)).collect();
+                if own.is_empty() {
                     continue;
                 }
                 // The places of the remaining items: of all items of that kind and age, the share
                 // there.
-                let there = |place: PlaceInPrompt| {
-                    let there = meant().filter(|item| item.place == Some(place));
+                let places = PlaceInPrompt::ALL.map(|place| {
+                    let there = own.iter().filter(|item| item.place == Some(place));
                     let sum = there.fold(0.0, |sum, item| sum + item.score);
-                    Cell::share(Some(sum / all as f64))
-                };
+                    Cell::share(Some(sum / own.len() as f64))
+                });
                 let mut cells = vec![Cell::text(kind.name()), Cell::text(*age)];
-                cells.push(rate(&clusters, &is_meant));
-                cells.extend(PlaceInPrompt::ALL.map(there));
+                cells.push(rate(&clusters, &meant));
+                cells.extend(places);
                 rows.push(cells);
             }
         }
@@ -98,16 +99,15 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
 /// Unhealthy summaries, by their problems.
 pub(super) fn health(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {
-        let cells = || material.cells_of(&strategy.name);
-        let summaries = cells().map(|cell| cell.summary_health.summaries).sum();
-        let unhealthy = || cells().flat_map(|cell| &cell.summary_health.unhealthy);
-        let of = |ailment| {
-            unhealthy().flat_map(|summary| &summary.ailments).filter(|it| **it == ailment).count()
-        };
-        let counts = Ailment::ALL.map(|(ailment, ..)| of(ailment));
-        let is_any = counts.iter().any(|count| *count > 0);
-        let cells = [summaries, unhealthy().count()].into_iter().chain(counts);
-        is_any.then(|| cells.map(Cell::count).collect())
+        let cells: Vec<&CellRecord> = material.cells_of(&strategy.name).collect();
+        let summaries = cells.iter().map(|cell| cell.summary_health.summaries).sum();
+        let unhealthy = cells.iter().flat_map(|cell| &cell.summary_health.unhealthy);
+        let counts = Ailment::ALL.map(|(ailment, ..)| {
+            let ailments = unhealthy.clone().flat_map(|summary| &summary.ailments);
+            ailments.filter(|own| **own == ailment).count()
+        });
+        let cells = [summaries, unhealthy.count()].into_iter().chain(counts);
+        counts.iter().any(|count| *count > 0).then(|| cells.map(Cell::count).collect())
     });
     let of_ailments = Ailment::ALL.map(|(_, id, name)| Column::new(id, name, 0));
     Section::new("summary_health", rows).more_columns(of_ailments)
@@ -121,7 +121,7 @@ pub(super) fn unhealthy(material: &Material<'_>) -> Section {
             cell.summary_health.unhealthy.iter().map(move |summary| (&cell.session, summary))
         });
         all.map(|(session, summary)| {
-            let names = summary.ailments.iter().map(|it| it.name());
+            let names = summary.ailments.iter().map(|ailment| ailment.name());
             vec![
                 Cell::text(format!("{session}, call {}", summary.call)),
                 Cell::text(display::joined(names, ", ")),

@@ -5,18 +5,18 @@ use crate::compare::Code;
 use crate::record::{Factor, HiddenThinking, KnownBy, Prediction, SessionEntry, Sizes};
 use crate::report::display;
 
-type Entries<'a> = Vec<&'a SessionEntry>;
-
 /// The sessions that are sized as billed, and those that are counted.
-fn by_basis<'a>(material: &Material<'a>) -> (Entries<'a>, Entries<'a>) {
+fn by_basis<'a>(material: &Material<'a>) -> (Vec<&'a SessionEntry>, Vec<&'a SessionEntry>) {
     material.manifest.sessions.iter().partition(|entry| entry.sizes.sizes == Sizes::Billed)
+}
+
+fn heads(entries: &[&SessionEntry]) -> Vec<Tokens> {
+    entries.iter().filter_map(|entry| entry.sizes.head).collect()
 }
 
 /// The sizes of all sessions in one line.
 pub(crate) fn line(material: &Material<'_>) -> String {
     let (billed, counted) = by_basis(material);
-    let of_sessions = |count: usize| many(count, "session", "sessions");
-    let heads = |entries: &[&SessionEntry]| entries.iter().filter_map(|it| it.sizes.head).collect();
     let mut parts = Vec::new();
     if !billed.is_empty() {
         let factors = billed.iter().filter_map(|entry| main_factor(entry));
@@ -24,19 +24,22 @@ pub(crate) fn line(material: &Material<'_>) -> String {
             median(heads(&billed)).map(|head| format!("head {}", display::tokens(head.0))),
             median(factors.collect()).map(|factor| format!("text ×{:.2}", factor.ratio())),
         ];
-        let of = format!(" (medians of {})", of_sessions(billed.len()));
-        let of = if billed.len() > 1 { of } else { String::new() };
+        let of = match billed.len() {
+            0 | 1 => String::new(),
+            several => format!(" (medians of {})", many(several, "session", "sessions")),
+        };
         let middle = display::joined(middle.into_iter().flatten(), ", ");
         parts.push(format!("billed; {middle}{of}"));
     }
-    let heads: Vec<Tokens> = heads(&counted);
-    let (known, unknown) = (heads.len(), counted.len() - heads.len());
-    if let Some(head) = median(heads) {
-        let (head, of) = (display::tokens(head.0), of_sessions(known));
-        parts.push(format!("counted; head {head} declared ({of})"));
+    let declared = heads(&counted);
+    let known = many(declared.len(), "session", "sessions");
+    let unknown = counted.len() - declared.len();
+    if let Some(head) = median(declared) {
+        parts.push(format!("counted; head {} declared ({known})", display::tokens(head.0)));
     }
     if unknown > 0 {
-        parts.push(format!("counted, head unknown ({})", of_sessions(unknown)));
+        let sessions = many(unknown, "session", "sessions");
+        parts.push(format!("counted, head unknown ({sessions})"));
     }
     format!("sizes: {}", parts.join("; "))
 }
@@ -44,12 +47,11 @@ pub(crate) fn line(material: &Material<'_>) -> String {
 /// A warning where no size is known, and another where an average mixes both kinds.
 pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
     let (billed, counted) = by_basis(material);
-    let is_known = |entry: &&SessionEntry| entry.sizes.head.is_some();
-    let line = line(material);
     let mut banners = Vec::new();
-    if billed.is_empty() && !counted.is_empty() && !counted.iter().any(is_known) {
+    if billed.is_empty() && !counted.is_empty() && heads(&counted).is_empty() {
+        let sizes = line(material);
         let text = format!(
-            "{line}: no session says how large its system prompt and tools are, so that prompts are smaller \
+            "{sizes}: no session says how large its system prompt and tools are, so that prompts are smaller \
              here than they were billed (`window.head_tokens` sets a size)"
         );
         banners.push(BannerLevel::Warning.banner(Code::SizesUnknown, text));
@@ -67,7 +69,8 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
 /// The sizes of each session that carries usage, next to its bill.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let sessions = material.manifest.sessions.iter();
-    let recorded = sessions.filter(|it| it.sizes.fit.is_some() || !it.sizes.warnings.is_empty());
+    let recorded = sessions
+        .filter(|entry| entry.sizes.fit.is_some() || !entry.sizes.warnings.is_empty());
     let rows = recorded.clone().map(|entry| super::row(&entry.id, Role::Other, cells(entry)));
     let notes = recorded.flat_map(|entry| {
         let drops = entry.sizes.drops.iter().map(|drop| {
@@ -95,12 +98,7 @@ fn cells(entry: &SessionEntry) -> Vec<Cell> {
     let tokens =
         |tokens: Option<Tokens>| tokens.map_or_else(|| Cell::text("unknown"), Cell::tokens);
     let factors = sizes.factors.values().map(|one| format!("{:.2}", one.ratio()));
-    let share = |factor: Option<Factor>| Cell::share(factor.map(Factor::ratio));
-    let predicted = |prediction: Option<Prediction>| {
-        let ratios = prediction.map(|it| [it.by_anchors.ratio(), it.by_factor.ratio()]);
-        let ratios = ratios.map(|[first, other]| format!("{first:.3} ({other:.3})"));
-        Cell::text(ratios.unwrap_or_default())
-    };
+    let held_out = fit.map(|fit| &fit.held_out);
     vec![
         Cell::text(sizes.sizes.name()),
         tokens(sizes.head),
@@ -109,12 +107,18 @@ fn cells(entry: &SessionEntry) -> Vec<Cell> {
         tokens(fit.map(|fit| fit.first)),
         tokens(fit.map(|fit| fit.median)),
         tokens(fit.map(|fit| fit.last)),
-        share(fit.map(|fit| fit.counted)),
-        predicted(fit.and_then(|fit| fit.held_out.second_half)),
-        predicted(fit.and_then(|fit| fit.held_out.in_a_row)),
-        predicted(fit.and_then(|fit| fit.held_out.removal)),
+        Cell::share(fit.map(|fit| fit.counted.ratio())),
+        predicted(held_out.and_then(|held_out| held_out.second_half)),
+        predicted(held_out.and_then(|held_out| held_out.in_a_row)),
+        predicted(held_out.and_then(|held_out| held_out.removal)),
         tokens(Some(entry.native_window.tokens)),
     ]
+}
+
+fn predicted(prediction: Option<Prediction>) -> Cell {
+    Cell::text(prediction.map_or_else(String::new, |found| {
+        format!("{:.3} ({:.3})", found.by_anchors.ratio(), found.by_factor.ratio())
+    }))
 }
 
 /// The factor of the model that most calls of a session had, as far as its manifest tells: of

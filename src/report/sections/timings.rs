@@ -8,25 +8,21 @@ use crate::units::median;
 
 /// The measured times of a run, strategy by strategy; `None` where none belongs to a row of the
 /// comparison.
-pub(crate) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Section> {
+pub(crate) fn section(report: &Report, timings: &[Timing]) -> Option<Section> {
     // If a resumed run timed a cell twice, the last time counts.
     let cells: BTreeMap<_, &Timing> =
-        timings.iter().map(|it: &'a Timing| ((&it.strategy, &it.session, it.repeat), it)).collect();
+        timings.iter().map(|time| ((&time.strategy, &time.session, time.repeat), time)).collect();
     let rows = report.strategies().filter_map(|row| {
         let own = cells.values().filter(|timing| timing.strategy == row.name);
-        let sorted = |of: fn(&Timing) -> u64| {
-            let mut times: Vec<u64> = own.clone().map(|timing| of(timing)).collect();
-            times.sort_unstable();
-            times
-        };
-        let p50 = sorted(|timing| timing.p50_ns);
-        let p95 = sorted(|timing| timing.p95_ns);
+        let mut p50: Vec<u64> = own.clone().map(|timing| timing.p50_ns).collect();
+        p50.sort_unstable();
+        let p95 = own.clone().map(|timing| timing.p95_ns).max()?;
         let cells = vec![
             Cell::count(p50.len()),
             Cell::text(in_words(median(&p50, u64::midpoint)?)),
-            Cell::text(in_words(*p95.last()?)),
-            Cell::text(in_words(own.clone().map(|it| it.strategy_cpu_ns).sum())),
-            Cell::text(in_words(own.clone().map(|it| it.cell_cpu_ns).sum())),
+            Cell::text(in_words(p95)),
+            Cell::text(in_words(own.clone().map(|timing| timing.strategy_cpu_ns).sum())),
+            Cell::text(in_words(own.clone().map(|timing| timing.cell_cpu_ns).sum())),
             modelled(report, &row.name, "waiting"),
             modelled(report, &row.name, "background_seconds"),
         ];
@@ -34,9 +30,9 @@ pub(crate) fn section<'a>(report: &Report, timings: &'a [Timing]) -> Option<Sect
     });
     let rows: Vec<Row> = rows.collect();
     let mut modelled = rows.iter().flat_map(|row| row.cells.iter().rev().take(2));
-    let is_modelled = modelled.any(|cell| cell.value != Value::NotMeasured);
+    let known = modelled.any(|cell| cell.value != Value::NotMeasured);
     let mut section = Section::new("timings", rows);
-    if !is_modelled {
+    if !known {
         let modelled = section.table.columns.iter_mut().rev().take(2);
         modelled.for_each(|column| column.priority = Column::FILES_ONLY);
     }

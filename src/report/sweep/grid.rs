@@ -25,8 +25,7 @@ pub(super) fn grid(sweep: &Sweep, terminal: Terminal) -> Option<Vec<String>> {
     let columns = pair.columns.iter().map(|value| escape::plain(value) + " ");
     let mut rows = vec![GridRow::of("", columns)];
     rows.extend(pair.rows.iter().zip(&pair.cells).map(|(name, cells)| {
-        let cells = cells.iter().map(|cell| cell_text(cell.as_ref()));
-        GridRow::of(name, cells)
+        GridRow::of(name, cells.iter().map(|cell| cell_text(cell.as_ref())))
     }));
     let table = terminal.grid(&rows);
     if table.iter().map(|line| layout::width(line)).any(|width| width > terminal.columns()) {
@@ -34,8 +33,7 @@ pub(super) fn grid(sweep: &Sweep, terminal: Terminal) -> Option<Vec<String>> {
     }
     let mut lines = terminal.paragraph(INDENT, &title(sweep, &pair), INDENT.len());
     lines.extend(table);
-    let legend = legend(sweep, &pair);
-    lines.extend(legend.iter().map(|line| format!("{INDENT}{line}")));
+    lines.extend(legend(sweep, &pair).iter().map(|line| format!("{INDENT}{line}")));
     Some(lines)
 }
 
@@ -87,8 +85,8 @@ fn legend(sweep: &Sweep, pair: &KnobPair) -> Vec<String> {
         };
         format!("{sign} {words}: {}", numbers(sweep, point))
     });
-    let has_broken = pair.cells.iter().flatten().flatten().any(|cell| cell.broken > 0);
-    let broken = has_broken.then(|| "✗ broken".to_owned());
+    let mut cells = pair.cells.iter().flatten().flatten();
+    let broken = cells.any(|cell| cell.broken > 0).then(|| "✗ broken".to_owned());
     lines.chain(broken).collect()
 }
 
@@ -100,6 +98,6 @@ fn numbers(sweep: &Sweep, point: &SweepPoint) -> String {
     let [saved, kept] = [point.cost, point.quality].map(number);
     let (cost, quality) = (sweep.cost, sweep.quality);
     let text = format!("{cost} saved {saved}, {quality} kept {kept}");
-    let is_estimate = text.contains('±');
-    text + if is_estimate { " (± 95 %)" } else { "" }
+    let level = if text.contains('±') { " (± 95 %)" } else { "" };
+    text + level
 }

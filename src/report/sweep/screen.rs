@@ -22,7 +22,7 @@ const FEWEST_ROWS: usize = 3;
 /// Lays a sweep out for a terminal of this width. `next` holds the words of the command that comes next.
 pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     let terminal = Terminal::plain(width);
-    let grid = grid(sweep, terminal);
+    let table = grid(sweep, terminal);
     let mut trust = vec![kept(sweep)];
     trust.extend(overflow(sweep));
     if !sweep.left_out.is_empty() {
@@ -31,7 +31,7 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
         trust.push(format!("{sessions} left out, {why}."));
     }
     trust.extend(sweep.notes().map(|said| format!("{}.", capital(&said))));
-    if grid.is_none() {
+    if table.is_none() {
         let knobs = sweep.sensitivity.iter().filter_map(|one| moved(sweep, one));
         trust.extend(display::listed(knobs.take(2), "; ").map(|knobs| knobs + "."));
     }
@@ -47,8 +47,7 @@ pub(crate) fn screen(sweep: &Sweep, next: &[String], width: usize) -> String {
     let mut out = wrap(&title(sweep), width);
     // The title, and the blank lines around.
     let room = LINES.saturating_sub(tail.len() + 3).max(FEWEST_ROWS);
-    let settings = grid.unwrap_or_else(|| list(sweep, room, terminal));
-    add(&mut out, settings);
+    add(&mut out, table.unwrap_or_else(|| list(sweep, room, terminal)));
     out.extend(tail);
     let lines = out.iter().map(|line| line.trim_end());
     display::joined(lines, "\n") + "\n"
@@ -69,7 +68,6 @@ fn title(sweep: &Sweep) -> String {
 /// The chosen settings and the defaults, then the front, then others, as many as there is room for, and a count of
 /// the rest.
 fn list(sweep: &Sweep, room: usize, terminal: Terminal) -> Vec<String> {
-    let is_named = |point: &SweepPoint| point.standing.is_some() || is_plain_default(point);
     let mut order: Vec<usize> = (0..sweep.points.len()).collect();
     order.sort_by_key(|at| (!is_named(&sweep.points[*at]), !sweep.points[*at].on_front));
     let mut shown: Vec<usize> = Vec::new();
@@ -99,6 +97,10 @@ fn list(sweep: &Sweep, room: usize, terminal: Terminal) -> Vec<String> {
     }
 }
 
+fn is_named(point: &SweepPoint) -> bool {
+    point.standing.is_some() || is_plain_default(point)
+}
+
 /// `28.6 ±5.2`.
 pub(super) fn number(estimate: Option<Estimate>) -> String {
     let Some(found) = estimate else {
@@ -111,9 +113,9 @@ pub(super) fn number(estimate: Option<Estimate>) -> String {
 /// The verdicts of all windows. Where they are too long, each has its first sentence alone; where that is
 /// too long as well, the others are counted.
 fn verdict_lines(sweep: &Sweep, terminal: Terminal) -> Vec<String> {
-    let paragraph = |text: &str| terminal.paragraph("", text, INDENT.len());
     if sweep.choices.is_empty() {
-        return paragraph("No choice: one setting alone was tried in each window.");
+        let text = "No choice: one setting alone was tried in each window.";
+        return terminal.paragraph("", text, INDENT.len());
     }
     let mut fitting = verdicts(sweep, usize::MAX, terminal);
     if fitting.iter().map(Vec::len).sum::<usize>() > VERDICT_LINES {
@@ -128,7 +130,7 @@ fn verdict_lines(sweep: &Sweep, terminal: Terminal) -> Vec<String> {
         }
         lines.extend(one.iter().cloned());
     }
-    lines.extend(idle(sweep).iter().flat_map(|text| paragraph(text)));
+    lines.extend(idle(sweep).iter().flat_map(|text| terminal.paragraph("", text, INDENT.len())));
     lines
 }
 

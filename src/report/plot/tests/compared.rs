@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::apart;
-use super::{NARROW, Scene, WIDE, svg, sweep as plot};
+use super::{NARROW, PlotScene, WIDE, svg, sweep as plot};
 use crate::compare::gate::{Rules, gate};
 use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
@@ -84,7 +84,7 @@ fn sweeps_are_drawn_without_overlaps_however_many_settings_there_are() {
     }
 }
 
-fn texts(scene: &Scene) -> Vec<&str> {
+fn texts(scene: &PlotScene) -> Vec<&str> {
     scene.labels.iter().map(|label| label.text.as_str()).collect()
 }
 

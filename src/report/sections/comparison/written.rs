@@ -22,30 +22,31 @@ pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> 
     if material.manifest.summariser.kind == ModelKind::Live {
         return None;
     }
-    let has_asked = |name: &str| {
-        material.strategies.iter().any(|it| it.name == name && it.model_calls.total().calls > 0)
-    };
     let strategies = material.manifest.strategies.iter().filter(|strategy: &&StrategyEntry| {
         let table: Option<toml::Table> = strategy.toml.parse().ok();
-        let stages = table.and_then(|mut table| table.remove("stage"));
-        let stages = stages.and_then(|stages| stages.as_array().cloned());
-        stages.unwrap_or_default().iter().any(|stage| {
-            let kind = stage.get("kind").and_then(toml::Value::as_str);
-            kind.is_some_and(|kind| {
-                WRITING.contains(&kind) || MAY_WRITE.contains(&kind) && has_asked(&strategy.name)
-            })
+        let Some(toml::Value::Array(stages)) = table.and_then(|mut table| table.remove("stage"))
+        else {
+            return false;
+        };
+        stages.iter().filter_map(|stage| stage.get("kind")?.as_str()).any(|kind| {
+            WRITING.contains(&kind)
+                || MAY_WRITE.contains(&kind) && has_asked(material, &strategy.name)
         })
     });
     Some(strategies.map(|strategy| strategy.name.as_str()).collect())
 }
 
+fn has_asked(material: &Material<'_>, strategy: &str) -> bool {
+    let mut own = material.strategies.iter().filter(|summary| summary.name == strategy);
+    own.any(|summary| summary.model_calls.total().calls > 0)
+}
+
 /// Says that the table cannot rank strategies that summarise against others, where it holds both.
 pub(super) fn of_offline(rows: &[Row], writers: Option<&BTreeSet<&str>>) -> Option<String> {
-    let writers = writers?;
-    let ranked = || rows.iter().filter(|row| row.ranked);
-    let is_writer = |row: &Row| writers.contains(row.name.as_str());
-    let is_mixed = ranked().any(is_writer) && !ranked().all(is_writer);
-    is_mixed.then(|| {
+    let names = writers?;
+    let ranked = rows.iter().filter(|row| row.ranked);
+    let written: Vec<bool> = ranked.map(|row| names.contains(row.name.as_str())).collect();
+    (written.contains(&true) && written.contains(&false)).then(|| {
         "no language model wrote summaries: this table cannot rank strategies that summarise against \
          those that do not by what they keep, and no best-mark is put between them"
             .to_owned()
