@@ -26,7 +26,7 @@ pub mod tasks;
 
 pub use axis::{Axis, Kind, Margins};
 pub use changes::{AxisCoverage, BrokenRule, ChangedProbe, Coverage, NewDeath};
-pub(crate) use code::Code;
+pub(crate) use code::NoteCode;
 pub use judge::{AxisFinding, Chance, Findings, Rule, State, Target};
 pub(crate) use pair::of_pair;
 pub use prices::Repriced;
@@ -39,11 +39,11 @@ pub struct Line {
     /// One sentence or more. It holds names from the run, to be escaped.
     pub text: String,
     /// Its code; `None` where it only adds numbers to another line.
-    pub(crate) code: Option<Code>,
+    pub(crate) code: Option<NoteCode>,
 }
 
 impl Line {
-    pub(crate) fn new(code: Code, text: impl Into<String>) -> Self {
+    pub(crate) fn new(code: NoteCode, text: impl Into<String>) -> Self {
         let (text, code) = (text.into(), Some(code));
         Self { text, code }
     }

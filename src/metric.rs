@@ -62,14 +62,14 @@ pub struct Metric {
     #[serde(skip)]
     pub(crate) column: Option<(u8, u8)>,
     #[serde(skip)]
-    marks: &'static [Mark],
+    marks: &'static [MetricMark],
     #[serde(skip)]
     pub(crate) function: Formula,
 }
 
 /// How the comparison treats a metric. Without a mark it applies to strategies alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum MetricMark {
     /// It applies to full history as well.
     Reference,
     /// It applies to full history and to the empty context as well.
@@ -97,7 +97,7 @@ pub(crate) enum Mark {
 
 impl Metric {
     /// Whether the comparison treats it so.
-    pub(crate) fn is(&self, mark: Mark) -> bool {
+    pub(crate) fn is(&self, mark: MetricMark) -> bool {
         self.marks.contains(&mark)
     }
 }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::compare::Code;
+use crate::compare::NoteCode;
 use crate::compare::advice::Verdict;
 use crate::compare::sweep::Sweep;
 use crate::metric::CellSummary;
@@ -59,8 +59,8 @@ pub use controls::{Controls, InvalidRun};
 pub use format::{Artifact, Format, Kind, RenderError, endings, format};
 pub use mark::RowMark;
 pub(crate) use section::section_ids;
-pub(crate) use sections::noise;
 pub use section::{Audience, Section};
+pub(crate) use sections::noise;
 pub use table::{Cell, Column, Measure, Role, Row, Table, Value};
 pub(crate) use table::{Range, columns};
 
@@ -221,7 +221,7 @@ pub struct Banner {
     /// One sentence or two.
     pub text: String,
     /// Its code, which `proctor explain` tells more about.
-    pub(crate) code: Code,
+    pub(crate) code: NoteCode,
 }
 
 /// How a banner is shown.
@@ -238,7 +238,7 @@ pub enum BannerLevel {
 
 impl BannerLevel {
     /// A banner of this level.
-    pub(crate) fn banner(self, code: Code, text: impl Into<String>) -> Banner {
+    pub(crate) fn banner(self, code: NoteCode, text: impl Into<String>) -> Banner {
         let (level, text) = (self, text.into());
         Banner { level, text, code }
     }
@@ -313,9 +313,9 @@ impl Report {
             ("facts", "facts kept, by string search"),
             ("actions", "actions supported"),
         ];
-        let measured = AXES.into_iter().find(|(column, _)| {
-            self.strategies().any(|row| self.share(row, column).is_some())
-        });
+        let measured = AXES
+            .into_iter()
+            .find(|(column, _)| self.strategies().any(|row| self.share(row, column).is_some()));
         measured.unwrap_or(AXES[2])
     }
 

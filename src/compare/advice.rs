@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::judge::{AxisFinding, Pairs, Rule, State, Target};
 use super::prediction::Prediction;
 use super::tasks::TasksSolved;
-use super::{Axis, Code, Line, Margins, Sample, SessionSample, judge};
+use super::{Axis, Line, Margins, NoteCode, Sample, SessionSample, judge};
 use crate::naming::base_name;
 use crate::stats::mean;
 use crate::stats::multiple::holm;
@@ -64,20 +64,20 @@ pub enum Answer {
 }
 
 impl Answer {
-    fn code(self) -> Code {
+    fn code(self) -> NoteCode {
         match self {
-            Self::NothingRan => Code::NothingRan,
-            Self::NoOutcomes => Code::NoOutcomes,
-            Self::AllBroken => Code::AllBroken,
-            Self::AllFaulty => Code::Broken,
-            Self::NothingFires => Code::NothingFires,
-            Self::FewSessions => Code::FewSessions,
-            Self::Use => Code::Use,
-            Self::PlainTail => Code::PlainTail,
-            Self::Ahead => Code::Ahead,
-            Self::Trade => Code::Trade,
-            Self::Keep => Code::Keep,
-            Self::Undecided => Code::Undecided,
+            Self::NothingRan => NoteCode::NothingRan,
+            Self::NoOutcomes => NoteCode::NoOutcomes,
+            Self::AllBroken => NoteCode::AllBroken,
+            Self::AllFaulty => NoteCode::Broken,
+            Self::NothingFires => NoteCode::NothingFires,
+            Self::FewSessions => NoteCode::FewSessions,
+            Self::Use => NoteCode::Use,
+            Self::PlainTail => NoteCode::PlainTail,
+            Self::Ahead => NoteCode::Ahead,
+            Self::Trade => NoteCode::Trade,
+            Self::Keep => NoteCode::Keep,
+            Self::Undecided => NoteCode::Undecided,
         }
     }
 
@@ -118,7 +118,7 @@ pub struct Verdict {
     /// What the first sentence says.
     pub answer: Answer,
     /// Its code, which `proctor explain` tells more about.
-    pub(crate) code: Code,
+    pub(crate) code: NoteCode,
     /// The strategy that it names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strategy: Option<String>,
@@ -143,7 +143,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// Puts a sentence in front of all others.
-    pub(crate) fn begin_with(&mut self, code: Code, text: String) {
+    pub(crate) fn begin_with(&mut self, code: NoteCode, text: String) {
         self.said.insert(0, Line::new(code, text));
         self.write();
     }
@@ -248,7 +248,7 @@ pub struct Avoid {
     /// Whether it is because it did not run to the end: a table says so, too.
     pub is_broken: bool,
     /// Its code.
-    pub(crate) code: Code,
+    pub(crate) code: NoteCode,
 }
 
 /// A row of a run, before it is judged.

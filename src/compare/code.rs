@@ -13,20 +13,20 @@ macro_rules! codes {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, JsonSchema, Serialize)]
         #[serde(into = "&'static str")]
         #[schemars(with = "String")]
-        pub(crate) enum Code {
+        pub(crate) enum NoteCode {
             $($name),*
         }
 
-        impl From<Code> for &'static str {
-            fn from(code: Code) -> Self {
+        impl From<NoteCode> for &'static str {
+            fn from(code: NoteCode) -> Self {
                 match code {
-                    $(Code::$name => $text),*
+                    $(NoteCode::$name => $text),*
                 }
             }
         }
 
         #[cfg(test)]
-        const ALL: &[Code] = &[$(Code::$name),*];
+        const ALL: &[NoteCode] = &[$(NoteCode::$name),*];
     };
 }
 
@@ -92,7 +92,7 @@ codes! {
     Trust = "W34",
 }
 
-impl Code {
+impl NoteCode {
     fn name(self) -> &'static str {
         self.into()
     }
@@ -103,7 +103,7 @@ impl Code {
     }
 }
 
-impl fmt::Display for Code {
+impl fmt::Display for NoteCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
     }
@@ -157,7 +157,7 @@ mod tests {
     fn every_code_is_explained_and_no_other() {
         let explained = explanations().unwrap();
         let explained: Vec<&str> = explained.iter().map(|it| &*it.code).collect();
-        let known: Vec<String> = ALL.iter().map(Code::to_string).collect();
+        let known: Vec<String> = ALL.iter().map(NoteCode::to_string).collect();
         assert_eq!(explained, known);
     }
 

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::axis::{Axis, Kind, Margins};
 use super::judge::{AxisFinding, Findings, LEVEL, NOTHING, State, Target};
 use super::prices::PRICED;
-use super::{BrokenRule, ChangedProbe, Code, NewDeath, Sample};
+use super::{BrokenRule, ChangedProbe, NewDeath, NoteCode, Sample};
 use crate::stats::bounds::Bounds;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
@@ -47,12 +47,12 @@ impl Verdict {
         }
     }
 
-    pub(crate) fn code(self) -> Code {
+    pub(crate) fn code(self) -> NoteCode {
         match self {
-            Self::Improved => Code::Improved,
-            Self::NonInferior => Code::NonInferior,
-            Self::Inconclusive => Code::Inconclusive,
-            Self::Regressed => Code::Regressed,
+            Self::Improved => NoteCode::Improved,
+            Self::NonInferior => NoteCode::NonInferior,
+            Self::Inconclusive => NoteCode::Inconclusive,
+            Self::Regressed => NoteCode::Regressed,
         }
     }
 
@@ -139,7 +139,7 @@ pub struct GateResult {
     /// The worst of all below.
     pub verdict: Verdict,
     /// Its code, which `proctor explain` tells more about.
-    pub(crate) code: Code,
+    pub(crate) code: NoteCode,
     /// Sessions that newly die: each is a hard break.
     pub deaths: Vec<NewDeath>,
     /// Probes of high importance that were lost: each is a hard break.

@@ -1,7 +1,7 @@
 //! The verdict on a comparison of two strategies, in one sentence.
 
 use super::words::{around, listed};
-use super::{Axis, AxisFinding, Code, Findings, Line, State};
+use super::{Axis, AxisFinding, Findings, Line, NoteCode, State};
 use crate::naming::short_name;
 
 /// Names the one to use. It must be shown to be better on one axis, and not worse on each of the others.
@@ -14,7 +14,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let axes = judged(findings);
     if axes.is_empty() {
         let why = "Not decided: no axis could be compared; bill, facts and actions need values on both sides.";
-        return Line::new(Code::Undecided, why);
+        return Line::new(NoteCode::Undecided, why);
     }
     let better = listed(&of(&axes, State::Better));
     let worse = listed(&of(&axes, State::Worse));
@@ -26,21 +26,21 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let open: Vec<String> = chance.into_iter().chain(apart.iter().cloned()).collect();
     let open = listed(&open);
     let code = match (better.as_str(), worse.as_str()) {
-        (_, "") if !open.is_empty() => Code::Undecided,
-        ("", "") => Code::NoDifference,
-        (_, "") => Code::Use,
-        ("", _) => Code::Keep,
-        (_, _) => Code::Trade,
+        (_, "") if !open.is_empty() => NoteCode::Undecided,
+        ("", "") => NoteCode::NoDifference,
+        (_, "") => NoteCode::Use,
+        ("", _) => NoteCode::Keep,
+        (_, _) => NoteCode::Trade,
     };
     let said = match code {
-        Code::Undecided if better.is_empty() => format!("Not decided: {open}{rest}"),
-        Code::Undecided => format!("Not decided: {name} is better on {better}; {open}{rest}"),
-        Code::NoDifference if axes.iter().all(|axis| axis.difference() == 0.0) => {
+        NoteCode::Undecided if better.is_empty() => format!("Not decided: {open}{rest}"),
+        NoteCode::Undecided => format!("Not decided: {name} is better on {better}; {open}{rest}"),
+        NoteCode::NoDifference if axes.iter().all(|axis| axis.difference() == 0.0) => {
             format!("No difference: {name} and {other} are the same on every axis")
         }
-        Code::NoDifference => format!("No difference: {name} is {}", listed(&held)),
-        Code::Use => format!("Use {name}: better on {better}{rest}"),
-        Code::Keep => format!("Keep {other}: {name} is worse on {worse}{rest}"),
+        NoteCode::NoDifference => format!("No difference: {name} is {}", listed(&held)),
+        NoteCode::Use => format!("Use {name}: better on {better}{rest}"),
+        NoteCode::Keep => format!("Keep {other}: {name} is worse on {worse}{rest}"),
         _ => {
             let (name, apart) = (capital(&name), around("; ", &apart, ""));
             format!("{name} is a trade: better on {better}, and worse on {worse}{apart}")

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::tasks::TaskRun;
-use super::{Code, Line};
+use super::{Line, NoteCode};
 
 /// Fewer tasks with both outcomes show nothing.
 const LEAST_TASKS: usize = 20;
@@ -74,7 +74,7 @@ impl Prediction {
                  {tasks}"
             ),
         };
-        Line::new(Code::Prediction, text)
+        Line::new(NoteCode::Prediction, text)
     }
 }
 

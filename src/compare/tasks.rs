@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::advice::FULL;
-use super::{Code, Line};
+use super::{Line, NoteCode};
 use crate::naming::short_name;
 use crate::stats::{mean, wilson};
 use crate::units::Usd;
@@ -102,7 +102,7 @@ impl TasksSolved {
         let digits = usize::from(solved.fract() != 0.0);
         let mut text = format!("{name}: {solved:.digits$} of {tasks} tasks solved");
         let Some(against) = &self.against else {
-            return Line::new(Code::TasksSolved, text);
+            return Line::new(NoteCode::TasksSolved, text);
         };
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
@@ -123,7 +123,7 @@ impl TasksSolved {
         let most = against.lost_at_most * 100.0;
         let most = format!("at most {most:.0} % (95 %)");
         let _ = write!(text, "{p}{saved}{some}. Share lost: {most}");
-        Line::new(Code::TasksSolved, text)
+        Line::new(NoteCode::TasksSolved, text)
     }
 }
 

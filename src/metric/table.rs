@@ -7,7 +7,7 @@ use super::completion::Completion;
 use super::cost::{Bill, ModelledTime, SchemeCost};
 use super::pool::Formula::{Count, Largest, Mean, Pool, Saved, Tokens, Total};
 use super::pool::{PooledValue, counted, rate, share};
-use super::{CellSummary, Direction, Mark, Metric, Unit};
+use super::{CellSummary, Direction, Metric, MetricMark, Unit};
 use super::{compaction, cost, fidelity, summaries, survival, tokens, trail};
 use crate::record::words::Placement;
 
@@ -43,7 +43,7 @@ macro_rules! metrics {
             formula: $formula.trim_ascii(),
             source: $source,
             column: $column,
-            marks: &[$(Mark::$mark),*],
+            marks: &[$(MetricMark::$mark),*],
             function: $function,
         }),*]
     };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::Code;
+use crate::compare::NoteCode;
 use crate::compare::advice::Verdict;
 use crate::metric::CellSummary;
 use crate::metric::answers::{ControlCells, was_asked};
@@ -161,7 +161,7 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let (comparison, twins) = sections::comparison::section(&material);
     let trust = evidence::trust(&material);
     let mut notices = banners(&material, &coverage, &controls);
-    notices.push(Note.banner(Code::Trust, &*trust));
+    notices.push(Note.banner(NoteCode::Trust, &*trust));
     notices.extend(twins);
     notices.extend(sections::sizes::banners(&material));
     notices.extend(sections::generations::banner(&material));
@@ -339,21 +339,21 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
     ];
     let scripted = models.into_iter().filter_map(|(what, model)| {
         let text = format!("{what} scripted, not a result of a model");
-        (model?.kind == ModelKind::Scripted).then(|| Warning.banner(Code::Scripted, text))
+        (model?.kind == ModelKind::Scripted).then(|| Warning.banner(NoteCode::Scripted, text))
     });
     let invalid = controls.check().err().map(|error| {
         let text = format!("INVALID: {error}; no number below may be believed");
-        Invalid.banner(Code::ControlsFailed, text)
+        Invalid.banner(NoteCode::ControlsFailed, text)
     });
     let mut banners: Vec<Banner> = invalid.into_iter().collect();
     banners.extend(nothing_to_choose(material));
     banners.extend(scripted);
     banners.extend(sections::models::uncalibrated(material));
     let drifted = sections::models::drifted(material).into_iter();
-    banners.extend(drifted.map(|text| Warning.banner(Code::JudgeMisses, text)));
+    banners.extend(drifted.map(|text| Warning.banner(NoteCode::JudgeMisses, text)));
     banners.extend(manifest.left_out.iter().map(|(reason, count)| {
         let sessions = display::many(*count, "session is", "sessions are");
-        Note.banner(Code::LeftOut, format!("{sessions} left out: {reason}"))
+        Note.banner(NoteCode::LeftOut, format!("{sessions} left out: {reason}"))
     }));
     let happened = if material.cells.iter().any(|cell| !cell.faults.is_empty()) {
         "what went wrong, went wrong on purpose"
@@ -361,8 +361,8 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         "this was to go wrong on purpose, and did in no session"
     };
     let faults = manifest.faults.as_ref().map(|faults| format!("{happened}: {faults}"));
-    let nothing = (coverage.recorded == 0)
-        .then_some("no cell was recorded: there is nothing to compare");
+    let nothing =
+        (coverage.recorded == 0).then_some("no cell was recorded: there is nothing to compare");
     let more = "are outstanding: run the same command again to continue";
     let outstanding = coverage.in_words(coverage.outstanding, more);
     let failed = coverage.in_words(coverage.failed, "failed: see the cells that ended early");
@@ -375,24 +375,24 @@ fn banners(material: &Material<'_>, coverage: &Coverage, controls: &Controls) ->
         (askable && !asked).then_some("the reader was not asked: answers are not measured");
     let apart = "are not measurable, and count in no number: see the cells that ended early";
     let not_measurable = coverage.in_words(coverage.not_measurable, apart);
-    let alone = (manifest.sessions.len() == 1)
-        .then_some("one session: no number here has an interval");
+    let alone =
+        (manifest.sessions.len() == 1).then_some("one session: no number here has an interval");
     let [not_applied, no_room] = [LiveTotals::not_applied, LiveTotals::no_room]
         .map(|of| material.live.as_ref().and_then(of));
     let found = [
-        (Warning, Code::TooLong, answers::too_long(material)),
-        (Warning, Code::NeedsJudge, answers::need_judge(material)),
-        (Warning, Code::Faults, faults),
-        (Warning, Code::NotApplied, not_applied),
-        (Warning, Code::NotMeasurable, no_room),
-        (Warning, Code::NothingRan, nothing.map(str::to_owned)),
-        (Warning, Code::Outstanding, outstanding),
-        (Warning, Code::Failed, failed),
-        (Warning, Code::Unused, unused),
-        (Note, Code::EvidenceCeiling, answers::ceiling(material)),
-        (Note, Code::NotAsked, unasked.map(str::to_owned)),
-        (Note, Code::NotMeasurable, not_measurable),
-        (Note, Code::OneSession, alone.map(str::to_owned)),
+        (Warning, NoteCode::TooLong, answers::too_long(material)),
+        (Warning, NoteCode::NeedsJudge, answers::need_judge(material)),
+        (Warning, NoteCode::Faults, faults),
+        (Warning, NoteCode::NotApplied, not_applied),
+        (Warning, NoteCode::NotMeasurable, no_room),
+        (Warning, NoteCode::NothingRan, nothing.map(str::to_owned)),
+        (Warning, NoteCode::Outstanding, outstanding),
+        (Warning, NoteCode::Failed, failed),
+        (Warning, NoteCode::Unused, unused),
+        (Note, NoteCode::EvidenceCeiling, answers::ceiling(material)),
+        (Note, NoteCode::NotAsked, unasked.map(str::to_owned)),
+        (Note, NoteCode::NotMeasurable, not_measurable),
+        (Note, NoteCode::OneSession, alone.map(str::to_owned)),
     ];
     let known = found.into_iter();
     banners.extend(known.filter_map(|(level, code, text)| Some(level.banner(code, text?))));
@@ -418,14 +418,14 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
             _ => None,
         });
         let text = format!("every strategy failed: {}", failed.unwrap_or_default());
-        (Code::AllFailed, text)
+        (NoteCode::AllFailed, text)
     } else if ran.iter().all(|one| !one.deaths.is_empty()) {
         let first = ran.iter().filter_map(|one| one.deaths.first()).min();
         let at = first.map_or_else(String::new, |call| format!(", the first at call {call}"));
         let text = format!(
             "nothing fits: under every strategy some session breaks {window}{at}; use a larger one"
         );
-        (Code::AllBroken, text)
+        (NoteCode::AllBroken, text)
     } else if ran.iter().any(|one| one.fired > 0) {
         return None;
     } else if let Some(failure) = material.cells.iter().flat_map(|cell| &cell.failures).next() {
@@ -433,12 +433,12 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
             "no strategy changed anything {window}: attempts failed, the first because {}",
             escape::short(&failure.error, 300)
         );
-        (Code::AttemptsFailed, text)
+        (NoteCode::AttemptsFailed, text)
     } else {
         let text = format!(
             "nothing fires: no strategy changed anything {window}; a smaller one shows what they do"
         );
-        (Code::NothingFires, text)
+        (NoteCode::NothingFires, text)
     };
     Some(Invalid.banner(code, text))
 }

@@ -6,7 +6,7 @@
 use super::AskedItem;
 use super::display::name_of;
 use crate::metric::cost::SchemeCost;
-use crate::metric::{CellSummary, Formula, METRICS, Mark, Metric};
+use crate::metric::{CellSummary, Formula, METRICS, Metric, MetricMark};
 use crate::record::LostAt;
 use crate::units::Tokens;
 
@@ -71,7 +71,7 @@ fn metric(metric: &Metric) -> Option<CellColumn> {
 }
 
 /// One row per cell: its key, the counts that metrics are made of, and the metrics, except those marked
-/// [`Mark::NotInCsv`].
+/// [`MetricMark::NotInCsv`].
 pub(crate) fn cells() -> Vec<CellColumn> {
     let mut columns = vec![
         CellColumn::text("session", |cell| Some(cell.session.clone())),
@@ -111,7 +111,7 @@ pub(crate) fn cells() -> Vec<CellColumn> {
         CellColumn::number("fired_at", |cell| Some(cell.fired_at?.0)),
         CellColumn::number("fired_at_most", |cell| Some(cell.fired_at?.1)),
     ];
-    let metrics = METRICS.iter().filter(|metric| !metric.is(Mark::NotInCsv));
+    let metrics = METRICS.iter().filter(|metric| !metric.is(MetricMark::NotInCsv));
     columns.extend(metrics.filter_map(metric));
     columns
 }

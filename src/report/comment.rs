@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::{
-    BannerLevel, Cell, Column, RenderError, Report, Section, ReportData, display, headline, markdown,
-    template, view,
+    BannerLevel, Cell, Column, RenderError, Report, ReportData, Section, display, headline,
+    markdown, template, view,
 };
 
 /// GitHub refuses comments of more than 65,535 characters; other servers count bytes.

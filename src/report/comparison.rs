@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::junit::{CaseOutcome, Suite, TestCase};
-use super::{BannerLevel, Cell, Report, Role, Row, Section, ReportData, display, sections};
+use super::{BannerLevel, Cell, Report, ReportData, Role, Row, Section, display, sections};
 use crate::compare::gate::{Ending, GateResult, GatedAxis, Verdict};
-use crate::compare::{Axis, AxisFinding, Code, Findings, Mismatch, Repriced};
+use crate::compare::{Axis, AxisFinding, Findings, Mismatch, NoteCode, Repriced};
 use crate::metric::cost::SimulatedCost;
 use crate::record::{OWN_MECHANISM, schema_of};
 
@@ -93,7 +93,7 @@ impl Comparisons {
                 "differs: {}: {} in the baseline, {} in the candidate",
                 mismatch.what, mismatch.baseline, mismatch.candidate
             );
-            BannerLevel::Warning.banner(Code::Differs, text)
+            BannerLevel::Warning.banner(NoteCode::Differs, text)
         });
         let each = self.notes().into_iter();
         let notes = each.map(|(code, text)| BannerLevel::Note.banner(code, text));
@@ -108,15 +108,15 @@ impl Comparisons {
 
     /// Which costs were computed again at the candidate's prices, what importers mended in the sessions, and how
     /// far simulated costs are from the bill, in words: once for all strategies of a run.
-    fn notes(&self) -> BTreeSet<(Code, String)> {
+    fn notes(&self) -> BTreeSet<(NoteCode, String)> {
         let mut notes = BTreeSet::new();
         for one in &self.comparisons {
             let repriced = one.comparison.repriced.iter().map(Repriced::words);
             let simulated = one.simulated_cost.iter().map(SimulatedCost::words);
-            notes.extend(repriced.map(|text| (Code::Repriced, text)));
+            notes.extend(repriced.map(|text| (NoteCode::Repriced, text)));
             let repairs = one.repairs.iter().cloned();
-            notes.extend(repairs.map(|text| (Code::Repaired, text)));
-            notes.extend(simulated.map(|text| (Code::SimulatedCost, text)));
+            notes.extend(repairs.map(|text| (NoteCode::Repaired, text)));
+            notes.extend(simulated.map(|text| (NoteCode::SimulatedCost, text)));
         }
         notes
     }
@@ -297,9 +297,9 @@ impl GatedComparison {
             notes.extend((more > 0).then(|| format!("… and {more} more hard breaks")));
             notes.extend(hard_breaks::unconfirmed(gated));
             let absent = gated.axes.iter().filter(|gated| comparison.axis(gated.axis).is_none());
-            notes.extend(absent.map(|gated| {
-                format!("{} is {}: {}", gated.axis, gated.verdict, gated.why())
-            }));
+            notes.extend(
+                absent.map(|gated| format!("{} is {}: {}", gated.axis, gated.verdict, gated.why())),
+            );
             notes.extend(self.correction());
         }
         notes.extend(comparison.axes.iter().filter_map(warning));

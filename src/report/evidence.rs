@@ -7,7 +7,7 @@ use super::build::Material;
 use super::sections::{cost, models, sizes};
 use super::strategy_summary::StrategySummary;
 use super::{display, escape, headline};
-use crate::compare::Code;
+use crate::compare::NoteCode;
 use crate::compare::advice::{Answer, FULL, RECORDED, Rows, RunRow, Verdict};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
@@ -61,7 +61,7 @@ pub(super) fn verdict(
         let kept = kept_of_a_hundred(material, verdict.strategy.as_deref());
         let sentences = [Some(ceiling.sentence(&reader.name)), kept];
         let sentences = display::joined(sentences.into_iter().flatten(), " ");
-        verdict.begin_with(Code::ReaderRefused, sentences);
+        verdict.begin_with(NoteCode::ReaderRefused, sentences);
     }
     verdict
 }
@@ -292,28 +292,30 @@ pub(super) fn trust(material: &Material<'_>) -> String {
             (Some(reader), _) if reader.kind == ModelKind::Live => {
                 format!("the answers are by {}", reader.name)
             }
-            (Some(_), _) => Code::Scripted.behind("answers were scripted"),
+            (Some(_), _) => NoteCode::Scripted.behind("answers were scripted"),
         });
         if reader.is_some() {
             found.push(judges.unwrap_or_else(|| "rules judged".to_owned()));
         }
     } else if is_recorded(manifest) {
         let none = "no facts are known (`proctor sessions facts` derives some)";
-        found.push(Code::NoFacts.behind(none));
+        found.push(NoteCode::NoFacts.behind(none));
     }
     if material.has_calls() {
         found.push(match summariser.kind {
-            ModelKind::Deterministic if reader.is_none() => Code::WrittenByRules.behind(
+            ModelKind::Deterministic if reader.is_none() => NoteCode::WrittenByRules.behind(
                 "rules wrote the summaries, and no model was asked (`--graded local` asks one)",
             ),
-            ModelKind::Deterministic => Code::WrittenByRules.behind("rules wrote the summaries"),
-            ModelKind::Scripted => Code::Scripted.behind("summaries were scripted"),
+            ModelKind::Deterministic => {
+                NoteCode::WrittenByRules.behind("rules wrote the summaries")
+            }
+            ModelKind::Scripted => NoteCode::Scripted.behind("summaries were scripted"),
             ModelKind::Live => format!("the summaries are by {}", summariser.name),
         });
     }
     let random = manifest.strategies.iter().filter(|entry| entry.is_random);
     if let Some(names) = display::listed(random.map(|entry| &entry.name), ", ") {
-        found.push(Code::Random.behind(&format!(
+        found.push(NoteCode::Random.behind(&format!(
             "the same session got different contexts under {names}: repeats show how much that matters"
         )));
     }
@@ -327,7 +329,9 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     let live = material.live.as_ref();
     let cache = cost::billed(material).map(|cache| match live.filter(|live| live.is_billed()) {
         Some(_) => {
-            format!("bills are the usage of the answers; modelled ones are of a replay with {cache}")
+            format!(
+                "bills are the usage of the answers; modelled ones are of a replay with {cache}"
+            )
         }
         None => format!("{cache}, usual breakpoints"),
     });
@@ -340,16 +344,16 @@ pub(super) fn trust(material: &Material<'_>) -> String {
     });
     let parts = [
         (None, sizes),
-        (Some(Code::SimulatedCost), simulated),
+        (Some(NoteCode::SimulatedCost), simulated),
         (None, cache),
-        (Some(Code::PartlyKnown), partly),
-        (Some(Code::Unpriced), cost::unpriced(material)),
+        (Some(NoteCode::PartlyKnown), partly),
+        (Some(NoteCode::Unpriced), cost::unpriced(material)),
         (None, Some(found.join("; "))),
-        (Some(Code::FiresEarly), early(material)),
-        (Some(Code::NeverFired), silent(material)),
-        (Some(Code::Outline), worth(manifest)),
-        (Some(Code::LeftOut), left_out),
-        (Some(Code::Repaired), repairs(&manifest.sessions)),
+        (Some(NoteCode::FiresEarly), early(material)),
+        (Some(NoteCode::NeverFired), silent(material)),
+        (Some(NoteCode::Outline), worth(manifest)),
+        (Some(NoteCode::LeftOut), left_out),
+        (Some(NoteCode::Repaired), repairs(&manifest.sessions)),
         (None, cost::mixed(material)),
         (None, cost::fast(material)),
         (None, live.and_then(LiveTotals::waited)),

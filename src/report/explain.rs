@@ -12,7 +12,7 @@ use super::{Cell, Role, Row, Section, Value, asked_items, columns, display, sect
 use crate::metric::calls::is_on_the_bill;
 use crate::metric::cost::{SchemeCost, TokenClasses};
 use crate::metric::survival::is_planted;
-use crate::metric::{Mark, metric};
+use crate::metric::{MetricMark, metric};
 use crate::record::words::{Placement, Verdict};
 use crate::record::{CacheRecord, CellKey, CellRecord, Manifest, PriceEntry};
 use crate::units::{Tokens, Usage};
@@ -136,7 +136,7 @@ pub fn explain(
 
 /// Whether the value is `1 − numerator/denominator`.
 fn is_saving(name: &str) -> bool {
-    metric(name).is_some_and(|metric| metric.is(Mark::Savings))
+    metric(name).is_some_and(|metric| metric.is(MetricMark::Savings))
 }
 
 impl Explanation {

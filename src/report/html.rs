@@ -7,9 +7,7 @@
 use serde_json::{Value as Json, json};
 
 use crate::report::plot::{NARROW, PlotScene, WIDE, bill, curves, pareto, svg, tokens};
-use crate::report::{
-    Banner, BannerLevel, RenderError, Report, ReportData, escape, template, view,
-};
+use crate::report::{Banner, BannerLevel, RenderError, Report, ReportData, escape, template, view};
 
 mod calls;
 mod compactions;
@@ -98,9 +96,10 @@ fn drawing(scene: &PlotScene, class: &str) -> Result<Json, RenderError> {
     let inner = picture.strip_prefix("<svg ").unwrap_or(&picture).trim_end();
     // The boxes of the legend's entries, in percent of the picture.
     let (width, height) = (scene.width / 100.0, scene.height() / 100.0);
-    let drawn = scene.series.iter().filter(|(name, _)| {
-        picture.contains(&format!("data-series=\"{}\"", escape::xml(name)))
-    });
+    let drawn = scene
+        .series
+        .iter()
+        .filter(|(name, _)| picture.contains(&format!("data-series=\"{}\"", escape::xml(name))));
     let series = drawn.map(|(name, [left, upper, right, lower])| {
         let (left, upper) = (left / width, upper / height);
         let (wide, high) = (right / width - left, lower / height - upper);

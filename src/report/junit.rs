@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{RenderError, Report, ReportData, template};
-use crate::compare::Code;
+use crate::compare::NoteCode;
 
 /// Checks of one run or strategy.
 #[derive(Serialize)]
@@ -58,11 +58,11 @@ fn case(name: &str, failure: Option<String>) -> TestCase {
 
 fn of_run(report: &Report) -> Suite {
     let invalid = report.controls.check().err();
-    let controls = invalid.map(|invalid| Code::ControlsFailed.behind(&invalid.to_string()));
+    let controls = invalid.map(|invalid| NoteCode::ControlsFailed.behind(&invalid.to_string()));
     let mut cases = vec![case("controls", controls)];
     cases.extend(report.strategies().map(|row| {
         let broken = row.marks.iter().find(|mark| mark.is_broken());
-        case(&row.name, broken.map(|mark| Code::Broken.behind(&mark.to_string())))
+        case(&row.name, broken.map(|mark| NoteCode::Broken.behind(&mark.to_string())))
     }));
     let run = report.run.as_ref();
     let name = run.map_or(String::new(), |run| run.scenario.clone());

@@ -16,9 +16,11 @@ pub(super) fn render(report: &Report) -> String {
     let fingerprint = run.map_or("", |run| &*run.fingerprint);
     let trace = ContentHash::of(fingerprint).hex(32);
     let mut items = asked_items(&report.records).into_iter();
-    let spans = report.cells.iter().zip(&report.records).map(|(cell, record)| {
-        span(&trace, cell, items.by_ref().take(record.probes.len()))
-    });
+    let spans = report
+        .cells
+        .iter()
+        .zip(&report.records)
+        .map(|(cell, record)| span(&trace, cell, items.by_ref().take(record.probes.len())));
     let spans = display::joined(spans, ",\n");
     let resource = [
         text("service.name", "proctor"),
@@ -105,9 +107,10 @@ fn probed(asked: &AskedItem<'_>) -> Vec<Value> {
         number("proctor.probe.percent", usize::from(item.percent)),
     ];
     let found = &item.survival;
-    let lost = found.lost_at.as_ref().map(|lost| {
-        format!("lost at call {} by {}: {}", lost.call, lost.stage, lost.reason)
-    });
+    let lost = found
+        .lost_at
+        .as_ref()
+        .map(|lost| format!("lost at call {} by {}: {}", lost.call, lost.stage, lost.reason));
     let fate = display::name_of(&found.fate);
     let (score, texts) = (Some(found.score), [Some(&*fate), lost.as_deref()]);
     let mut events = vec![event(item.call, "probe.survival", score, texts, &about)];

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::compare::advice::Verdict;
-use crate::compare::{Code, Line};
+use crate::compare::{Line, NoteCode};
 use crate::naming::short_name;
 use crate::record::words::ModelKind;
 use crate::report::grid::{GridRow, INDENT};
@@ -14,7 +14,9 @@ use crate::report::headline::{
 };
 use crate::report::layout::{self, wrap, wrap_after};
 use crate::report::terminal::{Style, Terminal};
-use crate::report::{BannerLevel, Report, Row, RowMark, Section, ReportData, Value, display, escape};
+use crate::report::{
+    BannerLevel, Report, ReportData, Row, RowMark, Section, Value, display, escape,
+};
 use crate::stats::pareto;
 
 mod sort;
@@ -384,7 +386,7 @@ fn also(report: &Report) -> Option<String> {
 /// Why the values of a row are of something else than those of the others.
 fn apart(row: &Row) -> Option<String> {
     row.marks.iter().find_map(|mark| match mark {
-        RowMark::OwnWindow { .. } => Some(Code::OwnWindow.behind("in its own window")),
+        RowMark::OwnWindow { .. } => Some(NoteCode::OwnWindow.behind("in its own window")),
         RowMark::NotMeasurableIn { some, sessions } => {
             Some(format!("in {} of {sessions}", sessions - some))
         }
@@ -482,12 +484,12 @@ fn not_ranked(row: &Row) -> Option<String> {
             // A strategy that never fires and dies is broken, whatever mark comes first.
             RowMark::Broken(Some(breakage)) => {
                 let why = breakage.in_words(" sessions", "call ");
-                return Some(format!("✗ {why} [{}]", Code::Broken));
+                return Some(format!("✗ {why} [{}]", NoteCode::Broken));
             }
-            RowMark::NeverFired => why = Some(("changed nothing", Code::NeverFired)),
-            RowMark::NoCells => why = Some(("no cells yet", Code::Outstanding)),
+            RowMark::NeverFired => why = Some(("changed nothing", NoteCode::NeverFired)),
+            RowMark::NoCells => why = Some(("no cells yet", NoteCode::Outstanding)),
             RowMark::NotMeasurable => {
-                why = Some(("not measurable on these sessions", Code::NotMeasurable));
+                why = Some(("not measurable on these sessions", NoteCode::NotMeasurable));
             }
             RowMark::NotMeasurableIn { .. } => elsewhere = format!(", {mark}"),
             RowMark::Broken(None)

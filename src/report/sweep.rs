@@ -1,12 +1,12 @@
 //! Sweeps as reports: the verdict, the settings on the front, and those off it.
 
 use super::comparison::signed;
-use super::{Cell, Column, Report, Role, Row, RowMark, Section, ReportData, Value};
+use super::{Cell, Column, Report, ReportData, Role, Row, RowMark, Section, Value};
 use crate::compare::sweep::{
     Choice, Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
     is_of_window, label,
 };
-use crate::compare::{Axis, Code};
+use crate::compare::{Axis, NoteCode};
 use crate::record::words::Worth;
 use crate::report::display::{self, many};
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -192,14 +192,14 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     if is_quiet(sweep) {
         let text = "nothing fires, whatever the values: no prompt is large enough. `--window fit:0.6` gives each session a \
                     window that it fills.";
-        return vec![Code::NothingFires.behind(text)];
+        return vec![NoteCode::NothingFires.behind(text)];
     }
     let standing = choice.standing;
     let code = match standing {
-        None | Some(Standing::NotConfirmed) => Code::Undecided,
-        Some(_) if sweep.confirm.is_empty() => Code::FewSessions,
-        Some(Standing::Default) => Code::Keep,
-        Some(Standing::Recommended) => Code::Use,
+        None | Some(Standing::NotConfirmed) => NoteCode::Undecided,
+        Some(_) if sweep.confirm.is_empty() => NoteCode::FewSessions,
+        Some(Standing::Default) => NoteCode::Keep,
+        Some(Standing::Recommended) => NoteCode::Use,
     };
     let mut sentences = vec![code.behind(&first_sentence(sweep, choice))];
     if let Some(found) = &choice.confirmation {

@@ -230,7 +230,13 @@ impl Terminal {
         specs
     }
 
-    fn write_row(self, out: &mut String, cells: &[Styled], widths: &[Option<usize>], text: &[bool]) {
+    fn write_row(
+        self,
+        out: &mut String,
+        cells: &[Styled],
+        widths: &[Option<usize>],
+        text: &[bool],
+    ) {
         let columns = cells.iter().zip(widths).zip(text).filter_map(|((lines, width), is_text)| {
             let width = (*width)?;
             let lines = lines

@@ -68,12 +68,11 @@ impl Servers {
         let first = Duration::from_secs(self.pace.first_byte_seconds);
         connection.first_byte = first.min(connection.whole);
         connection.waits = self.waits.clone();
-        let engine = match &self.engine {
-            Some(engine) => engine.clone(),
-            None => {
-                let engine = Engine::start().map_err(|cause| unusable(live, cause))?;
-                self.engine.insert(engine).clone()
-            }
+        let engine = if let Some(engine) = &self.engine {
+            engine.clone()
+        } else {
+            let engine = Engine::start().map_err(|cause| unusable(live, cause))?;
+            self.engine.insert(engine).clone()
         };
         // Models behind one address share its limits, if it is a home to both or to none.
         let entry = self

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::{Avoid, Rows};
 use crate::compare::judge::AxisFinding;
 use crate::compare::words::percent;
-use crate::compare::{Axis, Code};
+use crate::compare::{Axis, NoteCode};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 
@@ -12,13 +12,13 @@ impl Rows {
     /// The strategies to avoid, the worst first.
     pub(super) fn avoid(&self, cases: &[Case<'_>]) -> Vec<Avoid> {
         let refused = cases.iter().rev().filter(|case| !case.is_recommended);
-        let others = refused.map(|case| (case.row, self.why_avoid(case), Code::Avoid));
-        let broken = self.strategies.iter().map(|row| (row, row.broken.clone(), Code::Broken));
+        let others = refused.map(|case| (case.row, self.why_avoid(case), NoteCode::Avoid));
+        let broken = self.strategies.iter().map(|row| (row, row.broken.clone(), NoteCode::Broken));
         let avoided = others.chain(broken).filter_map(|(row, why, code)| {
             Some(Avoid {
                 strategy: row.name().to_owned(),
                 why: why?,
-                is_broken: code == Code::Broken,
+                is_broken: code == NoteCode::Broken,
                 code,
             })
         });

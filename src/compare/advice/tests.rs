@@ -312,7 +312,7 @@ fn a_program_that_is_a_plain_tail_is_told_so() {
         Answer::Trade,
         &["codex is a trade"],
     );
-    assert_eq!(said.said[1].code, Some(Code::PlainTail));
+    assert_eq!(said.said[1].code, Some(NoteCode::PlainTail));
     let winner = row("codex", SESSIONS, (0.8, 0.99), (0.8, 0.8));
     let said = check(&world(SESSIONS, true, vec![program, winner]), Answer::Use, &["Use codex"]);
     assert!(said.said[1].text.starts_with("Your program mine is a plain tail"));
@@ -345,20 +345,21 @@ fn compare_says_of_a_world_what_run_says() {
         let line = of_pair(&found);
         let gated = gate(&found, [&left, &right], &Rules::default(), 1);
         // A gate passes what is used or the same, and fails what is worse in anything.
-        let fails = matches!(line.code, Some(Code::Trade | Code::Keep));
+        let fails = matches!(line.code, Some(NoteCode::Trade | NoteCode::Keep));
         assert_eq!(gated.verdict == Gated::Regressed, fails, "{}: {gated:?}", line.text);
         (line.code, line.text)
     };
     let (code, text) = of((0.9, 0.99), (1.0, 1.0));
-    assert_eq!(code, Some(Code::Use), "{text}");
+    assert_eq!(code, Some(NoteCode::Use), "{text}");
     assert!(text.starts_with("Use codex: better on bill −10 % ["), "{text}");
     let (code, text) = of((0.9, 0.92), (1.0, 1.0));
-    assert_eq!(code, Some(Code::Trade), "{text}");
+    assert_eq!(code, Some(NoteCode::Trade), "{text}");
     let (code, text) = of((1.14, 1.0), (1.0, 1.0));
     assert!(
-        code == Some(Code::Keep) && text.starts_with("Keep none: codex is worse on bill +14 % ["),
+        code == Some(NoteCode::Keep)
+            && text.starts_with("Keep none: codex is worse on bill +14 % ["),
         "{text}"
     );
     let (code, _) = of((1.0, 1.0), (1.0, 1.0));
-    assert_eq!(code, Some(Code::NoDifference));
+    assert_eq!(code, Some(NoteCode::NoDifference));
 }

@@ -9,7 +9,7 @@ use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::{around, listed, money, percent, points};
-use crate::compare::{Code, Line, Margins, Sample, judge};
+use crate::compare::{Line, Margins, NoteCode, Sample, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::{Tokens, many};
@@ -35,16 +35,16 @@ impl Verdict {
         }
         if !self.turns_with.is_empty() {
             let text = format!("Turns with: {}.", self.turns_with.join("; "));
-            lines.push(Line::new(Code::TurnsWith, text));
+            lines.push(Line::new(NoteCode::TurnsWith, text));
         }
         let avoid = self.avoid.iter().filter(|one| !one.is_broken);
         for one in avoid.clone().take(SHOWN) {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
-            lines.push(Line::new(Code::Avoid, text));
+            lines.push(Line::new(NoteCode::Avoid, text));
         }
         let others = avoid.skip(SHOWN).map(|one| short_name(&one.strategy));
         let others = around("Avoid also ", &others.collect::<Vec<_>>(), ".");
-        lines.extend((!others.is_empty()).then(|| Line::new(Code::Avoid, others)));
+        lines.extend((!others.is_empty()).then(|| Line::new(NoteCode::Avoid, others)));
         lines
     }
 
@@ -79,11 +79,11 @@ impl Rows {
         let mut said = vec![Line::new(answer.code(), text)];
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
             let plain = cases.iter().find(|other| other.is_plain_tail());
-            said.extend(plain.map(|case| Line::new(Code::PlainTail, plain_tail(case))));
+            said.extend(plain.map(|case| Line::new(NoteCode::PlainTail, plain_tail(case))));
         }
         if answer == Answer::Ahead {
             let trade = cases.iter().find(|other| other.is_trade());
-            said.extend(trade.map(|case| Line::new(Code::Trade, self.trade(case))));
+            said.extend(trade.map(|case| Line::new(NoteCode::Trade, self.trade(case))));
         }
         said
     }

@@ -39,7 +39,7 @@ impl RecoveryPlan {
         // about a token, and what is paid is counted.
         let most = usize::try_from(setting.snippet_tokens).unwrap_or(usize::MAX);
         let snippets = Snippets::of(texts, |text| text.len() <= most.saturating_mul(4));
-        Self { snippets, survival, setting, counts }
+        Self { survival, snippets, setting, counts }
     }
 }
 

@@ -8,7 +8,7 @@ use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, fact_of, probe_and_percent};
 use super::{Comparisons, GatedComparison, MOST_BREAKS};
 use crate::compare::gate::{GateResult, Verdict};
-use crate::compare::{Axis, AxisFinding, ChangedProbe, Code, Line, State, Target, of_pair};
+use crate::compare::{Axis, AxisFinding, ChangedProbe, Line, NoteCode, State, Target, of_pair};
 use crate::report::display::many;
 use crate::report::evidence::capital;
 use crate::report::grid::{GridRow, INDENT};
@@ -210,7 +210,7 @@ fn trust(compared: &Comparisons) -> String {
     let reasons: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
     for why in reasons {
         let sentence = format!("Not comparable: {why}");
-        let _ = write!(text, " {}.", Code::NotComparable.behind(&sentence));
+        let _ = write!(text, " {}.", NoteCode::NotComparable.behind(&sentence));
     }
     for (code, note) in compared.notes() {
         let _ = write!(text, " {}.", code.behind(&capital(&note)));

@@ -74,8 +74,7 @@ impl<'a> Evidence<'a> {
 
 /// One item as the texts of its columns.
 fn columns(AskedItem { cell, probe, text }: &AskedItem<'_>) -> Vec<String> {
-    let [question, gold] =
-        text.map_or(["not recorded"; 2], |text| [&*text.question, &*text.gold]);
+    let [question, gold] = text.map_or(["not recorded"; 2], |text| [&*text.question, &*text.gold]);
     let (said, verdict) = match &probe.answer {
         None => ("–".to_owned(), "not asked".to_owned()),
         Some(answer) => (

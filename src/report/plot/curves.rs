@@ -51,8 +51,7 @@ pub(crate) fn scene(report: &Report, width: f64) -> PlotScene {
     let below: AxisScale<'_> = (title, TOKENS.len() + 1, &age);
     let beside: AxisScale<'_> = ("facts kept, not corrected for chance", 6, &percent);
     panel.axes(&mut scene, below, beside);
-    let full: Vec<_> =
-        curve(report, "full").into_iter().map(|(x, y)| panel.at(x, y)).collect();
+    let full: Vec<_> = curve(report, "full").into_iter().map(|(x, y)| panel.at(x, y)).collect();
     scene.series(FULL, |scene| scene.line(&full, INK, 3, 0.35));
     for curve in &curves {
         let points: Vec<_> = curve.points.iter().map(|(x, y)| panel.at(*x, *y)).collect();

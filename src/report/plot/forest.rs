@@ -2,8 +2,7 @@
 
 use super::axes::{PlotPanel, reach, ticks};
 use super::scene::{
-    BLUE, Color, GREEN, HPos, INK, LegendKey, KeyMark, ORANGE, PlotScene, VERMILLION, WIDE,
-    fitted,
+    BLUE, Color, GREEN, HPos, INK, KeyMark, LegendKey, ORANGE, PlotScene, VERMILLION, WIDE, fitted,
 };
 use crate::compare::gate::Verdict;
 use crate::compare::{Axis, AxisFinding, Kind};
@@ -119,9 +118,9 @@ fn shared_baseline(comparisons: &[GatedComparison]) -> Option<&str> {
 /// same.
 fn candidates(comparisons: &[GatedComparison]) -> Vec<String> {
     let shared = shared_baseline(comparisons).is_some();
-    let names = comparisons.iter().map(|one| {
-        if shared { one.comparison.candidate.clone() } else { one.title() }
-    });
+    let names = comparisons
+        .iter()
+        .map(|one| if shared { one.comparison.candidate.clone() } else { one.title() });
     let names: Vec<String> = names.collect();
     let titles = comparisons.iter().zip(&names).map(|(one, own)| {
         let same = names.iter().filter(|name| *name == own);
@@ -141,7 +140,8 @@ fn panel(scene: &mut PlotScene, axis: Axis, comparisons: &[GatedComparison], tit
     let Some((_, _, first)) = found.clone().next() else {
         return;
     };
-    let rows: Vec<ForestRow> = found.filter_map(|(one, title, metric)| row(one, title, metric)).collect();
+    let rows: Vec<ForestRow> =
+        found.filter_map(|(one, title, metric)| row(one, title, metric)).collect();
     let better = match first.direction {
         Direction::Higher => ", right is better",
         Direction::Lower => ", left is better",

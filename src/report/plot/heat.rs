@@ -3,7 +3,7 @@
 
 use plotters::style::colors::colormaps::{ColorMap, DerivedColorMap};
 
-use super::scene::{Color, HPos, INK, PAPER, SIZE, PlotScene, VERMILLION, fitted, text_width};
+use super::scene::{Color, HPos, INK, PAPER, PlotScene, SIZE, VERMILLION, fitted, text_width};
 use super::sweep::CellValue;
 use crate::compare::sweep::{KnobPair, Sweep};
 use crate::report::display;

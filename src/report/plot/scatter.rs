@@ -1,7 +1,7 @@
 //! Scatter charts: points with their intervals and names, and a line along those that no other beats.
 
 use super::axes::{AxisScale, PlotPanel, percent};
-use super::scene::{Color, HPos, INK, ORANGE, PAPER, SIZE, PlotScene, fitted, text_width};
+use super::scene::{Color, HPos, INK, ORANGE, PAPER, PlotScene, SIZE, fitted, text_width};
 use crate::stats::ConfidenceInterval;
 
 /// A point of the chart.
@@ -87,13 +87,12 @@ pub(super) fn draw(scene: &mut PlotScene, points: &[PlotPoint], axes: [((f64, f6
 
 /// The edge beyond which a point lies, as a direction; `None` for a point inside.
 fn beyond(panel: &PlotPanel, (x, y): (f64, f64)) -> Option<(f64, f64)> {
-    let [right, up]: [f64; 2] = [(x, panel.x), (y, panel.y)].map(|(value, (low, high))| {
-        match value {
+    let [right, up]: [f64; 2] =
+        [(x, panel.x), (y, panel.y)].map(|(value, (low, high))| match value {
             _ if value < low => -1.0,
             _ if value > high => 1.0,
             _ => 0.0,
-        }
-    });
+        });
     let length = libm::hypot(right, up);
     (length > 0.0).then(|| (right / length, -up / length))
 }

@@ -306,7 +306,9 @@ impl PlotScene {
             match mark {
                 KeyMark::Line(opacity) => self.line(&line, color, 3, opacity),
                 KeyMark::Dashes(opacity) => self.dashes(&line, color, 3, opacity),
-                KeyMark::Band(opacity) => self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity),
+                KeyMark::Band(opacity) => {
+                    self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity)
+                }
                 KeyMark::Dot => self.dot((x + 11.0, y), 5.0, color, false),
                 KeyMark::Ring => self.dot((x + 11.0, y), 5.0, color, true),
             }
@@ -346,7 +348,8 @@ impl PlotScene {
                 DrawStep::Close => out.push_str("</g>\n"),
             }
         }
-        let labels = self.painted(|svg| self.labels.iter().try_for_each(|label| label.draw(svg)))?;
+        let labels =
+            self.painted(|svg| self.labels.iter().try_for_each(|label| label.draw(svg)))?;
         out.push_str(&labels);
         Ok(out)
     }

@@ -50,9 +50,8 @@ pub(super) fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
         // A sum over other sessions is not comparable.
         let [first, second] =
             [left, right].map(|row| (not_ranked(row).is_some(), apart(row).is_some()));
-        let [left_value, right_value] = [left, right].map(|row| {
-            points(report, row, metric).map_or(f64::NEG_INFINITY, |value| sign * value)
-        });
+        let [left_value, right_value] = [left, right]
+            .map(|row| points(report, row, metric).map_or(f64::NEG_INFINITY, |value| sign * value));
         let by_value = right_value.total_cmp(&left_value);
         let by_name = if sort == NAME { left.name.cmp(&right.name) } else { Ordering::Equal };
         first.cmp(&second).then(by_value).then(by_name)

@@ -78,8 +78,7 @@ pub(super) fn of_prompts(material: &Material<'_>) -> Section {
         }
         let own = material.strategies.iter().find(|strategy| strategy.name == row.name);
         let normalised = own.and_then(|strategy| strategy.answers.as_ref()?.normalised);
-        let above =
-            normalised.and_then(|estimate| fidelity::above_full(estimate.point_estimate));
+        let above = normalised.and_then(|estimate| fidelity::above_full(estimate.point_estimate));
         row.marks.extend(above.map(RowMark::from));
     }
     let section = Section::new("answers", rows).with_notes(ceiling(material));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::prelude::*;
 use crate::metric::cost::Bill;
-use crate::metric::{self, Direction, Mark, Metric, PooledValue};
+use crate::metric::{self, Direction, Metric, MetricMark, PooledValue};
 use crate::record::words::ModelKind;
 use crate::record::words::Placement;
 use crate::report::Measure;
@@ -22,15 +22,15 @@ pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let groups = twins(material);
     let written = writers(material);
     for (at, metric) in metrics(material).enumerate() {
-        let kept = metric.is(Mark::BestKept);
-        if kept || metric.is(Mark::Best) {
+        let kept = metric.is(MetricMark::BestKept);
+        if kept || metric.is(MetricMark::Best) {
             mark_best(&mut shown, at, metric, &groups, written.as_ref().filter(|_| kept));
         }
     }
     let recorded = material.strategies.iter().any(super::is_measured);
     let columns = metrics(material).enumerate().map(|(at, metric)| {
         let known = metric.name != "bill_saved_edge" || has_edges(material);
-        let hides_zeros = metric.is(Mark::HideZeros);
+        let hides_zeros = metric.is(MetricMark::HideZeros);
         let measured = shown.iter().any(|row| match row.cells[at].value {
             Value::NotMeasured | Value::NotApplicable => false,
             // Columns of zeros are left out: ten of them would repeat one fact.
@@ -76,7 +76,7 @@ fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
     let closed = material.live.is_some();
     let priced = material.strategies.iter().any(|strategy| strategy.values.contains_key("bill"));
     metric::columns().into_iter().filter(move |metric| {
-        (closed || !metric.is(Mark::Closed)) && !(priced && metric.is(Mark::Unpriced))
+        (closed || !metric.is(MetricMark::Closed)) && !(priced && metric.is(MetricMark::Unpriced))
     })
 }
 
@@ -91,8 +91,9 @@ fn unmeasured(material: &Material<'_>, columns: &[Column]) -> Option<String> {
     let hidden = columns.iter().filter(|column| column.is_for_files());
     let missing = hidden.filter(|column| {
         // Metrics of context pressure that are zero were measured.
-        metric::metric(column.id)
-            .is_some_and(|metric| !metric.is(Mark::HideZeros) && !metric.is(Mark::Optional))
+        metric::metric(column.id).is_some_and(|metric| {
+            !metric.is(MetricMark::HideZeros) && !metric.is(MetricMark::Optional)
+        })
     });
     let mut labels: Vec<&str> = missing.map(|column| &*column.label).collect();
     if labels.is_empty() {
@@ -181,12 +182,12 @@ fn overflows(cell: &CellRecord) -> usize {
 fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
     let applies = match strategy.arm {
         Arm::Strategy => true,
-        Arm::Reference => metric.is(Mark::Reference) || metric.is(Mark::Controls),
-        Arm::Floor => metric.is(Mark::Controls),
+        Arm::Reference => metric.is(MetricMark::Reference) || metric.is(MetricMark::Controls),
+        Arm::Floor => metric.is(MetricMark::Controls),
     };
     let pooled = strategy.values.get(metric.name);
     // Where no summary was written there is nothing to make up.
-    let written = !metric.is(Mark::WhereWritten) || strategy.estimate(metric.name).is_some();
+    let written = !metric.is(MetricMark::WhereWritten) || strategy.estimate(metric.name).is_some();
     if !applies || !written {
         return Cell::NOT_APPLICABLE;
     }
@@ -197,7 +198,7 @@ fn cell(strategy: &StrategySummary, metric: &Metric) -> Cell {
 /// The value of a metric over some cells, as a table shows it.
 pub(crate) fn pooled_cell(metric: &Metric, value: PooledValue) -> Cell {
     match value {
-        PooledValue::Estimate(mean) if metric.is(Mark::Savings) => Cell::savings(Some(mean)),
+        PooledValue::Estimate(mean) if metric.is(MetricMark::Savings) => Cell::savings(Some(mean)),
         PooledValue::Estimate(mean) => Cell::estimate(Some(mean)),
         PooledValue::AtLeast(least, most) => {
             Cell { most: Some(most), ..Cell::estimate(Some(least)) }
@@ -237,7 +238,7 @@ fn mark_best(
     });
     let values: Vec<(usize, f64)> = values.collect();
     let best = values.iter().map(|(_, v)| *v).fold(f64::NEG_INFINITY, f64::max);
-    if metric.is(Mark::Savings) && best < 0.0 {
+    if metric.is(MetricMark::Savings) && best < 0.0 {
         return;
     }
     let leading = values.iter().filter(|(_, value)| *value >= best);

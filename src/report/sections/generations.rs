@@ -1,7 +1,7 @@
 //! Compaction by compaction: what each freed, the floor under it, and when the next one came.
 
 use super::prelude::*;
-use crate::compare::Code;
+use crate::compare::NoteCode;
 use crate::metric::generations::{Generation, STUCK_RULE, generations};
 
 /// From this compaction on, the later ones share a row.
@@ -24,7 +24,7 @@ pub(crate) fn banner(material: &Material<'_>) -> Option<Banner> {
     });
     let stuck = display::listed(stuck, ", ")?;
     let text = format!("stuck at least once: {stuck} ({STUCK_RULE})");
-    Some(BannerLevel::Note.banner(Code::Stuck, text))
+    Some(BannerLevel::Note.banner(NoteCode::Stuck, text))
 }
 
 /// The effect of the first, second, third compaction of a cell.

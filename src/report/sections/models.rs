@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use super::row;
-use crate::compare::Code;
+use crate::compare::NoteCode;
 use crate::metric::cached_calls::by_purpose;
 use crate::probe::judge::{JudgeTask, prompt_id, rubric_hash};
 use crate::record::verdicts::{by_judge, fit_task, narrow_judges, prompt_of};
@@ -112,9 +112,9 @@ fn agreed(name: &str, units: &[Vec<Option<f64>>], judges: &dyn Fn(usize) -> bool
         own.filter_map(|(_, verdict)| *verdict).collect::<Vec<f64>>()
     });
     let several: Vec<Vec<f64>> = verdicts.filter(|unit| unit.len() > 1).collect();
-    let same = several.iter().filter(|unit| {
-        unit.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
-    });
+    let same = several
+        .iter()
+        .filter(|unit| unit.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq()));
     let cells = vec![
         Cell::count(several.len()),
         Cell::count(same.count()),
@@ -215,7 +215,7 @@ pub(crate) fn uncalibrated(material: &Material<'_>) -> Vec<Banner> {
             }
         };
         let text = format!("judge {name} is {}: {rest}", in_words(found));
-        Some(level.banner(Code::JudgeUnproven, text))
+        Some(level.banner(NoteCode::JudgeUnproven, text))
     });
     banners.collect()
 }

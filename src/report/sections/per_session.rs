@@ -154,7 +154,11 @@ pub(super) fn importers(material: &Material<'_>) -> Section {
     let noted = sessions.filter(|entry| !entry.unknown.is_empty() || !entry.warnings.is_empty());
     let rows = noted.map(|entry| {
         let [unknown, warnings] = [&entry.unknown, &entry.warnings].map(|counts| {
-            Cell::listed(counts.iter().map(|(what, count)| format!("{what}: {count}")), "; ", "none")
+            Cell::listed(
+                counts.iter().map(|(what, count)| format!("{what}: {count}")),
+                "; ",
+                "none",
+            )
         });
         let cells = vec![Cell::text(entry.format.as_str()), unknown, warnings];
         super::row(&entry.id, Role::Other, cells)

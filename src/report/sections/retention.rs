@@ -25,9 +25,9 @@ fn by_cluster<'a>(material: &'a Material<'_>, strategy: &str) -> Clusters<'a> {
 
 /// The share that survives of the items that are meant; where there is none, nothing is to be measured.
 fn rate(clusters: &Clusters<'_>, is_meant: &dyn Fn(&AgedItem) -> bool) -> Cell {
-    let values = clusters.values().map(|own| {
-        own.iter().filter(|item| is_meant(item)).map(|item| item.score).collect()
-    });
+    let values = clusters
+        .values()
+        .map(|own| own.iter().filter(|item| is_meant(item)).map(|item| item.score).collect());
     let values: Vec<Vec<f64>> = values.collect();
     if values.iter().all(Vec::is_empty) {
         return Cell::NOT_APPLICABLE;

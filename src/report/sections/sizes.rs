@@ -1,7 +1,7 @@
 //! How prompts were sized: as billed or as counted, and how well that explains the bill.
 
 use super::prelude::*;
-use crate::compare::Code;
+use crate::compare::NoteCode;
 use crate::record::{Factor, HiddenThinking, KnownBy, Prediction, SessionEntry, Sizes};
 use crate::report::display;
 
@@ -54,14 +54,14 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
             "{sizes}: no session says how large its system prompt and tools are, so that prompts are smaller \
              here than they were billed (`window.head_tokens` sets a size)"
         );
-        banners.push(BannerLevel::Warning.banner(Code::SizesUnknown, text));
+        banners.push(BannerLevel::Warning.banner(NoteCode::SizesUnknown, text));
     }
     if !billed.is_empty() && !counted.is_empty() {
         let (billed, counted) = (billed.len(), counted.len());
         let text = format!(
             "averages mix sessions sized as billed ({billed}) and as counted ({counted}): see the table of sizes"
         );
-        banners.push(BannerLevel::Warning.banner(Code::SizesMixed, text));
+        banners.push(BannerLevel::Warning.banner(NoteCode::SizesMixed, text));
     }
     banners
 }
@@ -69,8 +69,8 @@ pub(crate) fn banners(material: &Material<'_>) -> Vec<Banner> {
 /// The sizes of each session that carries usage, next to its bill.
 pub(super) fn section(material: &Material<'_>) -> Section {
     let sessions = material.manifest.sessions.iter();
-    let recorded = sessions
-        .filter(|entry| entry.sizes.fit.is_some() || !entry.sizes.warnings.is_empty());
+    let recorded =
+        sessions.filter(|entry| entry.sizes.fit.is_some() || !entry.sizes.warnings.is_empty());
     let rows = recorded.clone().map(|entry| super::row(&entry.id, Role::Other, cells(entry)));
     let notes = recorded.flat_map(|entry| {
         let drops = entry.sizes.drops.iter().map(|drop| {

@@ -13,9 +13,8 @@ pub(super) fn unsupported(material: &Material<'_>) -> Section {
         let atoms: u64 = found.iter().map(|counts| counts.atoms).sum();
         let unsupported: u64 = found.iter().map(|counts| counts.unsupported).sum();
         let first = found.iter().flat_map(|counts| &counts.examples).take(3);
-        let examples = first.map(|example| {
-            format!("{} ({}, call {})", example.atom, example.stage, example.call)
-        });
+        let examples = first
+            .map(|example| format!("{} ({}, call {})", example.atom, example.stage, example.call));
         (strategy.arm == Arm::Strategy && !found.is_empty()).then(|| {
             vec![
                 Cell::exact(Value::Count(summaries)),

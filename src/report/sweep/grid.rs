@@ -24,9 +24,11 @@ pub(super) fn grid(sweep: &Sweep, terminal: Terminal) -> Option<Vec<String>> {
     }
     let columns = pair.columns.iter().map(|value| escape::plain(value) + " ");
     let mut rows = vec![GridRow::of("", columns)];
-    rows.extend(pair.rows.iter().zip(&pair.cells).map(|(name, cells)| {
-        GridRow::of(name, cells.iter().map(|cell| cell_text(cell.as_ref())))
-    }));
+    rows.extend(
+        pair.rows.iter().zip(&pair.cells).map(|(name, cells)| {
+            GridRow::of(name, cells.iter().map(|cell| cell_text(cell.as_ref())))
+        }),
+    );
     let table = terminal.grid(&rows);
     if table.iter().map(|line| layout::width(line)).any(|width| width > terminal.columns()) {
         return None;

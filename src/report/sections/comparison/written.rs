@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::compare::Code;
+use crate::compare::NoteCode;
 use crate::record::StrategyEntry;
 use crate::record::words::ModelKind;
 use crate::report::build::Material;
@@ -98,5 +98,5 @@ pub(super) fn banner(twins: &[Vec<&str>]) -> Option<Banner> {
         "no best-mark between {groups}: they differ only in what a model would have written, and \
              no language model wrote summaries"
     );
-    Some(BannerLevel::Note.banner(Code::Twins, text))
+    Some(BannerLevel::Note.banner(NoteCode::Twins, text))
 }

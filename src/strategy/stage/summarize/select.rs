@@ -9,7 +9,6 @@ use crate::window::WindowPart;
 
 /// Which messages are summarised, and which stay.
 #[derive(Debug, Deserialize)]
-#[expect(clippy::struct_field_names, reason = "fields are named as the knobs are")]
 pub(super) struct SummarySelect {
     select: SummaryCoverage,
     select_rounds: usize,
