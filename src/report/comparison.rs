@@ -191,23 +191,21 @@ impl Comparisons {
         let broken = hard_breaks::lines(gated);
         let kept = ["nothing of high importance was lost".to_owned()];
         let mut cases = vec![if broken.is_empty() {
-            self.case("hard breaks", Verdict::NonInferior, kept.into())
+            self.case("hard breaks", Verdict::NonInferior, &kept)
         } else {
-            self.case("hard breaks", Verdict::Regressed, broken)
+            self.case("hard breaks", Verdict::Regressed, &broken)
         }];
         let unconfirmed = hard_breaks::unconfirmed(gated);
         if !unconfirmed.is_empty() {
-            cases.push(self.case("not confirmed", Verdict::Inconclusive, unconfirmed));
+            cases.push(self.case("not confirmed", Verdict::Inconclusive, &unconfirmed));
         }
         cases.extend(gated.axes.iter().map(|gated| {
             let Some(metric) = one.comparison.axis(gated.axis) else {
-                let reason = gated.reason.iter().cloned().collect();
-                return self.case(gated.axis.name(), gated.verdict, reason);
+                return self.case(gated.axis.name(), gated.verdict, gated.reason.as_slice());
             };
             let repriced = one.comparison.repriced_words(gated.axis);
-            let reasons = gated.reason.clone().into_iter().chain(repriced);
-            let says = format!(
-                "Δ = {} {} · margin {} → {} · {} · {} · evaluator {} · seed {}{}",
+            let mut says = format!(
+                "Δ = {} {} · margin {} → {} · {} · {} · evaluator {} · seed {}",
                 change(metric),
                 interval(metric, one.comparison.target),
                 margin(metric.kind, gated.margin),
@@ -216,14 +214,17 @@ impl Comparisons {
                 basis(metric, one.comparison.target),
                 metric.evaluator,
                 one.comparison.seed,
-                reasons.map(|reason| format!(" · {reason}")).collect::<String>()
             );
-            self.case(gated.axis.name(), gated.verdict, vec![says])
+            for reason in gated.reason.iter().chain(&repriced) {
+                says += " · ";
+                says += reason;
+            }
+            self.case(gated.axis.name(), gated.verdict, &[says])
         }));
         Some(Suite { name: one.title(), cases })
     }
 
-    fn case(&self, name: &str, verdict: Verdict, messages: Vec<String>) -> TestCase {
+    fn case(&self, name: &str, verdict: Verdict, messages: &[String]) -> TestCase {
         let outcome = match verdict {
             Verdict::Improved | Verdict::NonInferior => CaseOutcome::Passed,
             Verdict::Inconclusive if !self.fails_on_inconclusive => CaseOutcome::Skipped,

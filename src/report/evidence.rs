@@ -421,10 +421,11 @@ fn worth(manifest: &Manifest) -> Option<String> {
         (Fidelity::Close, "close to their products"),
     ];
     let found = groups.into_iter().filter_map(|(fidelity, words)| {
-        let own = manifest.strategies.iter().filter_map(|entry| {
-            (entry.worth.as_ref()?.fidelity == fidelity).then(|| base_name(&entry.name))
-        });
-        Some(format!("{words}: {}", named(own)?))
+        let own = manifest
+            .strategies
+            .iter()
+            .filter(|entry| entry.worth.as_ref().is_some_and(|worth| worth.fidelity == fidelity));
+        Some(format!("{words}: {}", named(own.map(|entry| base_name(&entry.name)))?))
     });
     display::listed(found, "; ")
 }

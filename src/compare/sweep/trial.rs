@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::compare::{Axis, Kind, Sample, SessionSample};
+use crate::compare::{Axis, Kind, Sample};
 use crate::stats::pareto::{self, Point};
 use crate::stats::{Estimate, mean};
 

@@ -307,7 +307,7 @@ impl PlotScene {
                 KeyMark::Line(opacity) => self.line(&line, color, 3, opacity),
                 KeyMark::Dashes(opacity) => self.dashes(&line, color, 3, opacity),
                 KeyMark::Band(opacity) => {
-                    self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity)
+                    self.rect([x, y - 6.0, x + 22.0, y + 6.0], color, opacity);
                 }
                 KeyMark::Dot => self.dot((x + 11.0, y), 5.0, color, false),
                 KeyMark::Ring => self.dot((x + 11.0, y), 5.0, color, true),

@@ -45,7 +45,7 @@ impl<'a> SessionPanel<'a> {
         let highest = prompts.max().map_or(1.0, |most| most.0 as f64).max(1.0);
         let window_in_sight =
             window(&cells).filter(|window| window.tokens.0 as f64 <= 1.6 * highest);
-        Self { name, window_in_sight, highest, cells }
+        Self { name, cells, window_in_sight, highest }
     }
 
     /// The edges of [`ZONES`], if the window is in sight and larger than its buffers.
