@@ -9,7 +9,7 @@ use std::sync::Arc;
 use criterion::{BenchmarkId, Criterion, Throughput};
 use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::session::synthetic::{Length, Recipe, generate};
-use proctor::settings::{Place, Setting, Table};
+use proctor::settings::{Place, Setting, SettingTable};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::external::Host;
 use proctor::strategy::trigger::Trigger;
@@ -52,7 +52,7 @@ fn program(context: &str) -> Option<StrategySpec> {
     let place = Place::BuiltIn;
     let itself = std::env::current_exe().ok()?.display().to_string();
     let words = [&*itself, PROGRAM, context].map(|word| Setting::new(word, &place));
-    let mut table = Table::new(place.clone());
+    let mut table = SettingTable::new(place.clone());
     table.put("command", Vec::from(words), &place);
     let host =
         Host { environment: BTreeMap::new(), folder: std::env::temp_dir(), ..Host::default() };

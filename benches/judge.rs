@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use proctor::compare::judge::judge;
-use proctor::compare::{ProbeSample, Rule, Sample, SessionSample};
+use proctor::compare::{JudgingRule, ProbeSample, Sample, SessionSample};
 
 const PROBES: usize = 50;
 
@@ -39,7 +39,7 @@ fn sample(sessions: usize, share: f64, one_in: usize) -> Sample {
 }
 
 fn judgements(c: &mut Criterion) {
-    let rule = Rule::of_population(1);
+    let rule = JudgingRule::of_population(1);
     for sessions in [12, 180] {
         let [baseline, candidate] =
             [(1.0, 11), (0.9, 7)].map(|(share, one_in)| sample(sessions, share, one_in));

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use proctor::probe::survival::{Survival, WrittenBy};
+use proctor::probe::survival::{SurvivalSlots, WrittenBy};
 use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::tokens::{CharsPer4, CountedTexts};
 use proctor::units::Tokens;
@@ -25,7 +25,7 @@ fn kept(c: &mut Criterion) {
         // Each text is searched once: what was found is remembered.
         group.bench_function(name, |b| {
             b.iter_batched(
-                || Survival::new(facts),
+                || SurvivalSlots::new(facts),
                 |survival| {
                     let found = survival.map(|survival| {
                         let found = texts.iter().map(|text| survival.find(text, written_by).len());

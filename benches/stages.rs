@@ -7,8 +7,8 @@ use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use proctor::context::{Context, Entry, Origin};
 use proctor::model::{Request, scripted};
 use proctor::session::synthetic::{Length, Recipe, generate};
-use proctor::settings::Table;
-use proctor::step::{Answer, Caller, drive};
+use proctor::settings::SettingTable;
+use proctor::step::{CallResult, Caller, drive};
 use proctor::strategy::situation::Situation;
 use proctor::strategy::stage::STAGES;
 use proctor::strategy::trigger::Trigger;
@@ -20,7 +20,7 @@ use proctor::window::Window;
 struct Canned;
 
 impl Caller for Canned {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult> {
         requests.iter().map(|_| Ok(scripted::response("a summary of a few words"))).collect()
     }
 }
@@ -50,7 +50,7 @@ fn context() -> Option<(Context, Arc<CountedTexts>)> {
 }
 
 fn pipeline(text: &str) -> Option<Pipeline> {
-    let table = Table::parse("bench", text).ok()?;
+    let table = SettingTable::parse("bench", text).ok()?;
     StrategySpec::of("bench", table, &Trigger::always()).ok()?.build().ok()
 }
 

@@ -33,8 +33,8 @@ use crate::runner::PlannedSession;
 use crate::session::{CompactedTo, RecordedCompaction, Role, Session, Tag};
 use crate::units::{Tokens, Usage};
 use crate::window::AUTO_COMPACT_BUFFER;
-use anchors::Anchors;
-use bill::Bill;
+use anchors::NeededAnchors;
+use bill::SessionBill;
 use needs::Needs;
 
 mod anchors;
@@ -295,7 +295,7 @@ impl Autopsy {
         let replayed = if opaque.is_empty() { Replayed::recorded(session) } else { Replayed::Full };
         let facts = [said::instructions(session), decisions.to_vec()].concat();
         let plan = SurvivalPlan::at_calls(session, facts.clone().into(), &followed)?;
-        let anchors = Anchors::of(session)?;
+        let anchors = NeededAnchors::of(session)?;
         let observers: Vec<Box<dyn Observer + '_>> = vec![
             Box::new(SurvivalObserver::new(Arc::new(plan))),
             Box::new(Needs::new(prepared, &anchors, opaque, &mut found)),
@@ -303,7 +303,7 @@ impl Autopsy {
         let name = CellName::first("recorded");
         let models = Models::offline(prepared.counts());
         let record = replay_watched(prepared, name, replayed, &models, &NoClock, observers).record;
-        Bill::enter(planned, &record, &mut found);
+        SessionBill::enter(planned, &record, &mut found);
         for fact in facts {
             found.follow_rule(fact, session, &record);
         }

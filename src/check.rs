@@ -39,14 +39,14 @@ pub struct Settings {
 
 /// How bad it is to break a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Level {
+pub enum LawLevel {
     /// The check fails.
     Must,
     /// It is a finding.
     Should,
 }
 
-impl Level {
+impl LawLevel {
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -58,11 +58,11 @@ impl Level {
 
 /// The state of a law after a check.
 #[derive(Debug, Clone)]
-pub enum State {
+pub enum LawState {
     /// It was kept, in so many sessions that could have shown otherwise.
     Held(usize),
     /// It was broken.
-    Broken(Box<Finding>),
+    Broken(Box<BrokenLaw>),
     /// No session gave it a chance to be broken.
     NoChance,
     /// It is not asked of strategies of this kind.
@@ -81,18 +81,18 @@ pub struct Checked {
     /// The law's name.
     pub law: &'static str,
     /// How bad it is to break it.
-    pub level: Level,
+    pub level: LawLevel,
     /// The behaviour that it asks for.
     pub expected: &'static str,
     /// Its state.
-    pub state: State,
+    pub state: LawState,
 }
 
 impl Checked {
     /// How it was broken.
-    pub fn finding(&self) -> Option<&Finding> {
+    pub fn finding(&self) -> Option<&BrokenLaw> {
         match &self.state {
-            State::Broken(finding) => Some(finding),
+            LawState::Broken(finding) => Some(finding),
             _ => None,
         }
     }
@@ -100,7 +100,7 @@ impl Checked {
 
 /// A session in which a law is broken.
 #[derive(Debug, Clone)]
-pub struct Finding {
+pub struct BrokenLaw {
     /// The behaviour that was seen, with the call.
     pub got: String,
     /// The scene.
@@ -113,7 +113,7 @@ pub struct Finding {
 
 /// The outcome of a check.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct CheckOutcome {
     /// The kind that the strategy declares, else the one that was seen.
     pub kind: ProgramKind,
     /// Law by law.
@@ -122,9 +122,9 @@ pub struct Outcome {
     pub changed: (usize, usize),
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// Laws of this level that are broken.
-    pub fn broken(&self, level: Level) -> usize {
+    pub fn broken(&self, level: LawLevel) -> usize {
         let laws = self.laws.iter().filter(|checked| checked.level == level);
         laws.filter(|checked| checked.finding().is_some()).count()
     }
@@ -138,7 +138,7 @@ pub fn laws() -> impl Iterator<Item = &'static str> {
 /// Holds a strategy against every law, over sessions that come from the seed.
 ///
 /// Where the strategy cannot even answer, the other laws are not tried; fails where its program does not start.
-pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, ProgramError> {
+pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<CheckOutcome, ProgramError> {
     let hello =
         spec.build().map_or_else(|_| Ok(Hello::default()), |strategy| strategy.declared())?;
     let scenes = world::scenes(settings.seed).into_iter();
@@ -154,11 +154,15 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
         let laws = LAWS.iter().map(|law| match law.name {
             ANSWERS => {
                 let finding = law.finding(first, got.clone(), &StrategyFacts::default());
-                law.checked(State::Broken(Box::new(finding)))
+                law.checked(LawState::Broken(Box::new(finding)))
             }
-            _ => law.checked(State::NotTried),
+            _ => law.checked(LawState::NotTried),
         });
-        return Ok(Outcome { kind: hello.kind, laws: laws.collect(), changed: (0, plays.len()) });
+        return Ok(CheckOutcome {
+            kind: hello.kind,
+            laws: laws.collect(),
+            changed: (0, plays.len()),
+        });
     }
     plays.par_iter().for_each(|plays| _ = plays.usual());
     let known = strategy_facts(&plays);
@@ -169,8 +173,8 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
     // One that asked no model so far may do so in a scene for which there was no time.
     let without_summaries = match kind {
         ProgramKind::Summarise => None,
-        _ if known.is_whole || hello.kind != ProgramKind::Other => Some(State::NotAsked),
-        _ => Some(State::OutOfTime),
+        _ if known.is_whole || hello.kind != ProgramKind::Other => Some(LawState::NotAsked),
+        _ => Some(LawState::OutOfTime),
     };
     let mut allowed = settings.allowed.clone();
     allowed.extend(hello.breaks.into_iter().map(|declared| {
@@ -181,27 +185,29 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<Outcome, Progra
         LAWS.iter().filter(|law| settings.only.is_empty() || settings.only.contains(law.name));
     let wanted: Vec<&CheckLaw> = wanted.collect();
     // All are judged before a scene is made smaller: that may take the rest of the time.
-    let verdicts: Vec<Verdict<'_>> = wanted
+    let verdicts: Vec<SceneVerdict<'_>> = wanted
         .par_iter()
         .map(|law| law.verdict(&plays, &known, without_summaries.as_ref(), &allowed))
         .collect();
     let laws = wanted.par_iter().zip(verdicts).map(|(law, verdict)| {
         law.checked(match verdict {
-            Verdict::Broken(plays, got) => State::Broken(Box::new(law.finding(plays, got, &known))),
-            Verdict::Other(state) => state,
+            SceneVerdict::Broken(plays, got) => {
+                LawState::Broken(Box::new(law.finding(plays, got, &known)))
+            }
+            SceneVerdict::Other(state) => state,
         })
     });
     let fired = plays.iter().filter(|plays| plays.usual().has_fired());
-    Ok(Outcome { kind, changed: (fired.count(), plays.len()), laws: laws.collect() })
+    Ok(CheckOutcome { kind, changed: (fired.count(), plays.len()), laws: laws.collect() })
 }
 
 /// The verdict on a law over all scenes.
 #[derive(Debug)]
-enum Verdict<'p> {
+enum SceneVerdict<'p> {
     /// It is broken in this scene, and how.
     Broken(&'p Plays<'p>, String),
     /// Anything else.
-    Other(State),
+    Other(LawState),
 }
 
 fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
@@ -213,7 +219,7 @@ fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
 }
 
 impl CheckLaw {
-    fn checked(&self, state: State) -> Checked {
+    fn checked(&self, state: LawState) -> Checked {
         Checked { law: self.name, level: self.level, expected: self.expected, state }
     }
 
@@ -221,14 +227,14 @@ impl CheckLaw {
         &self,
         all: &'p [Plays<'p>],
         known: &StrategyFacts,
-        without_summaries: Option<&State>,
+        without_summaries: Option<&LawState>,
         allowed: &BTreeMap<String, String>,
-    ) -> Verdict<'p> {
+    ) -> SceneVerdict<'p> {
         if let Some(reason) = allowed.get(self.name) {
-            return Verdict::Other(State::Declared(reason.clone()));
+            return SceneVerdict::Other(LawState::Declared(reason.clone()));
         }
         if let Some(state) = without_summaries.filter(|_| self.is_about(About::Summaries)) {
-            return Verdict::Other(state.clone());
+            return SceneVerdict::Other(state.clone());
         }
         let (mut held, mut is_late) = (0, false);
         for plays in all {
@@ -241,17 +247,17 @@ impl CheckLaw {
                 Judged::NoChance => {}
                 Judged::Held => held += 1,
                 Judged::OutOfTime => is_late = true,
-                Judged::Broken(got) => return Verdict::Broken(plays, got),
+                Judged::Broken(got) => return SceneVerdict::Broken(plays, got),
             }
         }
-        Verdict::Other(match held {
-            _ if is_late => State::OutOfTime,
-            0 => State::NoChance,
-            held => State::Held(held),
+        SceneVerdict::Other(match held {
+            _ if is_late => LawState::OutOfTime,
+            0 => LawState::NoChance,
+            held => LawState::Held(held),
         })
     }
 
-    fn finding(&self, plays: &Plays<'_>, got: String, known: &StrategyFacts) -> Finding {
+    fn finding(&self, plays: &Plays<'_>, got: String, known: &StrategyFacts) -> BrokenLaw {
         let scene = plays.scene.clone();
         let (scene, got) = if self.is_about(About::Rates) || plays.stop.is_requested() {
             (scene, got)
@@ -264,7 +270,7 @@ impl CheckLaw {
                 }
             })
         };
-        Finding { got, scene: scene.name, window: scene.window, session: scene.session }
+        BrokenLaw { got, scene: scene.name, window: scene.window, session: scene.session }
     }
 }
 

@@ -27,7 +27,7 @@ pub mod tasks;
 pub use axis::{Axis, Kind, Margins};
 pub use changes::{AxisCoverage, BrokenRule, ChangedProbe, Coverage, NewDeath};
 pub(crate) use code::NoteCode;
-pub use judge::{AxisFinding, Chance, Findings, Rule, State, Target};
+pub use judge::{AxisFinding, Chance, Findings, JudgingRule, State, Target};
 pub(crate) use pair::of_pair;
 pub use prices::Repriced;
 pub use sample::{ProbeSample, Sample, SessionSample};
@@ -35,14 +35,14 @@ pub use source::{ComparedRun, FactText, Mismatch};
 
 /// One line of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct VerdictLine {
     /// One sentence or more. It holds names from the run, to be escaped.
     pub text: String,
     /// Its code; `None` where it only adds numbers to another line.
     pub(crate) code: Option<NoteCode>,
 }
 
-impl Line {
+impl VerdictLine {
     pub(crate) fn new(code: NoteCode, text: impl Into<String>) -> Self {
         let (text, code) = (text.into(), Some(code));
         Self { text, code }

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use crate::model::overflow;
 use crate::session::redact::without_keys;
-use crate::session::wire::request::{BodyReader, Request};
+use crate::session::wire::request::{BodyReader, WireRequest};
 use crate::session::wire::stream::Api;
 use crate::units::{ContentHash, Timestamp};
 
@@ -45,7 +45,7 @@ use worker::Done;
 
 pub use finished::{Finished, Measured};
 pub use log::{Event, Log, Shared, read_log};
-pub use state::{Setting, Skip};
+pub use state::{Skip, StrategySetting};
 pub use task::TaskNames;
 
 /// Which cell of a run a request belongs to, as far as the client says.
@@ -86,7 +86,7 @@ pub struct SentBody {
 /// Strategies in front of agents.
 #[derive(Debug)]
 pub struct Live {
-    settings: Vec<Arc<Setting>>,
+    settings: Vec<Arc<StrategySetting>>,
     timeout: Duration,
     reader: BodyReader,
     tasks: TaskNames,
@@ -99,7 +99,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Live {
     /// Strategies that an agent waits for at most so long at each call; `reader` reads its requests.
-    pub fn new(settings: Vec<Setting>, timeout: Duration, reader: BodyReader) -> Self {
+    pub fn new(settings: Vec<StrategySetting>, timeout: Duration, reader: BodyReader) -> Self {
         Self {
             settings: settings.into_iter().map(Arc::new).collect(),
             timeout,
@@ -110,7 +110,7 @@ impl Live {
     }
 
     /// The settings of the strategies, in their order.
-    pub fn settings(&self) -> impl Iterator<Item = &Setting> {
+    pub fn settings(&self) -> impl Iterator<Item = &StrategySetting> {
         self.settings.iter().map(|setting| &**setting)
     }
 
@@ -291,7 +291,7 @@ impl Live {
         (ticket, number): (Ticket, usize),
         result: &Receiver<Done>,
         source: SentBy,
-        (request, body): (&Request<'_>, &str),
+        (request, body): (&WireRequest<'_>, &str),
     ) -> Option<String> {
         let timeout = (source == SentBy::Client).then_some(self.timeout);
         let done =

@@ -45,7 +45,7 @@ pub trait Model: Debug + Send + Sync {
     fn answer(&self, request: &Request, repeat: u32, counts: &CountedTexts) -> Reply;
 
     /// Answers one request, counted by its characters.
-    fn respond(&self, request: &Request) -> Answer {
+    fn respond(&self, request: &Request) -> CallResult {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         self.answer(request, 0, &counts).answer
     }
@@ -92,13 +92,13 @@ pub trait Model: Debug + Send + Sync {
 }
 
 /// The result of a request. A failure is a value: the code that asked decides what it means.
-pub type Answer = Result<Response, CallFailure>;
+pub type CallResult = Result<Response, CallFailure>;
 
 /// An answer, and the name under which it is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The response or the failure.
-    pub answer: Answer,
+    pub answer: CallResult,
     /// The name, where answers are kept.
     pub key: Option<ContentHash>,
     /// The failures of the attempts before the last one.
@@ -110,7 +110,7 @@ pub struct Reply {
 
 impl Reply {
     /// The outcome of a request that was made once, and is kept nowhere.
-    pub fn once(answer: Answer) -> Self {
+    pub fn once(answer: CallResult) -> Self {
         Self { answer, key: None, failed: Vec::new(), paid: None }
     }
 }

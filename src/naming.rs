@@ -127,16 +127,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::settings::{Place, Setting, Table, Value};
+    use crate::settings::{Place, Setting, SettingTable, SettingValue};
 
     /// Values of every kind, with text that holds what the grammar of names is made of.
-    fn value() -> impl Strategy<Value = Value> {
+    fn value() -> impl Strategy<Value = SettingValue> {
         let text = prop_oneof!["[\\[\\]{},='\"\\\\ ab]{0,8}", any::<String>()];
         let leaf = prop_oneof![
-            text.prop_map(Value::Text),
-            any::<i64>().prop_map(Value::Integer),
-            any::<f64>().prop_map(Value::Real),
-            any::<bool>().prop_map(Value::Flag),
+            text.prop_map(SettingValue::Text),
+            any::<i64>().prop_map(SettingValue::Integer),
+            any::<f64>().prop_map(SettingValue::Real),
+            any::<bool>().prop_map(SettingValue::Flag),
         ];
         leaf.prop_recursive(2, 8, 3, |inner| {
             let list = prop::collection::vec(inner.clone(), 0..3);
@@ -145,14 +145,14 @@ mod tests {
                 list.prop_map(|values| {
                     let values = values.into_iter();
                     let items = values.map(|value| Setting::new(value, &Place::BuiltIn));
-                    Value::List(items.collect())
+                    SettingValue::List(items.collect())
                 }),
                 table.prop_map(|entries| {
-                    let mut table = Table::new(Place::BuiltIn);
+                    let mut table = SettingTable::new(Place::BuiltIn);
                     for (key, value) in entries {
                         table.put(&key, value, &Place::BuiltIn);
                     }
-                    Value::Table(table)
+                    SettingValue::Table(table)
                 }),
             ]
         })

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use regex::{Captures, Regex, Replacer};
 use serde::Serialize;
 
-pub use crate::record::words::{LOWEST_CEILING, Outcome, ProbeKind, Unscored, Verdict};
+pub use crate::record::words::{GradeVerdict, LOWEST_CEILING, Outcome, ProbeKind, Unscored};
 use crate::units::Tokens;
 
 mod answer_format;

@@ -181,14 +181,14 @@ pub fn replay_observed<'a>(
         Replayed::Full | Replayed::Empty => Arc::default(),
     };
     let injector = FaultInjector::new(faults, prepared.session.id(), name.repeat);
-    Cell::new(prepared, models, clock, observers, injector).play(name, replayed)
+    CellReplay::new(prepared, models, clock, observers, injector).play(name, replayed)
 }
 
 /// Replays the context as it was recorded, up to a compaction of which the recording does not say what it left.
 fn recorded(prepared: &PreparedSession, observer: Box<dyn Observer>) -> CellRecord {
     let models = Models::offline(&prepared.counts);
     let injector = FaultInjector::new(Arc::default(), prepared.session.id(), 0);
-    let cell = Cell::new(prepared, &models, &NoClock, vec![observer], injector);
+    let cell = CellReplay::new(prepared, &models, &NoClock, vec![observer], injector);
     let recorded = Replayed::recorded(&prepared.session);
     cell.play(CellName::first(""), recorded).record
 }
@@ -198,7 +198,7 @@ fn died(call: usize, prompt: Tokens, cause: DeathCause) -> End {
     End::Died { call, prompt, cause }
 }
 
-struct Cell<'a> {
+struct CellReplay<'a> {
     prepared: &'a PreparedSession,
     meter: Meter<'a>,
     observers: Vec<Box<dyn Observer + 'a>>,
@@ -213,7 +213,7 @@ struct Cell<'a> {
     started: Duration,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> CellReplay<'a> {
     fn new(
         prepared: &'a PreparedSession,
         models: &'a Models,
@@ -413,7 +413,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-impl WalkHost for Cell<'_> {
+impl WalkHost for CellReplay<'_> {
     type Stop = End;
 
     /// The time of models is not counted.

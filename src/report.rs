@@ -56,7 +56,7 @@ pub mod terminal;
 mod view;
 
 pub use controls::{Controls, InvalidRun};
-pub use format::{Artifact, Format, Kind, RenderError, endings, format};
+pub use format::{Artifact, Format, RenderError, ReportKind, endings, format};
 pub use mark::RowMark;
 pub(crate) use section::section_ids;
 pub use section::{Audience, Section};

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 
 use crate::model::price::Prices;
-use crate::record::journal::{self, Journal, JournalError, Run};
+use crate::record::journal::{self, Journal, JournalError, RecordedRun};
 use crate::record::order::{ArmIndex, ArmKind};
 use crate::record::shard::{PlannedSource, work};
 use crate::record::{CellKey, CellRecord, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry};
@@ -291,7 +291,7 @@ pub struct Workers {
 
 /// How a run came out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// Cells that were done before.
     pub already_done: usize,
     /// Cells that were done now.
@@ -323,7 +323,7 @@ pub fn run(
     journal: &mut Journal,
     workers: &Workers,
     progress: &dyn Progress,
-) -> Result<Outcome, JournalError> {
+) -> Result<RunOutcome, JournalError> {
     journal.keep_calibrations(&plan.manifest.calibrations)?;
     let cells = plan.cells();
     let done = journal.done();
@@ -344,10 +344,10 @@ pub fn run(
     let limits = Limits::new(plan.models());
     let shared_sink = Mutex::new(Sink {
         journal,
-        outcome: Outcome {
+        outcome: RunOutcome {
             already_done: cells.len() - outstanding,
             outstanding,
-            ..Outcome::default()
+            ..RunOutcome::default()
         },
         failure: None,
         last_sync: sink::now(),
@@ -426,7 +426,7 @@ fn followed_cells(
     let done = if wanted.is_disjoint(journal.done()) {
         Vec::new()
     } else {
-        Run::read(journal.folder())?.cells
+        RecordedRun::read(journal.folder())?.cells
     };
     Ok(Dependencies::new(wanted, &done))
 }

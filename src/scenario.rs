@@ -16,7 +16,9 @@ use crate::probe::recovery::Recovery;
 use crate::probe::{ProbeKind, Selection};
 use crate::session::synthetic::{FAMILIES, Language, Recipe};
 use crate::session::wire::{Provider, RuleSet};
-use crate::settings::{CheckedTable, Keys, Place, Reader, Setting, SettingError, Table, Value};
+use crate::settings::{
+    CheckedTable, Keys, Place, Reader, Setting, SettingError, SettingTable, SettingValue,
+};
 use crate::strategy::StrategySpec;
 use crate::strategy::preset::PRESETS;
 use crate::strategy::trigger::{Trigger, measures};
@@ -146,7 +148,7 @@ pub fn defaults() -> Vec<(String, String)> {
 
 impl Scenario {
     /// Reads a scenario. `folder` is where its relative paths start.
-    pub fn read(table: &Table, folder: &Path) -> Result<Self> {
+    pub fn read(table: &SettingTable, folder: &Path) -> Result<Self> {
         let keys = CheckedTable::new(table, "", (&KEYS, "scenario"))?;
         // A value of the wrong type is reported before an unknown name.
         keys.reader().text("name")?;
@@ -244,7 +246,7 @@ impl Scenario {
     }
 }
 
-fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec> {
+fn read_strategy(table: &SettingTable, trigger: &Trigger) -> Result<StrategySpec> {
     let mut reader = Reader::new(table, "strategies");
     let preset = reader.text("preset")?;
     let name = reader.text("name")?;
@@ -291,7 +293,7 @@ fn read_strategy(table: &Table, trigger: &Trigger) -> Result<StrategySpec> {
 /// `set = { a.b = 1 }` and `set = { "a.b" = 1 }` mean the same.
 fn with_flattened(spec: StrategySpec, path: &str, setting: &Setting) -> Result<StrategySpec> {
     match &setting.value {
-        Value::Table(inner) if path.rsplit('.').next() != Some("when") => {
+        SettingValue::Table(inner) if path.rsplit('.').next() != Some("when") => {
             inner.entries().iter().try_fold(spec, |spec, (key, setting)| {
                 with_flattened(spec, &format!("{path}.{key}"), setting)
             })
@@ -306,7 +308,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, says: &str) {
-        let said = Table::parse("s.toml", text)
+        let said = SettingTable::parse("s.toml", text)
             .and_then(|table| Scenario::read(&table, Path::new("/base")))
             .map_or_else(|error| error.to_string(), |scenario| format!("{scenario:?}"));
         assert!(said.contains(says), "{said}\n\ndoes not say\n\n{says}");
@@ -407,7 +409,7 @@ mod tests {
              [[strategies]]\npreset = 'tail@observation-masking'\n\
              [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.every = 10 }\n\
              [[strategies]]\npreset = 'observation-masking'\nset = { clear_results.every = 5 }";
-        let table = Table::parse("s.toml", text).unwrap();
+        let table = SettingTable::parse("s.toml", text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         let changed = "observation-masking[clear_results.every=10]";
         let [control, ..] = &scenario.strategies[..] else {
@@ -425,7 +427,7 @@ mod tests {
              [[strategies]]\nname = 'own'\n\
              [[strategies.stage]]\nkind = 'summarize'\nwhen = { any = ['overflow', 'marker'] }\n\
              [[strategies.stage]]\nkind = 'drop_oldest'\nwhen = 'overflow'";
-        let table = Table::parse("s.toml", text).unwrap();
+        let table = SettingTable::parse("s.toml", text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         assert_eq!(scenario.window.to_string(), "9000 tokens, triggers matched");
         let stages: Vec<String> =

@@ -22,21 +22,21 @@ pub use reader::Reader;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setting {
     /// The value.
-    pub value: Value,
+    pub value: SettingValue,
     /// Where it was written.
     pub place: Place,
 }
 
 impl Setting {
     /// A value written at this place.
-    pub fn new(value: impl Into<Value>, place: &Place) -> Self {
+    pub fn new(value: impl Into<SettingValue>, place: &Place) -> Self {
         Self { value: value.into(), place: place.clone() }
     }
 
     /// The text, where it is one.
     pub fn as_text(&self) -> Option<&str> {
         match &self.value {
-            Value::Text(text) => Some(text),
+            SettingValue::Text(text) => Some(text),
             _ => None,
         }
     }
@@ -44,23 +44,23 @@ impl Setting {
     /// The items, where it is a list.
     pub fn as_list(&self) -> Option<&[Self]> {
         match &self.value {
-            Value::List(items) => Some(items),
+            SettingValue::List(items) => Some(items),
             _ => None,
         }
     }
 
     /// The table, where it is one.
-    pub fn as_table(&self) -> Option<&Table> {
+    pub fn as_table(&self) -> Option<&SettingTable> {
         match &self.value {
-            Value::Table(table) => Some(table),
+            SettingValue::Table(table) => Some(table),
             _ => None,
         }
     }
 
     /// The table to be changed, where it is one.
-    pub fn as_table_mut(&mut self) -> Option<&mut Table> {
+    pub fn as_table_mut(&mut self) -> Option<&mut SettingTable> {
         match &mut self.value {
-            Value::Table(table) => Some(table),
+            SettingValue::Table(table) => Some(table),
             _ => None,
         }
     }
@@ -68,7 +68,7 @@ impl Setting {
 
 /// A value of TOML.
 #[derive(Debug, Clone, PartialEq, derive_more::From)]
-pub enum Value {
+pub enum SettingValue {
     /// Text.
     #[from(String, &str)]
     Text(String),
@@ -83,10 +83,10 @@ pub enum Value {
     List(Vec<Setting>),
     /// A table.
     #[from]
-    Table(Table),
+    Table(SettingTable),
 }
 
-impl Value {
+impl SettingValue {
     fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
@@ -99,7 +99,7 @@ impl Value {
     }
 }
 
-impl fmt::Display for Value {
+impl fmt::Display for SettingValue {
     /// Writes the value as TOML would, on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -192,12 +192,12 @@ impl SettingError {
 
 /// Named settings, in the order in which they were written.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Table {
+pub struct SettingTable {
     entries: Vec<(String, Setting)>,
     place: Place,
 }
 
-impl Table {
+impl SettingTable {
     /// An empty table.
     pub fn new(place: Place) -> Self {
         Self { entries: Vec::new(), place }
@@ -273,7 +273,7 @@ impl Table {
     }
 
     /// Adds or replaces one value, written at this place.
-    pub fn put(&mut self, key: &str, value: impl Into<Value>, place: &Place) {
+    pub fn put(&mut self, key: &str, value: impl Into<SettingValue>, place: &Place) {
         self.set(key, Setting::new(value, place));
     }
 
@@ -313,7 +313,7 @@ pub fn parse_value(text: &str, place: &Place) -> Setting {
     let parsed = DeValue::parse(text)
         .ok()
         .and_then(|value| convert(value.get_ref(), place, &|_| place.clone()).ok());
-    let value = parsed.unwrap_or_else(|| Value::Text(text.to_owned()));
+    let value = parsed.unwrap_or_else(|| SettingValue::Text(text.to_owned()));
     Setting::new(value, place)
 }
 
@@ -321,7 +321,7 @@ fn convert_entries(
     table: &DeTable<'_>,
     place: &Place,
     at: &dyn Fn(usize) -> Place,
-) -> Result<Table, SettingError> {
+) -> Result<SettingTable, SettingError> {
     let mut entries = Vec::new();
     let mut keys: Vec<_> = table.iter().collect();
     keys.sort_by_key(|(key, _)| key.span().start);
@@ -330,35 +330,35 @@ fn convert_entries(
         let value = convert(value.get_ref(), &place, at)?;
         entries.push((key.get_ref().to_string(), Setting { value, place }));
     }
-    Ok(Table { entries, place: place.clone() })
+    Ok(SettingTable { entries, place: place.clone() })
 }
 
 fn convert(
     value: &DeValue<'_>,
     place: &Place,
     at: &dyn Fn(usize) -> Place,
-) -> Result<Value, SettingError> {
+) -> Result<SettingValue, SettingError> {
     Ok(match value {
-        DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Boolean(flag) => Value::Flag(*flag),
+        DeValue::String(text) => SettingValue::Text(text.to_string()),
+        DeValue::Boolean(flag) => SettingValue::Flag(*flag),
         DeValue::Integer(number) => {
             let whole = i64::from_str_radix(number.as_str(), number.radix());
-            Value::Integer(whole.map_err(|_| not_a_number(number.as_str(), place))?)
+            SettingValue::Integer(whole.map_err(|_| not_a_number(number.as_str(), place))?)
         }
         DeValue::Float(number) => {
             let real = number.as_str().parse();
-            Value::Real(real.map_err(|_| not_a_number(number.as_str(), place))?)
+            SettingValue::Real(real.map_err(|_| not_a_number(number.as_str(), place))?)
         }
-        DeValue::Datetime(time) => Value::Text(time.to_string()),
+        DeValue::Datetime(time) => SettingValue::Text(time.to_string()),
         DeValue::Array(items) => {
             let settings = items.iter().map(|item: &Spanned<DeValue<'_>>| {
                 let place = at(item.span().start);
                 let value = convert(item.get_ref(), &place, at)?;
                 Ok(Setting { value, place })
             });
-            Value::List(settings.collect::<Result<_, SettingError>>()?)
+            SettingValue::List(settings.collect::<Result<_, SettingError>>()?)
         }
-        DeValue::Table(table) => Value::Table(convert_entries(table, place, at)?),
+        DeValue::Table(table) => SettingValue::Table(convert_entries(table, place, at)?),
     })
 }
 
@@ -422,7 +422,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, read: impl Fn(&mut Reader<'_>) -> Result<(), SettingError>, says: &str) {
-        let said = Table::parse("s.toml", text)
+        let said = SettingTable::parse("s.toml", text)
             .and_then(|table| {
                 let mut reader = Reader::new(&table, "");
                 read(&mut reader)?;
@@ -490,7 +490,7 @@ mod tests {
 
     #[test]
     fn overlays_reach_into_tables_and_keep_their_place() {
-        let mut table = Table::parse("s.toml", "[window]\ntokens = 5").unwrap();
+        let mut table = SettingTable::parse("s.toml", "[window]\ntokens = 5").unwrap();
         let flag = Place::Flag("--set window.tokens=9".into());
         table.overlay("window.tokens", parse_value("9", &flag)).unwrap();
         table.overlay("probes.grid.last", parse_value("true", &flag)).unwrap();
@@ -505,11 +505,11 @@ mod tests {
     fn values_on_a_command_line_need_no_quotes() {
         let place = Place::BuiltIn;
         for (typed, value) in [
-            ("5", Value::Integer(5)),
-            ("0.5", Value::Real(0.5)),
-            ("true", Value::Flag(true)),
-            ("gone", Value::Text("gone".to_owned())),
-            ("\"5\"", Value::Text("5".to_owned())),
+            ("5", SettingValue::Integer(5)),
+            ("0.5", SettingValue::Real(0.5)),
+            ("true", SettingValue::Flag(true)),
+            ("gone", SettingValue::Text("gone".to_owned())),
+            ("\"5\"", SettingValue::Text("5".to_owned())),
         ] {
             assert_eq!(parse_value(typed, &place).value, value);
         }

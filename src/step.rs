@@ -4,7 +4,7 @@
 //! on once they are answered. The driver of the step owns the meter, so nothing can be asked that
 //! is not billed, and a recorded answer is fed back on the same path as a live one.
 
-pub use crate::model::Answer;
+pub use crate::model::CallResult;
 use crate::model::{CallFailure, Request};
 
 /// Done, or waiting for a model.
@@ -16,7 +16,7 @@ pub enum Step<'a, T> {
     Ask(Ask<'a, T>),
 }
 
-type Resume<'a, T> = Box<dyn FnOnce(Vec<Answer>) -> Step<'a, T> + Send + 'a>;
+type Resume<'a, T> = Box<dyn FnOnce(Vec<CallResult>) -> Step<'a, T> + Send + 'a>;
 
 /// Requests, and how to go on with their answers.
 pub struct Ask<'a, T> {
@@ -33,14 +33,14 @@ impl<T> std::fmt::Debug for Ask<'_, T> {
 
 impl<'a, T: 'a> Ask<'a, T> {
     /// Goes on with the answers: as many as there were requests, in their order.
-    pub fn resume(self, answers: Vec<Answer>) -> Step<'a, T> {
+    pub fn resume(self, answers: Vec<CallResult>) -> Step<'a, T> {
         (self.resume)(answers)
     }
 }
 
 impl<'a, T: 'a> Step<'a, T> {
     /// Asks one request.
-    pub fn ask(request: Request, then: impl FnOnce(Answer) -> Step<'a, T> + Send + 'a) -> Self {
+    pub fn ask(request: Request, then: impl FnOnce(CallResult) -> Step<'a, T> + Send + 'a) -> Self {
         Self::ask_all(vec![request], move |mut answers| {
             then(answers.pop().unwrap_or(Err(CallFailure::NoAnswer)))
         })
@@ -49,7 +49,7 @@ impl<'a, T: 'a> Step<'a, T> {
     /// Asks several requests at once.
     pub fn ask_all(
         requests: Vec<Request>,
-        then: impl FnOnce(Vec<Answer>) -> Step<'a, T> + Send + 'a,
+        then: impl FnOnce(Vec<CallResult>) -> Step<'a, T> + Send + 'a,
     ) -> Self {
         Self::Ask(Ask { requests, resume: Box::new(then) })
     }
@@ -89,7 +89,7 @@ impl<'a, T: 'a> Step<'a, T> {
 /// Answers requests and keeps the bill.
 pub trait Caller {
     /// Answers each request, in order. Every request is logged, and billed as its provider would.
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer>;
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult>;
 }
 
 /// Runs a step to its end.
@@ -106,7 +106,7 @@ pub fn drive<T>(mut step: Step<'_, T>, caller: &mut dyn Caller) -> T {
 /// comes with the index of its step; the answers are wanted in the same order.
 pub fn drive_all<'a, T: 'a>(
     steps: Vec<Step<'a, T>>,
-    mut call: impl FnMut(Vec<(usize, Request)>) -> Vec<Answer>,
+    mut call: impl FnMut(Vec<(usize, Request)>) -> Vec<CallResult>,
 ) -> Vec<T> {
     let mut open: Vec<(usize, Step<'a, T>)> = steps.into_iter().enumerate().collect();
     let mut done: Vec<(usize, T)> = Vec::with_capacity(open.len());

@@ -32,7 +32,7 @@ static OPTION: probe::LazyPattern = probe::LazyPattern::new(r"(?:^|\s)-[^\s=]*=?
 
 /// All that may be needed again.
 #[derive(Debug)]
-pub(super) struct Anchors {
+pub(super) struct NeededAnchors {
     /// The numbers of a spelling: several where it is the end of several paths.
     numbers: HashMap<String, Vec<u32>>,
     /// By number: its kind, and its longest spelling.
@@ -46,7 +46,7 @@ pub(super) struct Anchors {
     found: PerText<[u32]>,
 }
 
-impl Anchors {
+impl NeededAnchors {
     pub(super) fn of(session: &Session) -> Result<Self, PatternsError> {
         let (mut given, mut phrases) = (BTreeSet::new(), BTreeMap::new());
         let messages = session.messages().iter();
@@ -260,7 +260,7 @@ mod tests {
             messages: vec![Arc::new(Message::text(Role::User, given))],
             ..SessionParts::default()
         });
-        let anchors = Anchors::of(&session.unwrap()).unwrap();
+        let anchors = NeededAnchors::of(&session.unwrap()).unwrap();
         for (command, expected) in [
             ("git log --name-only 2>/dev/null", vec![]),
             ("sed -n '1,220p' src/a.rs", vec!["src/a.rs"]),
@@ -286,7 +286,7 @@ mod tests {
             messages: vec![Arc::new(Message::text(Role::User, given))],
             ..SessionParts::default()
         });
-        let anchors = Anchors::of(&session.unwrap()).unwrap();
+        let anchors = NeededAnchors::of(&session.unwrap()).unwrap();
         for (text, name, stands) in [
             ("this.ui.setFocus(editor)", "ui.setFocus", true),
             ("cat /w/src/a_b/log-view.ts", "/w/src", true),
@@ -338,7 +338,7 @@ mod tests {
             messages: messages.into_iter().map(Arc::new).collect(),
             ..SessionParts::default()
         });
-        let anchors = Anchors::of(&session.unwrap()).unwrap();
+        let anchors = NeededAnchors::of(&session.unwrap()).unwrap();
         for path in ["/w/src/app/[id]/page.tsx", "/repo/pytest/main.py"] {
             let needed = anchors.needed_by(&read(path));
             let needed: Vec<&str> = needed.values().map(|spelled| &**spelled).collect();

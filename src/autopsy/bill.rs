@@ -31,7 +31,7 @@ impl Charge<'_> {
 }
 
 /// The calls of a session.
-pub(super) struct Bill<'a> {
+pub(super) struct SessionBill<'a> {
     planned: &'a PlannedSession<'a>,
     session: &'a Session,
     cache: CacheRecord,
@@ -40,7 +40,7 @@ pub(super) struct Bill<'a> {
     sum: Usage,
 }
 
-impl<'a> Bill<'a> {
+impl<'a> SessionBill<'a> {
     /// Enters the bill of a session: where it is not recorded, as this cell was simulated.
     pub(super) fn enter(planned: &'a PlannedSession<'a>, record: &CellRecord, into: &mut Autopsy) {
         let mut bill = Self {

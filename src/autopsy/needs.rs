@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::anchors::{Anchors, command_of, text_of};
+use super::anchors::{NeededAnchors, command_of, text_of};
 use super::{Autopsy, CompactionLoss, How, Need, ThingKind, own_compactions};
 use crate::context::{Applied, Entry};
 use crate::probe::derive::work::calls;
@@ -71,7 +71,7 @@ type Loss = (usize, How, Option<usize>);
 #[derive(Debug)]
 pub(super) struct Needs<'a> {
     prepared: &'a PreparedSession,
-    anchors: &'a Anchors,
+    anchors: &'a NeededAnchors,
     /// The calls before which the product compacted to something that is not recorded.
     opaque: Vec<usize>,
     found: &'a mut Autopsy,
@@ -90,7 +90,7 @@ pub(super) struct Needs<'a> {
 impl<'a> Needs<'a> {
     pub(super) fn new(
         prepared: &'a PreparedSession,
-        anchors: &'a Anchors,
+        anchors: &'a NeededAnchors,
         opaque: Vec<usize>,
         found: &'a mut Autopsy,
     ) -> Self {

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::follow::{Anchor, BillStep, Rates, anchors, drops};
+use super::follow::{Anchor, BillStep, FollowedRates, anchors, drops};
 use super::held_out::{self, Predicted};
-use super::points::{Point, Points, bill, counted, hides_thinking, largest, signed, tokens};
+use super::points::{BillPoint, Points, bill, counted, hides_thinking, largest, signed, tokens};
 use super::{
     Bill, Factor, Fit, HeldOut, HiddenThinking, LeftOutParts, Scale, SessionSizes, Sizes, TextSizes,
 };
@@ -25,7 +25,7 @@ pub(super) struct Walk<'a> {
     pub(super) session: &'a Session,
     pub(super) counts: &'a CountedTexts,
     pub(super) points: &'a Points,
-    pub(super) rates: Rates,
+    pub(super) rates: FollowedRates,
     texts: TextSizes,
     /// What of the hidden parts is still in the prompt, oldest first.
     pool: Vec<(usize, Tokens)>,
@@ -88,7 +88,7 @@ impl Walk<'_> {
     }
 
     /// The first bill of all, or of what a compaction left.
-    fn begin(&mut self, since: usize, point: &Point, is_first: bool) {
+    fn begin(&mut self, since: usize, point: &BillPoint, is_first: bool) {
         let factor = self.rates.factor(point.model);
         let pending = since..point.message;
         let added = self.points.added(pending.clone());
@@ -103,7 +103,7 @@ impl Walk<'_> {
     }
 
     /// History that is not there is in front of the first bill, or there is less than none.
-    fn check_head(&mut self, pending: Range<usize>, point: &Point) {
+    fn check_head(&mut self, pending: Range<usize>, point: &BillPoint) {
         if self.head < 0 {
             self.warnings.push(format!(
                 "the first bill is {} tokens below what is recorded of its prompt: the head is taken as 0",
@@ -135,7 +135,7 @@ impl Walk<'_> {
 
     /// The first bill after a compaction: what the product wrote in it has the size that the rest leaves for it.
     /// Of a session that begins so, that rest is the head and what else is not recorded.
-    fn compacted(&mut self, event: usize, point: &Point, is_first: bool) {
+    fn compacted(&mut self, event: usize, point: &BillPoint, is_first: bool) {
         let recorded = &self.session.compactions()[event];
         let pieces: &[Recorded] = match &recorded.after {
             CompactedTo::Replaced(pieces) => pieces,
@@ -189,7 +189,7 @@ impl Walk<'_> {
     }
 
     /// From one bill to the next.
-    fn go_on(&mut self, one: &Point, two: &Point) {
+    fn go_on(&mut self, one: &BillPoint, two: &BillPoint) {
         let pending = one.message..two.message;
         let factor = self.rates.factor(one.model);
         let added = self.points.added(pending.clone());
@@ -278,7 +278,7 @@ impl Walk<'_> {
 
     /// When a user types, hidden parts of the turns before may leave the prompt, the newest first. Returns what they
     /// do not explain.
-    fn left_out(&mut self, pending: &Range<usize>, point: &Point, missing: i64) -> i64 {
+    fn left_out(&mut self, pending: &Range<usize>, point: &BillPoint, missing: i64) -> i64 {
         let Some(typed) = self.points.typed(pending.clone()) else {
             return missing;
         };
@@ -316,9 +316,9 @@ pub(super) fn walk<'a>(
     session: &'a Session,
     counts: &'a CountedTexts,
     points: &'a Points,
-    rates: Rates,
+    rates: FollowedRates,
     anchors: &[Anchor],
-    mut each: impl FnMut(&Walk<'_>, &Point),
+    mut each: impl FnMut(&Walk<'_>, &BillPoint),
 ) -> Walk<'a> {
     let mut walk = Walk {
         session,
@@ -335,7 +335,7 @@ pub(super) fn walk<'a>(
         warnings: Vec::new(),
         removals: Vec::new(),
     };
-    let mut last: Option<Point> = None;
+    let mut last: Option<BillPoint> = None;
     for Anchor { point, .. } in anchors {
         if let Some(last) = last.filter(|last| last.segment == point.segment) {
             walk.go_on(&last, point);
@@ -406,7 +406,7 @@ impl Bill {
         session: &Session,
         counts: &CountedTexts,
         points: &Points,
-        rates: Rates,
+        rates: FollowedRates,
         anchors: &[Anchor],
     ) -> Self {
         let factors: Vec<Factor> = (0..points.models.len()).map(|at| rates.factor(at)).collect();
@@ -477,7 +477,7 @@ impl Bill {
 /// The bills of the first history, and how well they can be predicted.
 fn compare(points: &Points, anchors: &[Anchor], held_out: HeldOut) -> Option<Fit> {
     let first = anchors.iter().take_while(|anchor| anchor.point.segment == 0);
-    let bills: Vec<Point> = first.map(|anchor| anchor.point).collect();
+    let bills: Vec<BillPoint> = first.map(|anchor| anchor.point).collect();
     let mut sizes: Vec<Tokens> = bills.iter().map(|point| tokens(point.billed)).collect();
     let (first, last) = (*sizes.first()?, *sizes.last()?);
     let billed: Tokens = sizes.iter().copied().sum();

@@ -1,6 +1,6 @@
 //! Which bills follow from each other, and at what rates.
 
-use super::points::{Point, Points, tokens};
+use super::points::{BillPoint, Points, tokens};
 use super::{Drop, Factor, HiddenThinking};
 
 /// Counted growth below this says nothing about a factor.
@@ -15,7 +15,7 @@ const LOOK_BACK: usize = 8;
 /// A bill that others agree with, and how it stands to the one before.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Anchor {
-    pub(super) point: Point,
+    pub(super) point: BillPoint,
     pub(super) step: BillStep,
 }
 
@@ -31,19 +31,19 @@ pub(super) enum BillStep {
 
 /// What one counted token of each model is billed as, and how long hidden thinking stays.
 #[derive(Debug, Clone)]
-pub(super) struct Rates {
+pub(super) struct FollowedRates {
     pub(super) factors: Vec<Option<Factor>>,
     pub(super) thinking: HiddenThinking,
 }
 
-impl Rates {
+impl FollowedRates {
     pub(super) fn factor(&self, model: usize) -> Factor {
         let all = self.factors.iter().flatten();
         self.factors[model].or(all.copied().next()).unwrap_or(Factor::ONE)
     }
 
     /// How the bill goes on from `one` to `two`.
-    fn step(&self, points: &Points, one: &Point, two: &Point) -> BillStep {
+    fn step(&self, points: &Points, one: &BillPoint, two: &BillPoint) -> BillStep {
         let factor = self.factor(one.model);
         let added = points.expected(one.message..two.message, factor, self.thinking);
         let expected = (one.billed + added).max(1);
@@ -71,10 +71,10 @@ impl Rates {
 ///
 /// Within a turn thinking whose words are hidden stays in the prompt, or it was never billed there: what explains
 /// the bills better holds. A model whose ratio is no tokenizer's has none of its own; `None` if that is so of all.
-pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> {
+pub(super) fn rates(points: &Points, pairs: &[(BillPoint, BillPoint)]) -> Option<FollowedRates> {
     let hides =
         pairs.iter().any(|pair| points.between(pair).written > 0) && !points.is_output_partial;
-    let within: Vec<(Point, Point)> = if hides {
+    let within: Vec<(BillPoint, BillPoint)> = if hides {
         pairs.iter().filter(|pair| points.between(pair).typed == 0).copied().collect()
     } else {
         Vec::new()
@@ -109,7 +109,7 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
         if known && factors.iter().all(Option::is_none) {
             return None;
         }
-        let rates = Rates { factors, thinking: *thinking };
+        let rates = FollowedRates { factors, thinking: *thinking };
         let error = pairs.iter().map(|(one, two)| {
             let factor = rates.factor(one.model);
             let expected = points.expected(one.message..two.message, factor, *thinking);
@@ -124,7 +124,7 @@ pub(super) fn rates(points: &Points, pairs: &[(Point, Point)]) -> Option<Rates> 
 }
 
 /// Two bills of one model and one history.
-fn pairs(bills: &[Anchor]) -> Vec<(Point, Point)> {
+fn pairs(bills: &[Anchor]) -> Vec<(BillPoint, BillPoint)> {
     let pairs = bills.windows(2).map(|pair| (pair[0], pair[1])).filter(|(one, two)| {
         two.step == BillStep::Grows
             && one.point.model == two.point.model
@@ -135,7 +135,7 @@ fn pairs(bills: &[Anchor]) -> Vec<(Point, Point)> {
 
 /// The bills that follow from each other. Those of other requests in between, and those that add up several, are
 /// not among them.
-fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
+fn followed(points: &Points, bills: &[BillPoint], rates: &FollowedRates) -> Vec<Anchor> {
     let mut anchors: Vec<Anchor> = Vec::with_capacity(bills.len());
     for point in bills {
         let last = anchors.last().filter(|last| last.point.segment == point.segment);
@@ -161,11 +161,14 @@ fn followed(points: &Points, bills: &[Point], rates: &Rates) -> Vec<Anchor> {
 }
 
 /// The rates of these bills, and those that follow from each other.
-pub(super) fn anchors(points: &Points, bills: &[Point]) -> Option<(Rates, Vec<Anchor>)> {
+pub(super) fn anchors(
+    points: &Points,
+    bills: &[BillPoint],
+) -> Option<(FollowedRates, Vec<Anchor>)> {
     let near = bills.windows(2).map(|pair| (pair[0], pair[1])).filter(|(one, two)| {
         one.model == two.model && one.segment == two.segment && two.billed * 5 >= one.billed * 4
     });
-    let near: Vec<(Point, Point)> = near.collect();
+    let near: Vec<(BillPoint, BillPoint)> = near.collect();
     // A bill that no text explains is that of another request, or wrong. Where all are, there is no rate.
     let mut explained = near.clone();
     explained.retain(|(one, two)| {

@@ -19,7 +19,7 @@ const SUMMARISE_THINKING: [&str; 2] = ["codex", "openai-responses"];
 
 /// A billed call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Point {
+pub(super) struct BillPoint {
     pub(super) call: usize,
     /// Its response: its prompt is everything in front of it.
     pub(super) message: usize,
@@ -49,7 +49,7 @@ pub(super) struct Added {
 /// The billed calls of a session.
 #[derive(Debug)]
 pub(super) struct Points {
-    pub(super) all: Vec<Point>,
+    pub(super) all: Vec<BillPoint>,
     pub(super) models: Vec<Arc<str>>,
     /// The model of each call.
     pub(super) by_call: Vec<usize>,
@@ -134,7 +134,7 @@ impl Points {
                 absurd += u64::from(usage.is_none() && message.details.usage.is_some());
                 let billed = usage.map_or(0, |usage| signed(usage.prompt()));
                 let read = usage.map_or(0, |usage| signed(usage.cache_read));
-                points.all.extend((billed > 0).then_some(Point {
+                points.all.extend((billed > 0).then_some(BillPoint {
                     call,
                     message: at,
                     billed,
@@ -181,7 +181,7 @@ impl Points {
     }
 
     /// What came between two billed calls.
-    pub(super) fn between(&self, (one, two): &(Point, Point)) -> Added {
+    pub(super) fn between(&self, (one, two): &(BillPoint, BillPoint)) -> Added {
         self.added(one.message..two.message)
     }
 
@@ -230,7 +230,7 @@ impl Points {
     }
 
     /// Hidden thinking of the turn of `one`, which may leave before the prompt of `two` where another turn begins.
-    pub(super) fn may_leave(&self, one: &Point, two: &Point, factor: Factor) -> i64 {
+    pub(super) fn may_leave(&self, one: &BillPoint, two: &BillPoint, factor: Factor) -> i64 {
         let typed = self.typed(one.message..two.message);
         typed.map_or(0, |typed| self.hidden(self.turns[one.message]..typed, factor))
     }
@@ -243,6 +243,6 @@ impl Points {
 }
 
 /// The largest prompt that was billed.
-pub(super) fn largest(points: impl Iterator<Item = Point>) -> Tokens {
+pub(super) fn largest(points: impl Iterator<Item = BillPoint>) -> Tokens {
     tokens(points.map(|point| point.billed).max().unwrap_or_default())
 }

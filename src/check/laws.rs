@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Level;
+use super::LawLevel;
 use super::play::{Played, Plays, SummaryWriter};
 use crate::model::fault::Fault;
 use crate::record::{CellRecord, End};
@@ -83,7 +83,7 @@ pub(super) enum About {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CheckLaw {
     pub(super) name: &'static str,
-    pub(super) level: Level,
+    pub(super) level: LawLevel,
     /// The behaviour that it asks for.
     pub(super) expected: &'static str,
     about: &'static [About],
@@ -102,7 +102,7 @@ macro_rules! laws {
         /// All of them: those that decide first.
         pub(super) const LAWS: &[CheckLaw] = &[$(CheckLaw {
             name: $name,
-            level: Level::$level,
+            level: LawLevel::$level,
             expected: $expected,
             about: &[$(About::$about),*],
             judge: $judge,

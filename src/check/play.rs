@@ -17,7 +17,7 @@ use crate::replay::observe::validity::Validity;
 use crate::replay::observe::{BilledRequest, CallView, Observer};
 use crate::replay::{CellName, Models, NoClock, PreparedSession, Replayed, replay_observed};
 use crate::session::Message;
-use crate::step::{Answer, Caller, Step, drive};
+use crate::step::{CallResult, Caller, Step, drive};
 use crate::stop::StopToken;
 use crate::strategy::situation::Situation;
 use crate::strategy::{Compaction, StageError, Strategy, StrategyError, StrategySpec};
@@ -227,7 +227,7 @@ impl Answers {
         }
     }
 
-    fn to(&self, request: &Request) -> Answer {
+    fn to(&self, request: &Request) -> CallResult {
         if self.writer == SummaryWriter::Fails {
             return Err(CallFailure::Timeout);
         }
@@ -299,7 +299,7 @@ impl Observer for Watch {
 }
 
 impl Caller for Answers {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult> {
         requests.iter().map(|request| self.to(request)).collect()
     }
 }

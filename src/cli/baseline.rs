@@ -11,7 +11,7 @@ use super::{
 };
 use crate::compare::baseline::FORMAT;
 use crate::compare::judge::judge;
-use crate::compare::{AxisFinding, ComparedRun, Rule};
+use crate::compare::{AxisFinding, ComparedRun, JudgingRule};
 use crate::record::journal::write_whole;
 use crate::report::comparison::change;
 use crate::report::display::many;
@@ -137,7 +137,7 @@ fn refresh(name: &str, run: &Path, args: &Args) -> Result<Exit> {
         );
     }
     write(&source, name, baselines)?;
-    let rule = Rule::of_population(1);
+    let rule = JudgingRule::of_population(1);
     let mut moved = Vec::new();
     for sample in old.samples() {
         let Some(now) = source.strategy(&sample.strategy) else {

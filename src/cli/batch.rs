@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Result;
-use crate::runner::{Outcome, Plan};
+use crate::runner::{Plan, RunOutcome};
 use crate::stop::StopToken;
 
 /// Sends the requests that a pass deferred in batches, and returns whether there are new answers
@@ -11,7 +11,7 @@ use crate::stop::StopToken;
 #[cfg(feature = "http")]
 pub(super) fn is_answered(
     plan: &Plan,
-    outcome: &Outcome,
+    outcome: &RunOutcome,
     folder: &Path,
     stop: &StopToken,
 ) -> Result<bool> {
@@ -48,6 +48,6 @@ pub(super) fn is_answered(
 /// Without the network nothing is deferred.
 #[cfg(not(feature = "http"))]
 #[expect(clippy::unnecessary_wraps, reason = "with the feature `http` asking may fail")]
-pub(super) fn is_answered(_: &Plan, _: &Outcome, _: &Path, _: &StopToken) -> Result<bool> {
+pub(super) fn is_answered(_: &Plan, _: &RunOutcome, _: &Path, _: &StopToken) -> Result<bool> {
     Ok(false)
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Exit, Result, show_with, stop_with, tokens};
 use crate::settings::Place;
 use crate::strategy::StrategySpec;
-use crate::strategy::trigger::{Condition, Measure, Scope, Trigger};
+use crate::strategy::trigger::{Condition, Trigger, TriggerScope, TriggerUnit};
 use crate::units::Tokens;
 use crate::window::{
     AUTO_COMPACT_BUFFER, BLOCKING_BUFFER, DRAWN_PERCENT, Lines, WARNING_BUFFER, WarningFrom,
@@ -126,13 +126,13 @@ fn stages(name: &str, window: Window, system: Tokens) -> Result<Vec<Value>> {
     let stages = spec.triggers()?.into_iter().map(|(name, trigger)| {
         let line = first_size(&trigger.condition, window);
         let before = match trigger.scope {
-            Scope::Prompt => Tokens::ZERO,
-            Scope::Messages => system,
+            TriggerScope::Prompt => Tokens::ZERO,
+            TriggerScope::Messages => system,
         };
         json!({
             "stage": format!("{name} ({trigger})"),
             "fires_at": line.map(|line| line + before),
-            "is_exact": line.is_none() || trigger.counter == Measure::Scenario,
+            "is_exact": line.is_none() || trigger.counter == TriggerUnit::Scenario,
         })
     });
     Ok(stages.collect())

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Exit, Result, read_run, show, show_with, stop, stop_with};
 use crate::metric::cached_calls;
 use crate::model::Purpose;
-use crate::model::cassette::{self, Entry};
+use crate::model::cassette::{self, CassetteEntry};
 use crate::record::{CellRecord, KeptCall};
 use crate::report::escape;
 use crate::units::Tokens;
@@ -105,7 +105,7 @@ struct AnswerTotal {
 }
 
 impl AnswerTotal {
-    fn add(&mut self, entry: &Entry) {
+    fn add(&mut self, entry: &CassetteEntry) {
         self.count += 1;
         self.tokens += entry.answer.usage.total();
     }
@@ -191,7 +191,7 @@ fn is_key(key: &str) -> bool {
 
 /// Compares the answers of a run with those in cassettes: in words, and whether both have the same
 /// answers at the same cost.
-fn reconcile(cells: &[CellRecord], entries: &[Entry]) -> (Vec<String>, bool) {
+fn reconcile(cells: &[CellRecord], entries: &[CassetteEntry]) -> (Vec<String>, bool) {
     let wanted = cached_calls::keys(cells);
     let mut held: BTreeMap<Purpose, AnswerTotal> = BTreeMap::new();
     let mut others = 0;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Exit, Result, listed, outputs, programs, prompts, show, stop_with};
-use crate::check::{self, Checked, Finding, Level, Outcome, Settings, State};
+use crate::check::{self, BrokenLaw, CheckOutcome, Checked, LawLevel, LawState, Settings};
 use crate::record::journal::write_whole;
 use crate::report::escape;
 use crate::report::junit::{self, Suite, TestCase};
 use crate::session::ContentBlock;
-use crate::settings::{Place, Setting, Table, Value as SettingValue};
+use crate::settings::{Place, Setting, SettingTable, SettingValue};
 use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
 use crate::strategy::law::Law;
@@ -110,13 +110,14 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let text = junit::of_suites("proctor check", &[suite(spec.name(), &outcome, args.strict)])?;
         super::write_output(path, text.as_bytes())?;
     }
-    let broken = [Level::Must, Level::Should].map(|level| outcome.broken(level));
+    let broken = [LawLevel::Must, LawLevel::Should].map(|level| outcome.broken(level));
     let laws: Vec<Value> = outcome.laws.iter().map(|law| facts(law, args)).collect();
     if let Some(path) = &args.clients.results {
         let lines: Vec<String> = laws.iter().map(|law| format!("{law}\n")).collect();
         write_whole(path, lines.concat().as_bytes())?;
     }
-    let unjudged = outcome.laws.iter().filter(|law| matches!(law.state, State::OutOfTime)).count();
+    let unjudged =
+        outcome.laws.iter().filter(|law| matches!(law.state, LawState::OutOfTime)).count();
     let (changed, sessions) = outcome.changed;
     let all = json!({
         "strategy": spec.name(),
@@ -153,7 +154,7 @@ impl Args {
             return stop_with(Exit::Usage, "`-` is not a program", hint);
         }
         let place = Place::Flag("check".into());
-        let mut table = Table::new(place.clone());
+        let mut table = SettingTable::new(place.clone());
         let caller = self.clients.strategy_stdio.then_some(programs::CALLER);
         let command = self.command.iter().map(|word| &**word);
         let words: Vec<Setting> =
@@ -225,8 +226,8 @@ fn laws_of(law: Law) -> &'static [&'static str] {
 fn facts(checked: &Checked, args: &Args) -> Value {
     let (state, _) = state(checked);
     let (sessions, reason) = match &checked.state {
-        State::Held(count) => (Some(count), None),
-        State::Declared(why) => (None, Some(why)),
+        LawState::Held(count) => (Some(count), None),
+        LawState::Declared(why) => (None, Some(why)),
         _ => (None, None),
     };
     json!({
@@ -243,24 +244,24 @@ fn facts(checked: &Checked, args: &Args) -> Value {
 /// The name of a law's state, and what a build server shows of it.
 fn state(checked: &Checked) -> (&'static str, Option<String>) {
     match &checked.state {
-        State::Held(_) => ("held", None),
-        State::Broken(finding) => ("broken", Some(got(finding))),
-        State::NoChance => ("no_chance", Some("it had no chance to be broken".to_owned())),
-        State::NotAsked => ("not_asked", Some("not asked of this kind".to_owned())),
-        State::Declared(reason) => ("declared", Some(format!("broken on purpose: {reason}"))),
-        State::NotTried => ("not_tried", Some("not tried".to_owned())),
-        State::OutOfTime => {
+        LawState::Held(_) => ("held", None),
+        LawState::Broken(finding) => ("broken", Some(got(finding))),
+        LawState::NoChance => ("no_chance", Some("it had no chance to be broken".to_owned())),
+        LawState::NotAsked => ("not_asked", Some("not asked of this kind".to_owned())),
+        LawState::Declared(reason) => ("declared", Some(format!("broken on purpose: {reason}"))),
+        LawState::NotTried => ("not_tried", Some("not tried".to_owned())),
+        LawState::OutOfTime => {
             ("out_of_time", Some("not judged in time (`--max-seconds`)".to_owned()))
         }
     }
 }
 
 /// The seen behaviour on one line: a program may have written it.
-fn got(finding: &Finding) -> String {
+fn got(finding: &BrokenLaw) -> String {
     escape::short(&finding.got.trim().replace('\n', " ↵ "), GOT)
 }
 
-fn found(law: &str, finding: &Finding, args: &Args) -> Value {
+fn found(law: &str, finding: &BrokenLaw, args: &Args) -> Value {
     let words = args.command.iter().map(|word| " ".to_owned() + &escape::shell(word));
     let of = match &args.strategy {
         Some(name) => escape::flag("--strategy", name),
@@ -278,7 +279,7 @@ fn found(law: &str, finding: &Finding, args: &Args) -> Value {
 }
 
 /// The messages of a session, a line each; of many the last ones.
-fn lines(finding: &Finding) -> Vec<String> {
+fn lines(finding: &BrokenLaw) -> Vec<String> {
     let lines = finding.session.messages().iter().enumerate().map(|(at, message)| {
         let blocks = message.content().iter().zip(message.model_text());
         let blocks: Vec<String> = blocks.map(|(block, text)| in_words(block, text)).collect();
@@ -307,11 +308,11 @@ fn in_words(block: &ContentBlock, text: &str) -> String {
     }
 }
 
-fn suite(name: &str, outcome: &Outcome, is_strict: bool) -> Suite {
+fn suite(name: &str, outcome: &CheckOutcome, is_strict: bool) -> Suite {
     let cases = outcome.laws.iter().map(|checked| {
         let (state, says) = state(checked);
         let outcome = match state {
-            "broken" if is_strict || checked.level == Level::Must => {
+            "broken" if is_strict || checked.level == LawLevel::Must => {
                 junit::CaseOutcome::Failed(checked.level.name())
             }
             "out_of_time" => junit::CaseOutcome::Failed("time"),

@@ -9,7 +9,7 @@ use crate::compare::gate::{Rules, gate as gate_one};
 use crate::compare::{Axis, Margins};
 use crate::report::comparison::Comparisons;
 use crate::scenario::{GateSetting, read_gate};
-use crate::settings::{Place, SettingError, Table, with_suggestion};
+use crate::settings::{Place, SettingError, SettingTable, with_suggestion};
 
 /// Arguments of `proctor compare`.
 #[derive(Debug, clap::Args)]
@@ -92,9 +92,9 @@ impl GateOptions {
         let table = match &self.rules {
             Some(path) => {
                 let text = read_text("scenario ", path)?;
-                Table::parse(&path.display().to_string(), &text)?
+                SettingTable::parse(&path.display().to_string(), &text)?
             }
-            None => Table::new(Place::BuiltIn),
+            None => SettingTable::new(Place::BuiltIn),
         };
         let mut setting = read_gate(&table)?;
         self.margins.lay_over(&mut setting);

@@ -15,16 +15,16 @@ use super::{
 };
 use crate::compare::gate::{Ending, Rules};
 use crate::compare::judge::judge;
-use crate::compare::{self, Chance, ComparedRun, Findings, Mismatch, Rule, Target};
-use crate::record::journal::Run;
+use crate::compare::{self, Chance, ComparedRun, Findings, JudgingRule, Mismatch, Target};
+use crate::record::journal::RecordedRun;
 use crate::record::{Arm, CellRecord, End};
 use crate::report::comparison::{Comparisons, GatedComparison};
 use crate::report::display::many;
 use crate::report::screen::ScreenOptions;
-use crate::report::{Kind, Report, comment, github};
+use crate::report::{Report, ReportKind, comment, github};
 
 /// The reason why a run cannot be a baseline: a comparison treats a baseline as complete and valid.
-pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
+pub(super) fn unfit(run: &RecordedRun) -> Option<(Exit, String)> {
     if let Err(invalid) = Report::of(&run.manifest, &run.cells).controls.check() {
         return Some((Exit::ControlsFailed, invalid.to_string()));
     }
@@ -39,12 +39,12 @@ pub(super) fn unfit(run: &Run) -> Option<(Exit, String)> {
     (failed > 0).then_some((Exit::TooManyFailures, why))
 }
 
-fn own_cells(run: &Run) -> impl Iterator<Item = &CellRecord> {
+fn own_cells(run: &RecordedRun) -> impl Iterator<Item = &CellRecord> {
     run.cells.iter().filter(|cell| cell.arm == Arm::Strategy)
 }
 
 /// The cells of strategies that a run has, and those that it is to have.
-fn cells(run: &Run) -> (usize, usize) {
+fn cells(run: &RecordedRun) -> (usize, usize) {
     let manifest = &run.manifest;
     let repeats = manifest.repeats.max(1) as usize;
     let planned = manifest.sessions.len() * manifest.strategies.len() * repeats;
@@ -52,7 +52,7 @@ fn cells(run: &Run) -> (usize, usize) {
 }
 
 /// Refuses a run without a cell, and says where some are missing.
-fn refuse_empty(name: &str, run: &Run) -> Result<()> {
+fn refuse_empty(name: &str, run: &RecordedRun) -> Result<()> {
     let (there, planned) = cells(run);
     if there == planned {
         return Ok(());
@@ -162,7 +162,7 @@ impl RunSide {
         Ok(Self { name, source })
     }
 
-    pub(super) fn of_run(name: &str, run: &Run) -> Self {
+    pub(super) fn of_run(name: &str, run: &RecordedRun) -> Self {
         Self { name: name.to_owned(), source: ComparedRun::of(&run.manifest, &run.cells) }
     }
 }
@@ -267,7 +267,7 @@ pub(super) fn compare(
     }
     let chance = old.chance().max(new.chance());
     let chosen = options.target.or(rules.target);
-    let rule = Rule {
+    let rule = JudgingRule {
         target: chosen.unwrap_or(match chance {
             Chance::Nowhere => Target::Suite,
             Chance::Answers | Chance::Everywhere => Target::Population,
@@ -391,7 +391,7 @@ pub(super) fn show(
         OutputFormat::Json => _ = report::print_as(&report, true)?,
         OutputFormat::Nothing => {}
     }
-    report::write(Kind::Comparison, &report, files)?;
+    report::write(ReportKind::Comparison, &report, files)?;
     if environment("GITHUB_ACTIONS").is_some() {
         append_to("GITHUB_STEP_SUMMARY", &comment::render(&report)?)?;
         append_to("GITHUB_OUTPUT", &outputs)?;
@@ -404,7 +404,7 @@ pub(super) fn show(
 /// Checks the files that a comparison is to be written to, before any work is done, and removes earlier
 /// ones: none of them is taken for a comparison that was never made.
 pub(super) fn prepare(files: &[PathBuf]) -> Result<()> {
-    report::check(Kind::Comparison, files)?;
+    report::check(ReportKind::Comparison, files)?;
     files.iter().try_for_each(|path| remove_earlier(path))
 }
 
@@ -424,7 +424,7 @@ fn remove_earlier(path: &Path) -> Result<()> {
 /// reads as a success.
 pub(super) fn prepare_ungated(files: &[PathBuf]) -> Result<()> {
     for path in files {
-        if report::format_of(Kind::Comparison, path)?.ending == "junit.xml" {
+        if report::format_of(ReportKind::Comparison, path)?.ending == "junit.xml" {
             let problem =
                 format!("`{}` would have no test case: nothing is gated here", path.display());
             let hint = "`proctor compare --gate RUN --baseline NAME -o gate.junit.xml` writes one";
@@ -454,7 +454,7 @@ fn append_to(variable: &str, text: &str) -> Result<()> {
 }
 
 /// Whether the controls of a run held: a run that says nothing passes no gate.
-pub(super) fn controls_hold(run: &Run) -> bool {
+pub(super) fn controls_hold(run: &RecordedRun) -> bool {
     match Report::of(&run.manifest, &run.cells).controls.check() {
         Ok(()) => true,
         Err(invalid) => {

@@ -10,13 +10,13 @@ use super::models::{self, JudgeOptions};
 use super::{CliError, Result, say};
 use crate::model::{CallFailure, Model, ModelKind, Request};
 use crate::probe::derive::decisions;
-use crate::probe::grade::Rules;
+use crate::probe::grade::GradingRules;
 use crate::probe::judge::{self, Judge, Word};
-use crate::probe::{Asking, Outcome, Verdict};
+use crate::probe::{Asking, GradeVerdict, Outcome};
 use crate::report::escape::plain;
 use crate::session::ground_truth::PlantedFact;
 use crate::session::{Message, Session};
-use crate::step::Answer;
+use crate::step::CallResult;
 use crate::tokens::{CharsPer4, CountedTexts};
 
 /// The longest answer that a judge is shown has fewer words.
@@ -134,7 +134,7 @@ impl<'a> Asker<'a> {
         (facts, said)
     }
 
-    fn answer(&self, request: &Request) -> Answer {
+    fn answer(&self, request: &Request) -> CallResult {
         if self.unheard.get().is_some() {
             return Err(CallFailure::NoAnswer);
         }
@@ -171,14 +171,14 @@ impl<'a> Asker<'a> {
     /// forecast, whether it may.
     fn knows(&self, fact: &PlantedFact, messages: &[Arc<Message>], before: usize) -> bool {
         let probes = std::slice::from_ref(fact);
-        let rules = Rules::new(probes);
+        let rules = GradingRules::new(probes);
         let judge = Judge { probes, ..Judge::default() };
         judge::questions(None, messages, fact, Asking::default()).iter().all(|question| {
             let said = self.text(question);
             match rules.verdict(fact, before, &said) {
-                Verdict::Scored { outcome, .. } => outcome == Outcome::Right,
+                GradeVerdict::Scored { outcome, .. } => outcome == Outcome::Right,
                 // Rules confirm exact answers only: the model grades other words itself.
-                Verdict::Unscored { .. } => {
+                GradeVerdict::Unscored { .. } => {
                     let graded = self.answer(&judge.request(fact, before, &said));
                     graded.is_err() && self.missing.is_some()
                         || judge.task.read(&graded) == Ok(Word::Right)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::{Result, find_sessions};
 use crate::session::import::file_info::format_of;
-use crate::settings::{Place, Setting, Table};
+use crate::settings::{Place, Setting, SettingTable};
 use crate::strategy::preset::PRESETS;
 
 /// The list that is changed by hand.
@@ -17,7 +17,7 @@ const MOST_PRODUCTS: usize = 3;
 /// The strategies for these recordings: the agent's own, the preset of its product, the newest messages, and the usual
 /// alternatives.
 pub(super) fn of_recordings<'p>(paths: impl Iterator<Item = &'p Path>) -> Result<Vec<Setting>> {
-    let defaults = Table::parse("presets/defaults.toml", DEFAULTS)?;
+    let defaults = SettingTable::parse("presets/defaults.toml", DEFAULTS)?;
     let mut names = vec!["recorded".to_owned()];
     names.extend(products(paths, &defaults));
     names.push("tail@20000".to_owned());
@@ -29,7 +29,7 @@ pub(super) fn of_recordings<'p>(paths: impl Iterator<Item = &'p Path>) -> Result
     }
     let place = Place::BuiltIn;
     let entries = names.into_iter().map(|name| {
-        let mut entry = Table::new(place.clone());
+        let mut entry = SettingTable::new(place.clone());
         entry.put("preset", name, &place);
         Setting::new(entry, &place)
     });
@@ -37,7 +37,10 @@ pub(super) fn of_recordings<'p>(paths: impl Iterator<Item = &'p Path>) -> Result
 }
 
 /// The presets of the products that recorded, the most frequent first.
-fn products<'p>(recordings: impl Iterator<Item = &'p Path>, defaults: &Table) -> Vec<String> {
+fn products<'p>(
+    recordings: impl Iterator<Item = &'p Path>,
+    defaults: &SettingTable,
+) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for path in recordings {
         let files = if find_sessions::is_walked(path) {
@@ -57,7 +60,7 @@ fn products<'p>(recordings: impl Iterator<Item = &'p Path>, defaults: &Table) ->
 }
 
 /// The preset of the product that writes this format, if there is one.
-fn preset_of(format: &str, defaults: &Table) -> Option<String> {
+fn preset_of(format: &str, defaults: &SettingTable) -> Option<String> {
     let products = defaults.get("products").and_then(Setting::as_table);
     let name = products.and_then(|products| products.text(format)).unwrap_or(format);
     PRESETS.iter().any(|(preset, _)| *preset == name).then(|| name.to_owned())
@@ -71,7 +74,7 @@ mod tests {
 
     #[test]
     fn all_default_strategies_are_presets() {
-        let defaults = Table::parse("presets/defaults.toml", DEFAULTS).unwrap();
+        let defaults = SettingTable::parse("presets/defaults.toml", DEFAULTS).unwrap();
         let products = defaults.get("products").and_then(Setting::as_table).unwrap();
         for (format, _) in products.entries() {
             assert!(preset_of(format, &defaults).is_some(), "{format}");

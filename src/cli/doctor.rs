@@ -12,7 +12,7 @@ use super::{Exit, Result, chain, environment, show_with, terminal};
 use crate::model::price::PriceList;
 use crate::runner::{self, prices};
 use crate::scenario::{self, ModelSetting, Scenario, SessionSource, is_variable_name};
-use crate::settings::{Place, Reader, Setting, Table, Value};
+use crate::settings::{Place, Reader, Setting, SettingTable, SettingValue};
 use crate::strategy::StrategySpec;
 use crate::strategy::stage::{self, StageKind};
 use crate::tokens::COUNTERS;
@@ -161,7 +161,7 @@ fn keys(scenario: Option<&Scenario>) -> Vec<Key<'_>> {
 }
 
 /// Every setting of the scenario, defaults included.
-fn settings(table: &Table) -> Vec<SettingRow> {
+fn settings(table: &SettingTable) -> Vec<SettingRow> {
     let mut settings = Vec::new();
     flatten("", table, &mut settings);
     // Sessions and strategies are many.
@@ -206,7 +206,7 @@ fn is_key(path: &str) -> bool {
 }
 
 /// Every setting of a table, under this path.
-fn flatten(prefix: &str, table: &Table, out: &mut Vec<SettingRow>) {
+fn flatten(prefix: &str, table: &SettingTable, out: &mut Vec<SettingRow>) {
     for (key, setting) in table.entries() {
         flatten_one(&Reader::new(table, prefix).path_of(key), setting, out);
     }
@@ -214,18 +214,20 @@ fn flatten(prefix: &str, table: &Table, out: &mut Vec<SettingRow>) {
 
 fn flatten_one(path: &str, setting: &Setting, out: &mut Vec<SettingRow>) {
     match &setting.value {
-        Value::Table(inner) => flatten(path, inner, out),
-        Value::List(items) if items.iter().any(|item| item.as_table().is_some()) => {
+        SettingValue::Table(inner) => flatten(path, inner, out),
+        SettingValue::List(items) if items.iter().any(|item| item.as_table().is_some()) => {
             for (at, item) in items.iter().enumerate() {
                 flatten_one(&format!("{path}[{at}]"), item, out);
             }
         }
-        Value::Text(text) if is_key(path) && !is_variable_name(text) => out.push(SettingRow {
-            path: path.to_owned(),
-            // It may be the key itself.
-            value: "not shown".to_owned(),
-            source: setting.place.without_value().to_string(),
-        }),
+        SettingValue::Text(text) if is_key(path) && !is_variable_name(text) => {
+            out.push(SettingRow {
+                path: path.to_owned(),
+                // It may be the key itself.
+                value: "not shown".to_owned(),
+                source: setting.place.without_value().to_string(),
+            });
+        }
         value => out.push(SettingRow {
             path: path.to_owned(),
             value: value.to_string(),
@@ -253,7 +255,7 @@ fn knobs(spec: &StrategySpec) -> Vec<SettingRow> {
     settings
 }
 
-fn stage_knobs(table: &Table, settings: &mut Vec<SettingRow>) {
+fn stage_knobs(table: &SettingTable, settings: &mut Vec<SettingRow>) {
     let kind = table.text("kind").unwrap_or_default();
     let name = table.text("name").unwrap_or(kind);
     flatten(name, table, settings);

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::{Result, template};
-use crate::metric::forecast::{Forecast, Spend, Tariff, Thinking};
+use crate::metric::forecast::{Forecast, Spend, Tariff, ThinkingTokens};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
 use crate::record::{CellKey, ForecastCell};
@@ -46,7 +46,7 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Tariff<'_>) -> T) -> T {
         judges: &plan.judges(),
         longest_answer: MAX_ANSWER,
         longest_verdict: MAX_VERDICT,
-        thinking: Thinking {
+        thinking: ThinkingTokens {
             summariser: models.summariser.thinking(),
             reader: reader.map_or(Tokens::ZERO, ModelSetting::thinking),
             judges: models.judges.iter().map(ModelSetting::thinking).collect(),

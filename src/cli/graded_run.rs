@@ -18,7 +18,7 @@ use crate::record::ForecastCell;
 use crate::report::escape::plain;
 use crate::runner::{FirstAnswers, Plan};
 use crate::scenario::{Home, ModelSetting, Scenario, is_at_home};
-use crate::settings::{Place, Setting, Table, Value, parse_value};
+use crate::settings::{Place, Setting, SettingTable, SettingValue, parse_value};
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::stop::StopToken;
 use crate::units::{Tokens, Usd, many, whole};
@@ -61,12 +61,12 @@ fn minutes(typed: &str) -> Result<f64, String> {
 
 /// A limit on the cost or on the time of a run.
 #[derive(Debug, Clone, Copy)]
-enum Limit {
+enum RunLimit {
     Money { most: Usd, in_batches: bool },
     Minutes(f64),
 }
 
-impl Limit {
+impl RunLimit {
     /// In nano-dollars, or in milliseconds.
     fn most(self) -> u64 {
         match self {
@@ -172,7 +172,7 @@ impl GradedOptions {
         self.minutes.or(local.then_some(MINUTES)).filter(|_| self.usd.is_none())
     }
 
-    fn lay_over(&self, table: &mut Table, graded: Option<&str>) -> Result<()> {
+    fn lay_over(&self, table: &mut SettingTable, graded: Option<&str>) -> Result<()> {
         if let Some(typed) = graded {
             let place = Place::Flag(format!("--graded {typed}").into());
             let model = parse_value(&models::written("--graded", typed)?, &place);
@@ -185,7 +185,7 @@ impl GradedOptions {
         }
         if let Some(usd) = self.usd {
             let place = Place::Flag(format!("--usd {usd}").into());
-            table.overlay("models.budget.usd", Setting::new(Value::Real(usd), &place))?;
+            table.overlay("models.budget.usd", Setting::new(SettingValue::Real(usd), &place))?;
         }
         Ok(())
     }
@@ -200,8 +200,8 @@ impl GradedOptions {
             }
             None => (plan, None),
         };
-        let money = self.usd.map(|usd| Limit::Money { most: Usd::of_dollars(usd), in_batches });
-        let Some(limit) = money.or(self.minutes_of(plan.scenario()).map(Limit::Minutes)) else {
+        let money = self.usd.map(|usd| RunLimit::Money { most: Usd::of_dollars(usd), in_batches });
+        let Some(limit) = money.or(self.minutes_of(plan.scenario()).map(RunLimit::Minutes)) else {
             return Ok(plan);
         };
         if !forecast::asks_live_models(&plan) {
@@ -215,8 +215,8 @@ impl GradedOptions {
         let spend = forecast::spend_of(&plan, &cells);
         let Some(expected) = limit.of(&spend) else {
             return match limit {
-                Limit::Money { .. } => unpriced(&plan, &spend),
-                Limit::Minutes(_) => untimed(&plan),
+                RunLimit::Money { .. } => unpriced(&plan, &spend),
+                RunLimit::Minutes(_) => untimed(&plan),
             };
         };
         let all = plan.manifest().sessions.len();
@@ -234,8 +234,8 @@ impl GradedOptions {
         let enough = if can_decide { FEWEST_SESSIONS } else { 1 };
         match (largest(&plan, &cells, limit, enough)?, limit) {
             (Ok(size), _) => size.say(&plan, limit),
-            (Err(least), Limit::Money { .. }) => too_little(limit, enough, least),
-            (Err(least), Limit::Minutes(_)) => self.look(&plan, &cells, limit, least),
+            (Err(least), RunLimit::Money { .. }) => too_little(limit, enough, least),
+            (Err(least), RunLimit::Minutes(_)) => self.look(&plan, &cells, limit, least),
         }
     }
 
@@ -286,7 +286,7 @@ impl GradedOptions {
         &self,
         plan: &Plan,
         cells: &[ForecastCell],
-        limit: Limit,
+        limit: RunLimit,
         verdict: Option<u64>,
     ) -> Result<Plan> {
         let size = match largest(plan, cells, limit, 1)? {
@@ -347,7 +347,7 @@ impl Summariser {
     }
 }
 
-fn too_little(limit: Limit, sessions: usize, cheapest: Option<u64>) -> Result<Plan> {
+fn too_little(limit: RunLimit, sessions: usize, cheapest: Option<u64>) -> Result<Plan> {
     let known = cheapest.filter(|cheapest| *cheapest < u64::MAX);
     let least = known.map(|least| format!(": {} is the least", limit.in_words(least)));
     let problem = format!(
@@ -360,8 +360,8 @@ fn too_little(limit: Limit, sessions: usize, cheapest: Option<u64>) -> Result<Pl
         least.unwrap_or_default()
     );
     let hint = match limit {
-        Limit::Money { .. } => "a larger `--usd`, shorter sessions or a cheaper model",
-        Limit::Minutes(_) => "a larger `--minutes`, shorter sessions or a smaller model",
+        RunLimit::Money { .. } => "a larger `--usd`, shorter sessions or a cheaper model",
+        RunLimit::Minutes(_) => "a larger `--minutes`, shorter sessions or a smaller model",
     };
     stop_with(Exit::Usage, problem, hint)
 }

@@ -15,7 +15,9 @@ use crate::report::escape::{flag, plain, shell};
 use crate::scenario::{LOCAL, QUICK_START, Scenario};
 use crate::session::import::ImportError;
 use crate::session::import::file_info::format_of;
-use crate::settings::{Place, Setting, SettingError, Table, Value, did_you_mean, parse_value};
+use crate::settings::{
+    Place, Setting, SettingError, SettingTable, SettingValue, did_you_mean, parse_value,
+};
 use crate::strategy::preset::PRESETS;
 use crate::units::is_valid_id;
 
@@ -85,7 +87,7 @@ impl Inputs {
     pub(super) fn read_with(
         &self,
         built_in: BuiltIn,
-        lay_over: impl FnOnce(&mut Table) -> Result<()>,
+        lay_over: impl FnOnce(&mut SettingTable) -> Result<()>,
     ) -> Result<Scenario> {
         let (mut table, folder) = self.laid_over_base(built_in)?;
         lay_over(&mut table)?;
@@ -93,7 +95,7 @@ impl Inputs {
     }
 
     /// The scenario of settings that were laid over one another.
-    pub(super) fn scenario_of(&self, mut table: Table, folder: &Path) -> Result<Scenario> {
+    pub(super) fn scenario_of(&self, mut table: SettingTable, folder: &Path) -> Result<Scenario> {
         let mut scenario = loop {
             match Scenario::read(&table, folder) {
                 Err(error) if self.has_default_strategies()? && leave_out(&mut table, &error) => {}
@@ -119,16 +121,16 @@ impl Inputs {
 
     /// The scenario's settings with environment and flags laid over them, and the folder where
     /// its relative paths start.
-    pub(super) fn laid_over(&self) -> Result<(Table, PathBuf)> {
+    pub(super) fn laid_over(&self) -> Result<(SettingTable, PathBuf)> {
         self.laid_over_base(QUICK)
     }
 
-    fn laid_over_base(&self, built_in: BuiltIn) -> Result<(Table, PathBuf)> {
+    fn laid_over_base(&self, built_in: BuiltIn) -> Result<(SettingTable, PathBuf)> {
         let (scenario, recordings) = self.scenario_and_recordings()?;
         let (mut table, folder) = match scenario {
             None => {
                 let (name, text) = if recordings.is_empty() { built_in } else { QUICK };
-                (Table::parse(name, text)?, PathBuf::new())
+                (SettingTable::parse(name, text)?, PathBuf::new())
             }
             Some(path) => table_of(path)?,
         };
@@ -255,7 +257,7 @@ impl Inputs {
     }
 
     /// Strategies named on the command line; one that ends in `.toml` is the file of a preset.
-    fn strategies(&self, table: &mut Table) -> Result<()> {
+    fn strategies(&self, table: &mut SettingTable) -> Result<()> {
         if self.strategy.is_empty() && self.strategy_cmd.is_empty() {
             return Ok(());
         }
@@ -297,14 +299,14 @@ fn strategy(name: &str, written: &[Setting]) -> Result<Setting> {
     if let Some(own) = own_strategy(written, name, &place)? {
         return Ok(own);
     }
-    let mut entry = Table::new(place.clone());
+    let mut entry = SettingTable::new(place.clone());
     entry.put("preset", name, &place);
     Ok(Setting::new(entry, &place))
 }
 
 /// Leaves out the preset that is refused, as one is in a window no larger than its reserve, and says so; true if
 /// there was one.
-fn leave_out(table: &mut Table, error: &SettingError) -> bool {
+fn leave_out(table: &mut SettingTable, error: &SettingError) -> bool {
     let Place::File(file, _) = &error.place else {
         return false;
     };
@@ -362,7 +364,7 @@ fn may_be_scenario(path: &Path, error: &ImportError) -> bool {
 }
 
 /// The settings of a scenario, and the folder where its relative paths start.
-fn table_of(path: &Path) -> Result<(Table, PathBuf)> {
+fn table_of(path: &Path) -> Result<(SettingTable, PathBuf)> {
     let shown = path.display().to_string();
     // The reason why it is no recording says more than that it is no scenario.
     match format_of(path) {
@@ -383,7 +385,7 @@ fn table_of(path: &Path) -> Result<(Table, PathBuf)> {
         }
     })?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let mut table = Table::parse(&shown, &text).map_err(|error| {
+    let mut table = SettingTable::parse(&shown, &text).map_err(|error| {
         if has_ending(path, "toml") {
             return error;
         }
@@ -399,12 +401,12 @@ fn table_of(path: &Path) -> Result<(Table, PathBuf)> {
 
 /// Recordings named on the command line take the place of the scenario's sessions; their paths start
 /// at the working directory.
-fn put_sessions(table: &mut Table, recordings: &[Named<'_>]) {
+fn put_sessions(table: &mut SettingTable, recordings: &[Named<'_>]) {
     if recordings.is_empty() {
         return;
     }
     let items = recordings.iter().map(|(path, place)| {
-        let mut entry = Table::new(place.clone());
+        let mut entry = SettingTable::new(place.clone());
         entry.put("path", absolute(path), place);
         Setting::new(entry, place)
     });
@@ -419,11 +421,11 @@ fn absolute(path: &Path) -> String {
 }
 
 /// A preset from a file, named after it.
-fn preset_of(path: &Path, place: &Place) -> Result<Table> {
+fn preset_of(path: &Path, place: &Place) -> Result<SettingTable> {
     let hint = "`--strategy` takes the name of a preset, or a file that ends in `.toml`";
     let text = read_text("preset ", path).map_err(|stop| stop.with_hint(hint))?;
-    let mut table =
-        Table::parse(&path.display().to_string(), &text).context("cannot read the preset")?;
+    let mut table = SettingTable::parse(&path.display().to_string(), &text)
+        .context("cannot read the preset")?;
     if table.entries().is_empty() {
         let problem = format!("preset `{}` is empty", path.display());
         let hint = "`proctor strategies show codex` prints one to begin with";
@@ -439,7 +441,7 @@ fn preset_name(path: &Path) -> String {
 }
 
 /// A scenario that names itself nothing is called after its file, where that is a name.
-fn name_after(path: &Path, table: &mut Table) {
+fn name_after(path: &Path, table: &mut SettingTable) {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let name = stem.to_ascii_lowercase().replace([' ', '+'], "-");
     if is_valid_id(&name) && name.len() <= 60 {
@@ -449,7 +451,7 @@ fn name_after(path: &Path, table: &mut Table) {
 }
 
 /// `--window`: a number, `native`, `fit:F`, or `matched`.
-fn set_window(table: &mut Table, window: &str, place: &Place) -> Result<()> {
+fn set_window(table: &mut SettingTable, window: &str, place: &Place) -> Result<()> {
     // With `matched` the size stays as the scenario names it.
     let own = table.get("window").and_then(Setting::as_table).cloned();
     if let Some(mut own) = own.filter(|_| window != "matched") {
@@ -472,13 +474,13 @@ fn set_window(table: &mut Table, window: &str, place: &Place) -> Result<()> {
                 "write a number of tokens (`200000`, `200k`), `native`, `fit:0.6`, or `matched`";
             return Err(error.with_hint(hint).into());
         };
-        table.overlay("window.tokens", Setting::new(Value::Integer(tokens), place))?;
+        table.overlay("window.tokens", Setting::new(SettingValue::Integer(tokens), place))?;
     }
     Ok(())
 }
 
 /// `--set PATH=VALUE`: a path that begins with a strategy's name changes that strategy.
-fn set(table: &mut Table, assignment: &str) -> Result<()> {
+fn set(table: &mut SettingTable, assignment: &str) -> Result<()> {
     let Some((path, value)) = assignment.split_once('=') else {
         let problem = format!("`--set {assignment}` sets nothing");
         return stop_with(Exit::Usage, problem, "write `--set PATH=VALUE`");
@@ -496,14 +498,14 @@ fn set(table: &mut Table, assignment: &str) -> Result<()> {
         strategies.as_ref().and_then(Setting::as_list).unwrap_or_default().to_vec();
     let mut matched = false;
     for item in &mut strategies {
-        let Value::Table(entry) = &mut item.value else {
+        let SettingValue::Table(entry) = &mut item.value else {
             continue;
         };
         let name = entry.text("name").or_else(|| entry.text("preset"));
         let knob = name.and_then(|name| path.strip_prefix(name)?.strip_prefix('.'));
         if let Some(knob) = knob {
             let set = entry.get("set").and_then(Setting::as_table).cloned();
-            let mut knobs = set.unwrap_or_else(|| Table::new(place.clone()));
+            let mut knobs = set.unwrap_or_else(|| SettingTable::new(place.clone()));
             knobs.overlay(knob, setting.clone())?;
             entry.put("set", knobs, &place);
             matched = true;

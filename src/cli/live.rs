@@ -99,13 +99,13 @@ mod with_http {
     use crate::live::{Event, Live, Log as EventLog, TaskNames, Ticket, read_log};
     use crate::naming::short_name;
     use crate::proxy::Front;
-    use crate::record::journal::Run;
+    use crate::record::journal::RecordedRun;
     use crate::report::Report;
     use crate::report::escape::{plain, short};
     use crate::runner::RunModels;
     use crate::runner::live_run::{self, LiveRunError};
     use crate::scenario::Scenario;
-    use crate::session::import::outcomes::{self, Outcome, OutcomeError};
+    use crate::session::import::outcomes::{self, OutcomeError, TrialOutcome};
     use crate::session::import::request::READER;
     use crate::strategy::StrategySpec;
     use crate::units::many;
@@ -298,7 +298,7 @@ mod with_http {
         }
 
         /// Writes the run, and returns its folder; nothing where no call was answered.
-        fn write(&self, outcomes: &[Outcome]) -> Result<Option<PathBuf>> {
+        fn write(&self, outcomes: &[TrialOutcome]) -> Result<Option<PathBuf>> {
             let live = &self.front.live;
             if let Some(error) = live.broken() {
                 let path = self.path.display();
@@ -336,14 +336,14 @@ mod with_http {
         /// Writes the run, and prints its report.
         fn end(
             &self,
-            outcomes: &[Outcome],
+            outcomes: &[TrialOutcome],
             (is_json, printed, output): (bool, &Printed, &ReportOutput),
         ) -> Result<Exit> {
             let Some(folder) = self.write(outcomes)? else {
                 say("no call was answered: there is no run");
                 return Ok(Exit::NothingSelected);
             };
-            let run = Run::read(&folder)?;
+            let run = RecordedRun::read(&folder)?;
             let report = Report::of(&run.manifest, &run.cells);
             if is_json {
                 print_as(&report, true)?;
@@ -358,7 +358,7 @@ mod with_http {
     }
 
     /// Reads how tasks ended, each file or folder under the strategy named before it. Trials without a score are left out.
-    fn read_outcomes(typed: &[String], held: &Loop) -> Result<Vec<Outcome>> {
+    fn read_outcomes(typed: &[String], held: &Loop) -> Result<Vec<TrialOutcome>> {
         let scenario = &held.scenario;
         let ran = held.front.live.strategies_that_ran();
         let only = ran.first().filter(|_| ran.len() == 1).map(|at| scenario.strategies[*at].name());
@@ -405,7 +405,7 @@ mod with_http {
     }
 
     /// Says which trials have no score, strategy by strategy, and which values beside a score are none.
-    fn warn_of_unread(outcomes: &[Outcome]) {
+    fn warn_of_unread(outcomes: &[TrialOutcome]) {
         let mut missing: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         let mut beside = Vec::new();
         for outcome in outcomes {

@@ -11,7 +11,7 @@ use super::{Exit, print};
 use crate::record::{CellRecord, Level, Manifest};
 use crate::report::json::results;
 use crate::report::{Report, escape};
-use crate::runner::{Outcome, Progress};
+use crate::runner::{Progress, RunOutcome};
 
 /// Version of the messages: additions keep it.
 const VERSION: u32 = 1;
@@ -51,7 +51,7 @@ pub(super) struct RunSummary {
     /// Cells of the plan.
     pub(super) planned: usize,
     /// The outcome of the runner.
-    pub(super) outcome: Option<Outcome>,
+    pub(super) outcome: Option<RunOutcome>,
     /// Cells in which the strategy failed, over all that are recorded.
     pub(super) failed: Option<usize>,
     /// Answers that were asked for, and those without a score, over all that are recorded.

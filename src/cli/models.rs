@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::parts::PartOptions;
 use super::{CliError, Exit, Result, environment, forecast, say, stop_with};
-use crate::metric::forecast::{Span, Spend};
+use crate::metric::forecast::{ForecastRange, Spend};
 use crate::model::cassette::{ReplayMode, Sharing};
 #[cfg(feature = "http")]
 use crate::model::http::Notice;
@@ -18,12 +18,12 @@ use crate::record::CellKey;
 use crate::report::escape;
 #[cfg(feature = "http")]
 use crate::runner::live_run;
-use crate::runner::{Access, Outcome, Plan, RunModels, prices};
+use crate::runner::{Access, Plan, RunModels, RunOutcome, prices};
 use crate::scenario::ModelsSetting;
 #[cfg(feature = "http")]
 use crate::scenario::Scenario;
-use crate::settings::{Place, Table};
-use crate::step::Answer;
+use crate::settings::{Place, SettingTable};
+use crate::step::CallResult;
 use crate::tokens::TokenCounter;
 use crate::units::{Tokens, Usd, many};
 
@@ -217,7 +217,7 @@ impl JudgeOptions {
         let written = typed.iter().map(|typed| written(flag, typed));
         let judges = written.collect::<Result<Vec<String>>>()?.join(", ");
         let place = format!("{flag} {}", typed.join(&format!(" {flag} ")));
-        let table = Table::parse(&place, &format!("judge = [{judges}]"))?;
+        let table = SettingTable::parse(&place, &format!("judge = [{judges}]"))?;
         let models = ModelsSetting::of_judges(&table, &Place::Flag(place.into()))?;
         let access = self.recorded.access(kept.to_owned(), models.replay)?;
         let prices = prices::asked(&models, &Prices::built_in()?);
@@ -255,7 +255,7 @@ fn spend(
     counter: &dyn TokenCounter,
 ) -> Result<Spend> {
     let prices = Prices::built_in()?;
-    let mut spend = Spend { dollars: Some(Span::default()), ..Spend::default() };
+    let mut spend = Spend { dollars: Some(ForecastRange::default()), ..Spend::default() };
     for judge in judges.iter().filter(|judge| judge.kind() == ModelKind::Live) {
         let price = prices.of(judge.name()).map(|(_, price)| price.per_token);
         let each = requests.iter();
@@ -264,7 +264,7 @@ fn spend(
             let texts = request.messages.iter().flat_map(|message| message.model_text());
             let texts = request.system.iter().chain(texts);
             let prompt: Tokens = texts.map(|text| counter.count(text)).sum();
-            let output = Span {
+            let output = ForecastRange {
                 low: Tokens::ZERO,
                 expected: request.max_output,
                 high: judge.longest(request),
@@ -319,7 +319,7 @@ pub(super) fn names(judges: &RunModels) -> String {
 
 /// Ends a command whose model could not be asked, or has no recorded answer: that says nothing about
 /// the model, and whatever rested on the answer is not to be written.
-pub(super) fn heard(model: &dyn Model, answer: &Answer) -> Result<(), CliError> {
+pub(super) fn heard(model: &dyn Model, answer: &CallResult) -> Result<(), CliError> {
     match answer {
         Err(failure) if *failure == CallFailure::NotRecorded || failure.is_of_the_way() => {
             Err(unheard(model, failure))
@@ -415,7 +415,7 @@ pub(super) fn threads(jobs: Option<usize>, plan: &Plan) -> usize {
 }
 
 /// The exit code of a run whose only problem is outstanding cells.
-pub(super) fn exit_of(plan: &Plan, outcome: &Outcome, planned: usize) -> Exit {
+pub(super) fn exit_of(plan: &Plan, outcome: &RunOutcome, planned: usize) -> Exit {
     let least = plan.models().map(|models| models.budget.least_coverage);
     let done = (planned - outcome.outstanding) as f64;
     if outcome.budget.is_some() && done < least.unwrap_or(0.0) * planned as f64 {
@@ -432,7 +432,7 @@ mod tests {
     fn check(high: Option<f64>, cost_limit: f64, yes: bool, question: Option<&str>) {
         let spend = Spend {
             calls: 3,
-            dollars: high.map(|high| Span::exact(Usd::of_dollars(high))),
+            dollars: high.map(|high| ForecastRange::exact(Usd::of_dollars(high))),
             ..Spend::default()
         };
         let asked = Consent { cost_limit, yes }.question(&spend);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::environment;
 use super::interrupt::end_programs_on_interrupt;
-use crate::settings::{Place, Setting, SettingError, Table};
-use crate::strategy::external::{ALWAYS, Caller, Host};
+use crate::settings::{Place, Setting, SettingError, SettingTable};
+use crate::strategy::external::{ALWAYS, CallingProgram, Host};
 use crate::strategy::preset::StrategySpec;
 use crate::units::{is_valid_id, to_valid_id};
 
@@ -39,7 +39,7 @@ fn locate_one(spec: StrategySpec) -> Result<StrategySpec, SettingError> {
     for (command, names, place) in spec.programs() {
         if *command == [CALLER] && matches!(place, Place::Flag(_)) {
             let (source, sink) = (std::io::stdin(), std::io::stdout());
-            host.caller = Some(Caller::over(Box::new(source), Box::new(sink)));
+            host.caller = Some(CallingProgram::over(Box::new(source), Box::new(sink)));
             continue;
         }
         let names = ALWAYS.into_iter().chain(names);
@@ -104,7 +104,7 @@ pub(super) fn of_flags(commands: &[String]) -> Result<Vec<Setting>, SettingError
             }
             name = format!("{name}-{number}");
         }
-        let mut entry = Table::new(place.clone());
+        let mut entry = SettingTable::new(place.clone());
         entry.put("name", name, place);
         let command = words.iter().map(|word| Setting::new(word.clone(), place));
         entry.put("command", command.collect::<Vec<_>>(), place);

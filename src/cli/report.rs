@@ -8,9 +8,9 @@ use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 
 use super::{Exit, Result, listed, one_of, outputs, print, stop_with, terminal};
-use crate::record::journal::{MANIFEST, Run, timings, write_whole};
+use crate::record::journal::{MANIFEST, RecordedRun, timings, write_whole};
 use crate::report::screen::{ScreenOptions, SortBy};
-use crate::report::{Format, Kind, Report, endings, format, json};
+use crate::report::{Format, Report, ReportKind, endings, format, json};
 
 /// Arguments of `proctor report`.
 #[derive(Debug, clap::Args)]
@@ -171,13 +171,13 @@ fn page(folder: &Path, session: Option<&str>) -> Result<String> {
         anyhow::ensure!(known, "the run has no session `{id}`");
         report.first_session = Some(id.to_owned());
     }
-    let format = format_of(Kind::Run, Path::new("report.html"))?;
+    let format = format_of(ReportKind::Run, Path::new("report.html"))?;
     let bytes = format.render(&report)?.into_iter().map(|artifact| artifact.bytes).next();
     Ok(String::from_utf8(bytes.unwrap_or_default())?)
 }
 
 /// Reads a run folder.
-pub(super) fn read_run(folder: &Path) -> Result<Run> {
+pub(super) fn read_run(folder: &Path) -> Result<RecordedRun> {
     let shown = folder.display();
     if folder.is_file() {
         let problem = format!("`{shown}` is a file, and a run is a folder");
@@ -196,7 +196,7 @@ pub(super) fn read_run(folder: &Path) -> Result<Run> {
         };
         return stop_with(Exit::Invalid, problem, hint);
     }
-    Run::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))
+    RecordedRun::read(folder).with_context(|| format!("cannot read the run in `{shown}`"))
 }
 
 /// Prints the report, for people or for programs.
@@ -205,7 +205,7 @@ pub(super) fn print_as(report: &Report, is_json: bool) -> Result<Exit> {
 }
 
 /// Refuses an ending that nothing writes and a place where nothing can be written, before any work is done.
-pub(super) fn check(kind: Kind, files: &[PathBuf]) -> Result<()> {
+pub(super) fn check(kind: ReportKind, files: &[PathBuf]) -> Result<()> {
     for path in files {
         let format = format_of(kind, path)?;
         outputs::check(path)?;
@@ -232,7 +232,7 @@ pub(super) fn takes_stdout(files: &[PathBuf]) -> bool {
 }
 
 /// Writes a report to files.
-pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> Result<()> {
+pub(super) fn write(kind: ReportKind, report: &Report, files: &[PathBuf]) -> Result<()> {
     for path in files {
         let artifacts = format_of(kind, path)?.render(report)?;
         if is_stdout(path) {
@@ -256,7 +256,7 @@ pub(super) fn write(kind: Kind, report: &Report, files: &[PathBuf]) -> Result<()
 
 impl ReportOutput {
     pub(super) fn check(&self) -> Result<()> {
-        check(Kind::Run, &self.output)
+        check(ReportKind::Run, &self.output)
     }
 
     /// Whether the report itself is what is printed.
@@ -267,7 +267,7 @@ impl ReportOutput {
     /// Writes the files. The exit code says whether the controls held, those of the judges
     /// among them.
     pub(super) fn write(&self, report: &Report) -> Result<Exit> {
-        write(Kind::Run, report, &self.output)?;
+        write(ReportKind::Run, report, &self.output)?;
         let problem = match report.controls.check() {
             Ok(()) if report.unfit_judges.is_empty() => return Ok(Exit::Done),
             Ok(()) => format!(
@@ -284,7 +284,7 @@ impl ReportOutput {
 }
 
 /// The format of a file, by its ending.
-pub(super) fn format_of(kind: Kind, path: &Path) -> Result<&'static Format> {
+pub(super) fn format_of(kind: ReportKind, path: &Path) -> Result<&'static Format> {
     let name = match path.file_name().unwrap_or_default().to_string_lossy() {
         name if name == "-" || path == Path::new("/dev/stdout") => "report.json".into(),
         name => name,
@@ -299,9 +299,9 @@ pub(super) fn format_of(kind: Kind, path: &Path) -> Result<&'static Format> {
         return stop_with(Exit::Usage, problem, hint);
     }
     let what = match kind {
-        Kind::Run => "report",
-        Kind::Comparison => "comparison",
-        Kind::Sweep => "sweep",
+        ReportKind::Run => "report",
+        ReportKind::Comparison => "comparison",
+        ReportKind::Sweep => "sweep",
     };
     let endings = listed(endings(kind).map(|ending| format!("`.{ending}`")));
     let hint = format!("the file's ending must be one of {endings}");

@@ -23,11 +23,11 @@ use super::{
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
-use crate::record::journal::{Journal, JournalError, Run};
+use crate::record::journal::{Journal, JournalError, RecordedRun};
 use crate::record::shard::Partition;
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::Report;
-use crate::runner::{self, Outcome, Plan, Progress, Remembered, RunModels, Workers};
+use crate::runner::{self, Plan, Progress, Remembered, RunModels, RunOutcome, Workers};
 use crate::scenario::Scenario;
 use crate::units::many;
 
@@ -247,7 +247,7 @@ fn replay(
         );
         return Ok(Exit::Interrupted);
     }
-    let run = Run::read(&folder).context("cannot read the run back")?;
+    let run = RecordedRun::read(&folder).context("cannot read the run back")?;
     let failed = run.cells.iter().filter(|cell| is_failed(cell)).count();
     let silence = UnscoredItems::of(&run.cells);
     let mut made = Report::of(&run.manifest, &run.cells);
@@ -339,7 +339,12 @@ fn write_recommended(apply: &ApplyOptions, plan: &Plan, verdict: Option<&Verdict
 }
 
 /// Runs the cells that are missing; with `--batch` again after each batch of answers.
-fn run_cells(json: bool, plan: &Plan, journal: &mut Journal, workers: &Workers) -> Result<Outcome> {
+fn run_cells(
+    json: bool,
+    plan: &Plan,
+    journal: &mut Journal,
+    workers: &Workers,
+) -> Result<RunOutcome> {
     let mut outcome = pass(json, plan, journal, workers)?;
     // Each pass defers requests without an answer: first questions, then verdicts on the answers.
     while batch::is_answered(plan, &outcome, journal.folder(), &workers.stop)? {
@@ -353,7 +358,7 @@ fn run_cells(json: bool, plan: &Plan, journal: &mut Journal, workers: &Workers) 
 }
 
 /// Runs the cells that are missing once.
-fn pass(json: bool, plan: &Plan, journal: &mut Journal, workers: &Workers) -> Result<Outcome> {
+fn pass(json: bool, plan: &Plan, journal: &mut Journal, workers: &Workers) -> Result<RunOutcome> {
     let folder = journal.folder().to_owned();
     let bar = (!json).then(|| ProgressDisplay::new(plan, journal));
     let progress = bar.as_ref().map_or(&MessageProgress as &dyn Progress, |bar| bar);
@@ -385,7 +390,7 @@ fn not_kept(error: JournalError, folder: &Path, plan: &Plan) -> anyhow::Error {
 /// Says how far the run came, and its cost.
 fn say_outcome(
     plan: &Plan,
-    outcome: &Outcome,
+    outcome: &RunOutcome,
     planned: usize,
     (part, folder): (Option<Partition>, &str),
 ) -> Result<()> {

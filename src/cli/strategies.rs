@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::{Exit, Result, print, prose, show, show_with, stop_with, template};
-use crate::settings::{Place, Reader, Table};
+use crate::settings::{Place, Reader, SettingTable};
 use crate::strategy::control::CONTROLS;
 use crate::strategy::law::Law;
 use crate::strategy::preset::{PRESETS, StrategySpec};
@@ -121,7 +121,7 @@ fn list(words: &[String], args: &Args) -> Result<Exit> {
 
 /// Names that have no preset, each with the nearest one and the reason: found by name alone.
 fn nearest() -> Result<Vec<(String, String, Value)>> {
-    let table = Table::parse("presets/nearest.toml", NEAREST)?;
+    let table = SettingTable::parse("presets/nearest.toml", NEAREST)?;
     Ok(Reader::new(&table, "").tables("nearest")?.into_iter().map(|entry| {
         let [name, preset, why] = ["name", "preset", "why"].map(|key| entry.text(key).unwrap_or_default());
         let product = "No preset of its own";

@@ -20,14 +20,14 @@ use crate::compare::sweep::{
     Confirmation, Objective, Sweep, Trial, better_half, broken, is_of_window,
     judge as judge_settings,
 };
-use crate::compare::{Axis as Measured, ComparedRun, Margins, Rule};
+use crate::compare::{Axis as Measured, ComparedRun, JudgingRule, Margins};
 use crate::metric::cost::SimulatedCost;
-use crate::record::journal::{Journal, Run};
+use crate::record::journal::{Journal, RecordedRun};
 use crate::record::{Arm, CellRecord, repairs};
-use crate::report::{Kind, sweep};
+use crate::report::{ReportKind, sweep};
 use crate::runner::{self, Plan, Remembered, Workers};
 use crate::scenario::Scenario;
-use crate::settings::{Place, Setting, Table};
+use crate::settings::{Place, Setting, SettingTable};
 use crate::stop::StopToken;
 use crate::strategy::StrategySpec;
 
@@ -101,13 +101,13 @@ fn metrics(is_meant: fn(Measured) -> bool) -> impl Iterator<Item = Measured> {
 }
 
 /// Knobs with the values they are set to.
-type Knobs = Vec<(String, Setting)>;
+type SweepKnobs = Vec<(String, Setting)>;
 
 /// One setting to be tried.
 #[derive(Debug, Clone)]
 struct GridPoint {
     /// Each knob with its value; empty for the default.
-    values: Knobs,
+    values: SweepKnobs,
     /// The strategy with its knobs set.
     spec: StrategySpec,
     /// Which of the windows it runs in.
@@ -121,7 +121,7 @@ struct GridPoint {
 /// A window, with what ran in it.
 struct WindowRun {
     /// The knobs of the window; none for the scenario's own.
-    knobs: Knobs,
+    knobs: SweepKnobs,
     scenario: Scenario,
     /// Cells that are done already, in any folder.
     done: Vec<CellRecord>,
@@ -139,7 +139,7 @@ struct SweepRun<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    report::check(Kind::Sweep, &args.output)?;
+    report::check(ReportKind::Sweep, &args.output)?;
     args.inputs.refuse_caller("sweep")?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if args.tuning.keeps.is_some_and(|axis| !axis.needs_reader()) {
@@ -205,7 +205,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     if args.json {
         report::print_as(&made, true)?;
     }
-    report::write(Kind::Sweep, &made, &args.output)?;
+    report::write(ReportKind::Sweep, &made, &args.output)?;
     if let Some(stopped) = unmeasured {
         return Err(stopped.into());
     }
@@ -249,7 +249,7 @@ fn confirm_choices(
         .collect();
     let pairs: Vec<GridPoint> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
     let tried = running.on("confirm", &pairs, &sweep.confirm)?;
-    let mut rule = Rule::of_population(seed);
+    let mut rule = JudgingRule::of_population(seed);
     if let Err(problem) = rule.margins.set(quality.axis.name(), quality.margin) {
         return stop(Exit::Usage, problem);
     }
@@ -268,16 +268,16 @@ fn confirm_choices(
 }
 
 /// Knobs and values as they are shown.
-fn typed(knobs: &Knobs) -> Vec<(String, String)> {
+fn typed(knobs: &SweepKnobs) -> Vec<(String, String)> {
     knobs.iter().map(|(knob, setting)| (knob.clone(), setting.value.to_string())).collect()
 }
 
 /// The default, the grid, and the default in each further window; and the windows they run in.
 fn points(
-    table: &Table,
+    table: &SettingTable,
     folder: &Path,
     own: Scenario,
-    grid: &[Knobs],
+    grid: &[SweepKnobs],
 ) -> Result<(Vec<GridPoint>, Vec<WindowRun>)> {
     let base = one_strategy(&own)?;
     let mut points = vec![GridPoint::default_in(0, Vec::new(), base)];
@@ -285,7 +285,8 @@ fn points(
     let mut window_runs = vec![WindowRun { knobs: Vec::new(), scenario: own, done: Vec::new() }];
     for values in grid {
         let all = values.iter().cloned();
-        let (outer, knobs): (Knobs, Knobs) = all.partition(|(path, _)| is_of_window(path));
+        let (outer, knobs): (SweepKnobs, SweepKnobs) =
+            all.partition(|(path, _)| is_of_window(path));
         let outer_typed = typed(&outer);
         let known = window_runs.iter().position(|window| typed(&window.knobs) == outer_typed);
         let window = known.unwrap_or(window_runs.len());
@@ -314,12 +315,17 @@ fn points(
 }
 
 impl GridPoint {
-    fn default_in(window: usize, values: Knobs, spec: &StrategySpec) -> Self {
+    fn default_in(window: usize, values: SweepKnobs, spec: &StrategySpec) -> Self {
         Self { values, spec: spec.clone(), window, is_default: true, is_spelled: false }
     }
 
     /// The strategy with these knobs turned. Where all have the default's values it is the default, which runs once.
-    fn of(window: usize, values: Knobs, knobs: &Knobs, default: &StrategySpec) -> Result<Self> {
+    fn of(
+        window: usize,
+        values: SweepKnobs,
+        knobs: &SweepKnobs,
+        default: &StrategySpec,
+    ) -> Result<Self> {
         let mut spec = default.clone();
         let mut is_spelled = true;
         // A knob may be named with its strategy, as `--set` takes it.
@@ -392,7 +398,7 @@ impl SweepRun<'_> {
                 }
             }
             self.replay(&plan, &mut journal, planned.len())?;
-            let run = Run::read(&folder).context("cannot read the run back")?;
+            let run = RecordedRun::read(&folder).context("cannot read the run back")?;
             if !super::comparison::controls_hold(&run) {
                 return stop(Exit::ControlsFailed, "a sweep needs valid runs");
             }

@@ -10,10 +10,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::judge::{AxisFinding, Pairs, Rule, State, Target};
+use super::judge::{AxisFinding, JudgingRule, Pairs, State, Target};
 use super::prediction::Prediction;
 use super::tasks::TasksSolved;
-use super::{Axis, Line, Margins, NoteCode, Sample, SessionSample, judge};
+use super::{Axis, Margins, NoteCode, Sample, SessionSample, VerdictLine, judge};
 use crate::naming::base_name;
 use crate::stats::mean;
 use crate::stats::multiple::holm;
@@ -138,13 +138,13 @@ pub struct Verdict {
     pub prediction: Option<Prediction>,
     /// The sentences with what each of them says.
     #[serde(skip)]
-    pub(crate) said: Vec<Line>,
+    pub(crate) said: Vec<VerdictLine>,
 }
 
 impl Verdict {
     /// Puts a sentence in front of all others.
     pub(crate) fn begin_with(&mut self, code: NoteCode, text: String) {
-        self.said.insert(0, Line::new(code, text));
+        self.said.insert(0, VerdictLine::new(code, text));
         self.write();
     }
 
@@ -153,7 +153,7 @@ impl Verdict {
         self.answer = answer;
         self.strategy = None;
         self.code = answer.code();
-        self.said = vec![Line::new(answer.code(), answer.sentence())];
+        self.said = vec![VerdictLine::new(answer.code(), answer.sentence())];
         self.write();
     }
 
@@ -305,7 +305,7 @@ pub(crate) struct Rows {
     /// The strategies.
     pub(crate) strategies: Vec<RunRow>,
     /// How they are judged.
-    pub(crate) rule: Rule,
+    pub(crate) rule: JudgingRule,
 }
 
 impl Rows {
@@ -525,7 +525,7 @@ impl Rows {
     /// The cheapest case that on these sessions keeps as much as doing nothing, of what is known on both sides.
     fn cheapest_that_keeps<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
         // Of one session a population is not estimated: what it lost is known all the same.
-        let rule = Rule { target: Target::Suite, ..self.rule.clone() };
+        let rule = JudgingRule { target: Target::Suite, ..self.rule.clone() };
         cases.iter().find(|case| {
             Three::between(&self.nothing, &case.row.sample, &rule).seems_to_keep_what_is_known()
         })

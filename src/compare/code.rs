@@ -111,7 +111,7 @@ impl fmt::Display for NoteCode {
 
 /// A code as `proctor explain` shows it.
 #[derive(Debug, Deserialize)]
-pub struct Explanation {
+pub struct CodeExplanation {
     /// The code.
     pub code: String,
     /// A few words.
@@ -122,11 +122,11 @@ pub struct Explanation {
 
 #[derive(Deserialize)]
 struct CodesFile {
-    code: Vec<Explanation>,
+    code: Vec<CodeExplanation>,
 }
 
 /// All codes, in order.
-pub fn explanations() -> Result<Vec<Explanation>, toml::de::Error> {
+pub fn explanations() -> Result<Vec<CodeExplanation>, toml::de::Error> {
     let file: CodesFile = toml::from_str(include_str!("codes.toml"))?;
     Ok(file.code)
 }
@@ -141,7 +141,7 @@ const PAGE: &str = "# Codes\n\n\
 /// The page `docs/reference/codes.md`.
 pub fn reference() -> Result<String, toml::de::Error> {
     let mut page = PAGE.to_owned();
-    for Explanation { code, title, text } in explanations()? {
+    for CodeExplanation { code, title, text } in explanations()? {
         let _ = write!(page, "\n## {code}: {title}\n\n{}\n", text.trim());
     }
     Ok(page)
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn an_explanation_is_a_short_paragraph() {
-        for Explanation { code, title, text } in explanations().unwrap() {
+        for CodeExplanation { code, title, text } in explanations().unwrap() {
             assert!(title.len() <= 60, "{code}: {title}");
             let words = text.split_whitespace().count();
             assert!((20..=110).contains(&words), "{code}: {words} words");

@@ -79,7 +79,7 @@ impl Chance {
 
 /// How two samples are judged.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rule {
+pub struct JudgingRule {
     /// About what the judgement speaks.
     pub target: Target,
     /// By how much the candidate may be worse.
@@ -90,7 +90,7 @@ pub struct Rule {
     pub seed: u64,
 }
 
-impl Rule {
+impl JudgingRule {
     /// About sessions like these, with the usual margins. Chance differs between sessions, too: their spread
     /// holds both.
     pub fn of_population(seed: u64) -> Self {
@@ -219,7 +219,7 @@ pub struct AxisFinding {
 }
 
 /// Judges `candidate` against `baseline`, over the sessions of the baseline.
-pub fn judge(baseline: &Sample, candidate: &Sample, rule: &Rule) -> Findings {
+pub fn judge(baseline: &Sample, candidate: &Sample, rule: &JudgingRule) -> Findings {
     let pairs = Pairs::of(baseline, candidate);
     let known = !(baseline.definition.is_empty() || candidate.definition.is_empty());
     let rule = pairs.rule(rule);
@@ -292,7 +292,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// Without repeats on both sides noise cannot be estimated, and a judgement is about a population.
-    fn rule(&self, rule: &Rule) -> Rule {
+    fn rule(&self, rule: &JudgingRule) -> JudgingRule {
         let mut own = rule.clone();
         if !(own.chance == Chance::Nowhere || self.sessions.iter().all(is_repeated)) {
             own.target = Target::Population;
@@ -304,7 +304,7 @@ impl<'a> Pairs<'a> {
     ///
     /// A bill in dollars says nothing of sessions without a price. Where all of them together leave a loss open that
     /// the dollars rule out, it is judged in input tokens, which all have.
-    pub(crate) fn judge(&self, axis: Axis, rule: &Rule) -> Option<AxisFinding> {
+    pub(crate) fn judge(&self, axis: Axis, rule: &JudgingRule) -> Option<AxisFinding> {
         let found = self.judge_by(axis, values::key(axis, &self.sessions), rule)?;
         let unpriced = self.sessions.iter().filter(|pair| is_unpriced(pair)).count();
         if !found.is_in_dollars || unpriced == 0 || !found.state.is_not_worse() {
@@ -316,7 +316,7 @@ impl<'a> Pairs<'a> {
         Some(if whole.state.is_not_worse() { found } else { whole })
     }
 
-    fn judge_by(&self, axis: Axis, key: &'static str, rule: &Rule) -> Option<AxisFinding> {
+    fn judge_by(&self, axis: Axis, key: &'static str, rule: &JudgingRule) -> Option<AxisFinding> {
         let (note, is_comparable) = self.note(axis);
         let values = Values::of(axis, key, &self.sessions)?;
         let mut found = match axis.kind() {

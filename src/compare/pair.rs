@@ -1,11 +1,11 @@
 //! The verdict on a comparison of two strategies, in one sentence.
 
 use super::words::{around, listed};
-use super::{Axis, AxisFinding, Findings, Line, NoteCode, State};
+use super::{Axis, AxisFinding, Findings, NoteCode, State, VerdictLine};
 use crate::naming::short_name;
 
 /// Names the one to use. It must be shown to be better on one axis, and not worse on each of the others.
-pub(crate) fn of_pair(findings: &Findings) -> Line {
+pub(crate) fn of_pair(findings: &Findings) -> VerdictLine {
     let mut names = [&findings.baseline, &findings.candidate].map(|name| short_name(name));
     if names[0] == names[1] {
         names = ["the baseline", "the candidate"].map(str::to_owned);
@@ -14,7 +14,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
     let axes = judged(findings);
     if axes.is_empty() {
         let why = "Not decided: no axis could be compared; bill, facts and actions need values on both sides.";
-        return Line::new(NoteCode::Undecided, why);
+        return VerdictLine::new(NoteCode::Undecided, why);
     }
     let better = listed(&of(&axes, State::Better));
     let worse = listed(&of(&axes, State::Worse));
@@ -46,7 +46,7 @@ pub(crate) fn of_pair(findings: &Findings) -> Line {
             format!("{name} is a trade: better on {better}, and worse on {worse}{apart}")
         }
     };
-    Line::new(code, format!("{said}{}.", notes(&axes)))
+    VerdictLine::new(code, format!("{said}{}.", notes(&axes)))
 }
 
 /// The axes that decide, and what never may be worse where it differs: the sides can change places.

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::tasks::TaskRun;
-use super::{Line, NoteCode};
+use super::{NoteCode, VerdictLine};
 
 /// Fewer tasks with both outcomes show nothing.
 const LEAST_TASKS: usize = 20;
@@ -61,7 +61,7 @@ impl Prediction {
     }
 
     /// One line on it.
-    pub(super) fn line(&self) -> Line {
+    pub(super) fn line(&self) -> VerdictLine {
         let (tasks, pairs) = (self.tasks, self.pairs);
         let text = match (self.actions, self.any_unsupported) {
             (Some(actions), Some(any)) => format!(
@@ -74,7 +74,7 @@ impl Prediction {
                  {tasks}"
             ),
         };
-        Line::new(NoteCode::Prediction, text)
+        VerdictLine::new(NoteCode::Prediction, text)
     }
 }
 

@@ -16,7 +16,7 @@ use crate::metric::calls::is_on_the_bill;
 use crate::metric::cost::BilledTokens;
 use crate::metric::survival::is_planted;
 use crate::naming::short_name;
-use crate::record::words::{ModelKind, Verdict, Worth};
+use crate::record::words::{GradeVerdict, ModelKind, Worth};
 use crate::record::{
     CellRecord, Level, Manifest, ModelEntry, PriceEntry, ProbeRecord, SurvivalRecord, kinds_of,
 };
@@ -371,7 +371,7 @@ impl SessionSample {
             // is no score.
             let lost =
                 died_at.is_some() && probe.call >= cell.reached_calls && summary.answers.is_some();
-            let answered = match probe.verdict().map(Verdict::scored) {
+            let answered = match probe.verdict().map(GradeVerdict::scored) {
                 Some(scored) => scored.map(|(score, _)| score),
                 None => lost.then_some(0.0),
             };

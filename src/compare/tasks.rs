@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::advice::FULL;
-use super::{Line, NoteCode};
+use super::{NoteCode, VerdictLine};
 use crate::naming::short_name;
 use crate::stats::{mean, wilson};
 use crate::units::Usd;
@@ -96,13 +96,13 @@ impl TasksSolved {
     }
 
     /// One line on it.
-    pub(super) fn line(&self) -> Line {
+    pub(super) fn line(&self) -> VerdictLine {
         let name = short_name(&self.strategy);
         let (solved, tasks) = (self.solved, self.tasks);
         let digits = usize::from(solved.fract() != 0.0);
         let mut text = format!("{name}: {solved:.digits$} of {tasks} tasks solved");
         let Some(against) = &self.against else {
-            return Line::new(NoteCode::TasksSolved, text);
+            return VerdictLine::new(NoteCode::TasksSolved, text);
         };
         let baseline = short_name(&against.baseline);
         let (won, lost) = (against.won, against.lost);
@@ -123,7 +123,7 @@ impl TasksSolved {
         let most = against.lost_at_most * 100.0;
         let most = format!("at most {most:.0} % (95 %)");
         let _ = write!(text, "{p}{saved}{some}. Share lost: {most}");
-        Line::new(NoteCode::TasksSolved, text)
+        VerdictLine::new(NoteCode::TasksSolved, text)
     }
 }
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::played::StrategyWork;
-use super::state::{Setting, Skip};
+use super::state::{Skip, StrategySetting};
 use crate::model::{CallFailure, Model, ModelKind, Reply, Request};
 use crate::replay::answered;
-use crate::step::{Answer, Caller};
+use crate::step::{CallResult, Caller};
 use crate::strategy::Compaction;
 use crate::tokens::{CountedTexts, Size};
 use crate::walk::{WalkHost, WalkMoment, Walker};
@@ -17,8 +17,8 @@ pub(super) type AnsweredRequest = (Request, Reply);
 
 /// Answers a strategy, and keeps what it did.
 #[derive(Debug)]
-pub(super) struct Asking {
-    setting: Arc<Setting>,
+pub(super) struct StrategyCaller {
+    setting: Arc<StrategySetting>,
     repeat: u32,
     /// The call of the agent that the work is for.
     pub(super) call: usize,
@@ -32,8 +32,8 @@ pub(super) struct Asking {
     pub(super) work: BTreeMap<WalkMoment, StrategyWork>,
 }
 
-impl Asking {
-    pub(super) fn new(setting: Arc<Setting>, repeat: u32) -> Self {
+impl StrategyCaller {
+    pub(super) fn new(setting: Arc<StrategySetting>, repeat: u32) -> Self {
         Self {
             setting,
             repeat,
@@ -46,11 +46,11 @@ impl Asking {
     }
 }
 
-impl Caller for Asking {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+impl Caller for StrategyCaller {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult> {
         let mut answers = Vec::with_capacity(requests.len());
         for request in requests {
-            let Setting { summariser, counts, .. } = &*self.setting;
+            let StrategySetting { summariser, counts, .. } = &*self.setting;
             let given = self.given.pop_front();
             let reply = given
                 .unwrap_or_else(|| answered(&request, Some(&**summariser), self.repeat, counts));
@@ -62,7 +62,7 @@ impl Caller for Asking {
     }
 }
 
-impl WalkHost for Asking {
+impl WalkHost for StrategyCaller {
     type Stop = Skip;
 
     fn run(&mut self, _: Size, code: impl FnOnce(&mut dyn Caller) -> Compaction) -> Compaction {

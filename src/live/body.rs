@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::results;
 use crate::context::Entry;
 use crate::session::Message;
-use crate::session::wire::request::{Request, Turn};
+use crate::session::wire::request::{WireRequest, WireTurn};
 use crate::session::wire::stream::Api;
 use crate::session::wire::{anthropic_json, openai::openai_json, responses::responses_json};
 
@@ -21,7 +21,7 @@ pub(super) struct NewPrompt {
 
 impl NewPrompt {
     /// The body of a request with these entries for its messages.
-    pub(super) fn body(&self, request: &Request<'_>, body: &str) -> String {
+    pub(super) fn body(&self, request: &WireRequest<'_>, body: &str) -> String {
         let leading = request.items[..request.leading].iter();
         let mut items: Vec<String> = leading.map(|item| item.get().to_owned()).collect();
         let own = self.messages.iter().zip(&request.turns);
@@ -40,8 +40,8 @@ impl NewPrompt {
     fn items(
         &self,
         entry: &Entry,
-        own: Option<(&Arc<Message>, &Turn)>,
-        request: &Request<'_>,
+        own: Option<(&Arc<Message>, &WireTurn)>,
+        request: &WireRequest<'_>,
     ) -> Vec<String> {
         if let Some((message, turn)) = own {
             let items = &request.items[turn.items.clone()];

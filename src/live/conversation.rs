@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::LiveCell;
 use super::actor::Actor;
-use super::state::{CallInput, FixedFacts, Setting};
+use super::state::{CallInput, FixedFacts, StrategySetting};
 use super::worker::Worker;
 use crate::session::wire::Look;
-use crate::session::wire::request::{Request, Turn};
+use crate::session::wire::request::{WireRequest, WireTurn};
 use crate::session::wire::stream::Api;
 use crate::session::{Message, MessageDetails, Role, Tag};
 use crate::units::{ContentHash, Timestamp, Tokens, Usage};
@@ -93,8 +93,8 @@ impl LiveConversation {
         id: String,
         cell: &LiveCell,
         api: Api,
-        setting: &Arc<Setting>,
-        request: &mut Request<'_>,
+        setting: &Arc<StrategySetting>,
+        request: &mut WireRequest<'_>,
     ) -> Self {
         let counts = &setting.counts;
         let tools = std::mem::take(&mut request.tools);
@@ -160,7 +160,7 @@ impl LiveConversation {
     ///
     /// Where only the first message is known, another agent may have got the same: model and system prompt tell, or the
     /// answer that comes back.
-    pub(super) fn follows(&self, request: &Request<'_>) -> Option<(usize, Follows)> {
+    pub(super) fn follows(&self, request: &WireRequest<'_>) -> Option<(usize, Follows)> {
         let turns = &request.turns;
         let same = self.same(turns);
         if same == self.list.len() {
@@ -188,7 +188,7 @@ impl LiveConversation {
     }
 
     /// How many of these messages, from the first, are those of the last request.
-    pub(super) fn same(&self, turns: &[Turn]) -> usize {
+    pub(super) fn same(&self, turns: &[WireTurn]) -> usize {
         let pairs = self.list.iter().zip(turns);
         pairs.take_while(|(at, turn)| self.looks[**at].is_like(&turn.look)).count()
     }
@@ -198,7 +198,7 @@ impl LiveConversation {
     /// back, and no answer comes in but a summary: such a request is another conversation's.
     pub(super) fn compacted(
         &self,
-        request: &Request<'_>,
+        request: &WireRequest<'_>,
         is_summed_up: bool,
         is_quoted: bool,
     ) -> Option<Vec<Option<usize>>> {
@@ -246,7 +246,7 @@ impl LiveConversation {
     /// has its place in there.
     pub(super) fn add(
         &mut self,
-        request: &Request<'_>,
+        request: &WireRequest<'_>,
         at: Timestamp,
         compacted: Option<Vec<Option<usize>>>,
     ) -> (Vec<Arc<Message>>, CallInput) {

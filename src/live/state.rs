@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::asked::{AnsweredRequest, Asking};
+use super::asked::{AnsweredRequest, StrategyCaller};
 use crate::bill::{Factor, Scale, Sizes};
 use crate::context::{Context, Entry, Origin};
 use crate::model::Model;
@@ -20,7 +20,7 @@ use crate::window::Window;
 
 /// The settings of a strategy.
 #[derive(Debug)]
-pub struct Setting {
+pub struct StrategySetting {
     /// The strategy.
     pub spec: StrategySpec,
     /// The window of the agent's model.
@@ -36,7 +36,7 @@ pub struct Setting {
 /// The facts that are the same at every call of a conversation.
 #[derive(Debug, Clone)]
 pub(super) struct FixedFacts {
-    pub(super) setting: Arc<Setting>,
+    pub(super) setting: Arc<StrategySetting>,
     pub(super) lot: u64,
     pub(super) repeat: u32,
     pub(super) system: Option<Arc<str>>,
@@ -91,7 +91,7 @@ pub enum Skip {
 pub(super) struct StrategyState {
     walk: Walker,
     /// Answers the strategy, and keeps what it did.
-    pub(super) asking: Asking,
+    pub(super) asking: StrategyCaller,
     /// How many calls it has made.
     pub(super) calls: usize,
     /// How its prompts are sized.
@@ -114,7 +114,7 @@ impl StrategyState {
         };
         Ok(Self {
             walk: Walker::new(Some(Box::new(strategy)), first, 0),
-            asking: Asking::new(setting.clone(), facts.repeat),
+            asking: StrategyCaller::new(setting.clone(), facts.repeat),
             calls: 0,
             scale: Scale::COUNTED,
             rewritten: (Vec::new(), 0),
@@ -233,16 +233,16 @@ mod tests {
     use crate::live::played::StrategyWork;
     use crate::model::offline::Offline;
     use crate::session::{ContentBlock, JsonText, ToolClass, ToolResult, ToolUse};
-    use crate::settings::Table;
+    use crate::settings::SettingTable;
     use crate::strategy::trigger::Trigger;
     use crate::tokens::CharsPer4;
     use crate::walk::WalkMoment;
 
     fn facts(stages: &str) -> FixedFacts {
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-        let table = Table::parse("own.toml", stages).unwrap();
+        let table = SettingTable::parse("own.toml", stages).unwrap();
         FixedFacts {
-            setting: Arc::new(Setting {
+            setting: Arc::new(StrategySetting {
                 spec: StrategySpec::of("own", table, &Trigger::always()).unwrap(),
                 window: Window::new(Tokens(100_000)),
                 sizes: Sizes::Counted,

@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 
 use super::conversation::{ConversationCall, Follows, LiveConversation};
-use super::state::{CallInput, Setting};
+use super::state::{CallInput, StrategySetting};
 use super::{Event, LiveCell, Log};
 use crate::session::wire::Look;
-use crate::session::wire::request::Request;
+use crate::session::wire::request::WireRequest;
 use crate::session::wire::stream::Api;
 use crate::session::{ContentBlock, Message, Role};
 use crate::units::{ContentHash, Timestamp};
@@ -23,7 +23,7 @@ const SUMMARY_CHARS: usize = 40;
 pub(super) struct ConversationTable {
     pub(super) conversations: Vec<LiveConversation>,
     /// By cell, API and the client's name for its conversations.
-    clients: BTreeMap<(LiveCell, Api, Option<Arc<str>>), Client>,
+    clients: BTreeMap<(LiveCell, Api, Option<Arc<str>>), ClientConversations>,
     pub(super) log: Option<Log>,
     /// How many requests and refusals came.
     asked: usize,
@@ -37,7 +37,7 @@ pub(super) struct ConversationTable {
 
 /// The conversations among which a request may belong to one.
 #[derive(Debug, Default)]
-struct Client {
+struct ClientConversations {
     /// Those that have a message of one look.
     holding: BTreeMap<ContentHash, BTreeSet<usize>>,
     /// The last answers with the conversations that they were given in.
@@ -70,8 +70,8 @@ impl ConversationTable {
         &mut self,
         cell: &LiveCell,
         api: Api,
-        setting: &Arc<Setting>,
-        request: &mut Request<'_>,
+        setting: &Arc<StrategySetting>,
+        request: &mut WireRequest<'_>,
         at: Timestamp,
     ) -> (usize, Option<New>) {
         let Self { conversations, clients, .. } = self;
@@ -131,13 +131,13 @@ impl ConversationTable {
         &self,
         cell: &LiveCell,
         api: Api,
-        request: &Request<'_>,
+        request: &WireRequest<'_>,
     ) -> Option<String> {
         let near = self.clients.iter().filter(|((other, of_api, client), _)| {
             (other.strategy, other.repeat, *of_api, client)
                 == (cell.strategy, cell.repeat, api, &request.client)
         });
-        let near: Vec<(Option<&String>, &Client)> =
+        let near: Vec<(Option<&String>, &ClientConversations)> =
             near.map(|((other, ..), known)| (other.task.as_ref(), known)).collect();
         let followed =
             near.iter().filter_map(|(_, known)| known.followed_by(&self.conversations, request));
@@ -187,9 +187,9 @@ impl ConversationTable {
     }
 }
 
-impl Client {
+impl ClientConversations {
     /// Whether a request holds an answer that was given here.
-    fn answered(&self, request: &Request<'_>) -> bool {
+    fn answered(&self, request: &WireRequest<'_>) -> bool {
         let turns = request.turns.iter();
         let mut answers = turns.filter(|turn| turn.message.role() == Role::Assistant);
         answers.any(|turn| self.holding.contains_key(&turn.look.key()))
@@ -199,7 +199,7 @@ impl Client {
     fn followed_by(
         &self,
         conversations: &[LiveConversation],
-        request: &Request<'_>,
+        request: &WireRequest<'_>,
     ) -> Option<(usize, Follows, usize)> {
         let near = self.holding.get(&request.turns.first()?.look.key())?;
         let found = near.iter().filter_map(|number| {
@@ -223,7 +223,7 @@ impl Client {
     fn compacted(
         &self,
         conversations: &mut [LiveConversation],
-        request: &Request<'_>,
+        request: &WireRequest<'_>,
     ) -> Option<(usize, Vec<Option<usize>>)> {
         let turns = request.turns.iter();
         let new = turns.filter(|turn| !self.holding.contains_key(&turn.look.key()));
@@ -276,7 +276,7 @@ impl Client {
 }
 
 /// The texts of a request.
-fn texts(request: &Request<'_>) -> String {
+fn texts(request: &WireRequest<'_>) -> String {
     request.turns.iter().map(|turn| text(&turn.message)).collect::<Vec<_>>().join("\n")
 }
 

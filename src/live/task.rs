@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::table::text;
 use crate::session::Role;
-use crate::session::wire::request::Request;
+use crate::session::wire::request::WireRequest;
 use crate::units::to_valid_id;
 
 /// A prompt is in one of the first messages: behind it are results of tools.
@@ -35,7 +35,7 @@ struct Metadata {
 
 impl TaskNames {
     /// The task of a request: the one that its metadata names, else that of the first prompt that says one.
-    pub(super) fn of(&self, body: &str, request: &Request<'_>) -> Option<String> {
+    pub(super) fn of(&self, body: &str, request: &WireRequest<'_>) -> Option<String> {
         if body.contains("\"proctor_task\"")
             && let Ok(Body { metadata }) = serde_json::from_str(body)
         {

@@ -4,7 +4,7 @@ use super::prelude::*;
 use crate::metric::fidelity::{AnchoredScores, Failings, GradedItem, qualifies};
 use crate::metric::survival::{Score, is_planted};
 use crate::record::AnswerRecord;
-use crate::record::words::{Outcome, Unscored, Verdict};
+use crate::record::words::{GradeVerdict, Outcome, Unscored};
 
 /// How well a model answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
@@ -26,26 +26,26 @@ pub struct Accuracy {
     /// Of these, those that rules cannot confirm and no judge was asked about.
     pub needs_judge: usize,
     /// Over all planted items, those without a score included.
-    pub bounds: Bounds,
+    pub bounds: ScoreRange,
     /// Over those of them that qualified and were asked under full history, too.
-    pub paired_bounds: Bounds,
+    pub paired_bounds: ScoreRange,
     /// Full history on the same items.
-    pub paired_full_bounds: Bounds,
+    pub paired_full_bounds: ScoreRange,
     /// Items, decoys included, that did not qualify: they count in accuracy, and not in fidelity.
     pub unqualified: usize,
 }
 
 /// The range of a score where some items have none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Bounds {
+pub struct ScoreRange {
     /// If all of these were wrong.
     pub worst: Score,
     /// If all of these were right.
     pub best: Score,
 }
 
-impl Bounds {
-    fn add(&mut self, verdict: Option<Verdict>, weight: u8) {
+impl ScoreRange {
+    fn add(&mut self, verdict: Option<GradeVerdict>, weight: u8) {
         let known = score(verdict);
         self.worst.add_weighted(known.unwrap_or(0.0), weight);
         self.best.add_weighted(known.unwrap_or(1.0), weight);
@@ -59,7 +59,7 @@ impl Bounds {
 
 /// Which of the answers to an item count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum AnswerScope {
     /// Those to the whole prompt.
     Context,
     /// Those to the summaries in it alone.
@@ -77,15 +77,15 @@ pub struct ControlCells<'a> {
 
 impl Accuracy {
     /// The answers in this scope. Items that did not qualify are left out of fidelity.
-    pub fn of(cell: &CellRecord, controls: ControlCells<'_>, scope: Scope) -> Self {
+    pub fn of(cell: &CellRecord, controls: ControlCells<'_>, scope: AnswerScope) -> Self {
         let full = verdicts(controls.full);
         let empty = verdicts(controls.empty);
         let qualification = Qualification::of(controls);
         let mut accuracy = Self::default();
         for item in &cell.probes {
             let verdict = match scope {
-                Scope::Context => verdict(cell, item),
-                Scope::Summaries => match &item.from_summary {
+                AnswerScope::Context => verdict(cell, item),
+                AnswerScope::Summaries => match &item.from_summary {
                     Some(answer) => Some(answer.verdict()),
                     None => continue,
                 },
@@ -100,7 +100,7 @@ impl Accuracy {
                     accuracy.paired_full_bounds.add(*full, item.weight);
                 }
             }
-            if let Some(Verdict::Unscored { reason }) = verdict {
+            if let Some(GradeVerdict::Unscored { reason }) = verdict {
                 accuracy.unscored += 1;
                 accuracy.needs_judge += usize::from(reason == Unscored::NeedsJudge);
                 continue;
@@ -110,7 +110,7 @@ impl Accuracy {
                 weight: item.weight,
                 is_call: item.is_call,
                 fate: item.survival.fate,
-                graded: verdict.and_then(Verdict::scored),
+                graded: verdict.and_then(GradeVerdict::scored),
                 full: full.get(&item_key).and_then(|verdict| score(*verdict)),
                 empty: empty.get(&item_key).and_then(|verdict| score(*verdict)),
                 qualified,
@@ -185,14 +185,14 @@ fn key(item: &ProbeRecord) -> (&str, u8) {
 }
 
 /// The verdict on an item; `None` where the session died before.
-fn verdict(cell: &CellRecord, item: &ProbeRecord) -> Option<Verdict> {
-    let unscored = Verdict::unscored(Unscored::NoAnswer);
+fn verdict(cell: &CellRecord, item: &ProbeRecord) -> Option<GradeVerdict> {
+    let unscored = GradeVerdict::unscored(Unscored::NoAnswer);
     let sent = item.call < cell.reached_calls;
     item.verdict().or(sent.then_some(unscored))
 }
 
 /// The score of a verdict. Items that were not answered because the session had died score 0.
-fn score(verdict: Option<Verdict>) -> Option<f64> {
+fn score(verdict: Option<GradeVerdict>) -> Option<f64> {
     verdict.map_or(Some(0.0), |verdict| Some(verdict.scored()?.0))
 }
 
@@ -201,7 +201,7 @@ fn outcome(answer: &AnswerRecord) -> Option<Outcome> {
 }
 
 /// The verdicts on a cell's items, by probe and percent; of no cell, none.
-fn verdicts(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), Option<Verdict>> {
+fn verdicts(cell: Option<&CellRecord>) -> BTreeMap<(&str, u8), Option<GradeVerdict>> {
     cell.map(|cell| cell.probes.iter().map(|item| (key(item), verdict(cell, item))).collect())
         .unwrap_or_default()
 }

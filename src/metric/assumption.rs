@@ -3,7 +3,7 @@
 //! An alternative is computed from a cell as it is: its prompts, and the calls at which its strategy fires,
 //! are held fixed.
 
-use super::cost::{Bill, SchemeCost};
+use super::cost::{BillBasis, SchemeCost};
 use super::prelude::*;
 use crate::naming::base_name;
 use crate::record::words::Placement;
@@ -47,7 +47,7 @@ fn breakpoints(cell: &CellSummary, cost: &SchemeCost) -> Option<Alternative> {
         Placement::Usual | Placement::Ideal => (Placement::Edge, "with breakpoints at the edge"),
         Placement::Edge => (Placement::Usual, "with the usual breakpoints"),
     };
-    under(cell, &Bill::Own(placement), words)
+    under(cell, &BillBasis::Own(placement), words)
 }
 
 /// How long Anthropic's cache keeps a prefix depends on the client.
@@ -57,10 +57,10 @@ fn cache_lifetime(cell: &CellSummary, cost: &SchemeCost) -> Option<Alternative> 
         "anthropic-1h" => ("anthropic-5m", "with a cache of 5 minutes"),
         _ => return None,
     };
-    under(cell, &Bill::Fixed(scheme.to_owned()), words)
+    under(cell, &BillBasis::Fixed(scheme.to_owned()), words)
 }
 
-fn under(cell: &CellSummary, bill: &Bill, words: &str) -> Option<Alternative> {
+fn under(cell: &CellSummary, bill: &BillBasis, words: &str) -> Option<Alternative> {
     let prices = &cell.price.as_ref()?.per_token;
     let cost = SchemeCost::under_bill(&cell.costs, bill)?;
     Some(Alternative {

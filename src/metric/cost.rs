@@ -89,7 +89,7 @@ pub const AS_BILLED: &str = "as billed";
 /// A question about the costs of many cells, whose sessions may have been billed by different schemes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Bill {
+pub enum BillBasis {
     /// By the scheme that each session was billed with, under the placement of the run.
     Shown,
     /// By the same scheme, under this placement. A strategy that names no edge costs as usual.
@@ -98,7 +98,7 @@ pub enum Bill {
     Fixed(String),
 }
 
-impl Bill {
+impl BillBasis {
     /// The bills that cells with these costs can answer, in the order of reports.
     pub fn all<'a>(cells: impl Iterator<Item = &'a [SchemeCost]>) -> Vec<Self> {
         let (mut fixed, mut placements) = (BTreeSet::new(), BTreeSet::new());
@@ -171,17 +171,17 @@ impl SchemeCost {
     }
 
     /// The cost under this bill, among those of one cell.
-    pub fn under_bill<'a>(costs: &'a [Self], bill: &Bill) -> Option<&'a Self> {
+    pub fn under_bill<'a>(costs: &'a [Self], bill: &BillBasis) -> Option<&'a Self> {
         let (scheme, placement) = match bill {
-            Bill::Shown => return costs.first(),
-            Bill::Own(placement) => {
+            BillBasis::Shown => return costs.first(),
+            BillBasis::Own(placement) => {
                 let first = costs.first()?;
                 if first.is_billed() && *placement != Placement::Usual {
                     return None;
                 }
                 (&first.scheme, *placement)
             }
-            Bill::Fixed(scheme) => (scheme, Placement::Usual),
+            BillBasis::Fixed(scheme) => (scheme, Placement::Usual),
         };
         let mut own = costs.iter().filter(|cost| cost.scheme == *scheme);
         let exact = own.clone().find(|cost| cost.placement == placement);

@@ -10,7 +10,7 @@
 //! in the prompt at all (overclaims), and whether a rule was (compliance). No number of survival ever
 //! becomes a score.
 
-use super::answers::{Accuracy, Scope};
+use super::answers::{Accuracy, AnswerScope};
 use super::pool::ratio;
 use super::prelude::*;
 use super::survival::{Score, is_planted};
@@ -148,7 +148,7 @@ pub struct Anchors {
 /// The reason why fidelity is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Refusal {
+pub enum FidelityRefusal {
     /// No item was scored under both.
     Unpaired,
     /// Full history is answered right too rarely: [`LOWEST_CEILING`].
@@ -159,7 +159,7 @@ pub enum Refusal {
     NoneQualified,
 }
 
-impl Refusal {
+impl FidelityRefusal {
     /// In words, as cells of tables say it.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -176,14 +176,14 @@ impl Anchors {
     ///
     /// Refused where `acc_full < 0.6` or `acc_full − acc_empty < 0.2`; without an empty arm only the
     /// first is known.
-    pub fn check(self) -> Result<f64, Refusal> {
-        let full = self.full.ok_or(Refusal::Unpaired)?;
+    pub fn check(self) -> Result<f64, FidelityRefusal> {
+        let full = self.full.ok_or(FidelityRefusal::Unpaired)?;
         if full < LOWEST_CEILING {
-            return Err(Refusal::CeilingTooLow);
+            return Err(FidelityRefusal::CeilingTooLow);
         }
         // A span of exactly 0.2 is enough, whatever its last bit is.
         if self.empty.is_some_and(|empty| full - empty + f64::EPSILON < LOWEST_SPAN) {
-            return Err(Refusal::SpanTooSmall);
+            return Err(FidelityRefusal::SpanTooSmall);
         }
         Ok(full)
     }
@@ -195,15 +195,16 @@ impl Anchors {
     }
 
     /// Why they do not.
-    fn refusal(self) -> Option<Refusal> {
+    fn refusal(self) -> Option<FidelityRefusal> {
         let refusal = self.check().err();
-        refusal.filter(|refusal| *refusal != Refusal::Unpaired)
+        refusal.filter(|refusal| *refusal != FidelityRefusal::Unpaired)
     }
 
     /// The anchors, from the cells of `full` and of `empty`.
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Self {
         let [full, empty] = [full, empty].map(|cells: &[&CellSummary]| {
-            let found = estimate(cells, |cell| cell.accuracy(Scope::Context)?.score.counted());
+            let found =
+                estimate(cells, |cell| cell.accuracy(AnswerScope::Context)?.score.counted());
             found.map(|estimate| estimate.point_estimate)
         });
         Self { full, empty }
@@ -226,7 +227,7 @@ impl ReaderCeiling {
     /// From the cells of `full` and of `empty`; `None` where nothing was asked under full history.
     pub fn of(full: &[&CellSummary], empty: &[&CellSummary]) -> Option<Self> {
         let anchors = Anchors::of(full, empty);
-        let answered = full.iter().filter_map(|cell| cell.accuracy(Scope::Context));
+        let answered = full.iter().filter_map(|cell| cell.accuracy(AnswerScope::Context));
         let (mut items, mut graded, mut abstained) = (0, 0, 0.0);
         for accuracy in answered {
             items += accuracy.bounds.best.items;
@@ -270,7 +271,7 @@ impl ReaderCeiling {
         let right = 100.0 * full;
         let knows = format!("{reader} answers {right:.0} % right {front}{ungraded}");
         match self.anchors.check() {
-            Err(Refusal::SpanTooSmall) => {
+            Err(FidelityRefusal::SpanTooSmall) => {
                 format!("{knows}, and {empty:.0} % with none of it: {nothing}.")
             }
             Err(_) => format!("{knows}: {nothing}."),
@@ -281,16 +282,16 @@ impl ReaderCeiling {
 
 /// `F = acc/acc_full` of answers to whole prompts.
 pub(super) fn pooled(cells: &[&CellSummary], anchors: Anchors) -> Option<PooledValue> {
-    let found = relative(cells, Scope::Context, anchors);
+    let found = relative(cells, AnswerScope::Context, anchors);
     found.ok().map(PooledValue::Estimate)
 }
 
 /// `F = Σ acc / Σ acc_full`, over the sessions and the qualified items scored under both.
 pub(crate) fn relative(
     cells: &[&CellSummary],
-    scope: Scope,
+    scope: AnswerScope,
     anchors: Anchors,
-) -> Result<Estimate, Refusal> {
+) -> Result<Estimate, FidelityRefusal> {
     if let Some(refusal) = anchors.refusal() {
         return Err(refusal);
     }
@@ -300,9 +301,11 @@ pub(crate) fn relative(
     match (anchors.full, ratio) {
         (Some(_), Some(estimate)) => Ok(estimate),
         // Items were scored under both, and full history is right on none of them.
-        (Some(_), None) if is_paired => Err(Refusal::CeilingTooLow),
-        (_, None) if models.any(|accuracy| accuracy.unqualified > 0) => Err(Refusal::NoneQualified),
-        (_, _) => Err(Refusal::Unpaired),
+        (Some(_), None) if is_paired => Err(FidelityRefusal::CeilingTooLow),
+        (_, None) if models.any(|accuracy| accuracy.unqualified > 0) => {
+            Err(FidelityRefusal::NoneQualified)
+        }
+        (_, _) => Err(FidelityRefusal::Unpaired),
     }
 }
 
@@ -312,7 +315,7 @@ type ScorePair = fn(&Accuracy) -> (Score, Score);
 /// One score over that of full history, and whether any cluster has both.
 fn relative_to_full(
     cells: &[&CellSummary],
-    scope: Scope,
+    scope: AnswerScope,
     of: ScorePair,
 ) -> (Option<Estimate>, bool) {
     ratio(cells, |cell| {
@@ -323,7 +326,11 @@ fn relative_to_full(
 
 /// The least and the most that F may be: items without a score are wrong here and right under full
 /// history, or the other way round. `None` where all have one, or where fidelity is refused.
-pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> Option<(f64, f64)> {
+pub(crate) fn bounds(
+    cells: &[&CellSummary],
+    scope: AnswerScope,
+    anchors: Anchors,
+) -> Option<(f64, f64)> {
     anchors.check().ok()?;
     let mut models = cells.iter().filter_map(|cell| cell.accuracy(scope));
     if models.all(|model| model.paired_bounds.is_exact() && model.paired_full_bounds.is_exact()) {
@@ -342,7 +349,7 @@ pub(crate) fn bounds(cells: &[&CellSummary], scope: Scope, anchors: Anchors) -> 
 /// may lie below 0 and above 1. `None` where fidelity is refused.
 pub(crate) fn normalised(
     cells: &[&CellSummary],
-    scope: Scope,
+    scope: AnswerScope,
     anchors: Anchors,
 ) -> Option<Estimate> {
     anchors.check().ok()?;
@@ -494,11 +501,11 @@ mod tests {
             assert_eq!(anchors.check().err(), expected, "{full} {empty}");
         };
         check(0.6, 0.4, None);
-        check(0.59, 0.0, Some(Refusal::CeilingTooLow));
-        check(0.9, 0.75, Some(Refusal::SpanTooSmall));
+        check(0.59, 0.0, Some(FidelityRefusal::CeilingTooLow));
+        check(0.9, 0.75, Some(FidelityRefusal::SpanTooSmall));
         check(1.0, 0.0, None);
         let nothing = Anchors::default();
-        assert_eq!(nothing.check(), Err(Refusal::Unpaired));
+        assert_eq!(nothing.check(), Err(FidelityRefusal::Unpaired));
         let no_floor = Anchors { full: Some(0.9), empty: None };
         close(no_floor.check().ok(), 0.9);
     }

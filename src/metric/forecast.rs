@@ -9,7 +9,7 @@ use std::ops::{Add, AddAssign};
 use serde::Serializer;
 
 use super::prelude::*;
-use crate::metric::cost::{AS_BILLED, Bill, SchemeCost};
+use crate::metric::cost::{AS_BILLED, BillBasis, SchemeCost};
 use crate::record::words::PerToken;
 use crate::record::{Arm, CacheRecord, ForecastCell, Manifest, PriceEntry};
 use crate::units::Usd;
@@ -20,11 +20,11 @@ mod spend;
 pub use carry::Carry;
 pub(crate) use spend::Tariff;
 use spend::part_of;
-pub use spend::{Spend, Thinking};
+pub use spend::{Spend, ThinkingTokens};
 
 /// Least, expected and most.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Span<T> {
+pub struct ForecastRange<T> {
     /// The least that is possible.
     pub low: T,
     /// The value with the offline model.
@@ -33,7 +33,7 @@ pub struct Span<T> {
     pub high: T,
 }
 
-impl<T: Copy> Span<T> {
+impl<T: Copy> ForecastRange<T> {
     /// From the least to the most.
     fn new(low: T, expected: T, high: T) -> Self {
         Self { low, expected, high }
@@ -44,17 +44,21 @@ impl<T: Copy> Span<T> {
         Self::new(value, value, value)
     }
 
-    fn map<U: Copy>(self, each: impl Fn(T) -> U) -> Span<U> {
+    fn map<U: Copy>(self, each: impl Fn(T) -> U) -> ForecastRange<U> {
         self.zip(self, |value, _| each(value))
     }
 
-    fn zip<U: Copy, V: Copy>(self, other: Span<U>, each: impl Fn(T, U) -> V) -> Span<V> {
+    fn zip<U: Copy, V: Copy>(
+        self,
+        other: ForecastRange<U>,
+        each: impl Fn(T, U) -> V,
+    ) -> ForecastRange<V> {
         let (low, high) = (each(self.low, other.low), each(self.high, other.high));
-        Span::new(low, each(self.expected, other.expected), high)
+        ForecastRange::new(low, each(self.expected, other.expected), high)
     }
 }
 
-impl Span<Tokens> {
+impl ForecastRange<Tokens> {
     /// As far below and above another number.
     fn around(self, expected: Tokens) -> Self {
         Self::new(expected - self.less(), expected, expected + self.more())
@@ -69,14 +73,14 @@ impl Span<Tokens> {
     }
 }
 
-impl<T: Copy> Span<Option<T>> {
+impl<T: Copy> ForecastRange<Option<T>> {
     /// The span where all three values are known.
-    fn known(self) -> Option<Span<T>> {
-        Some(Span::new(self.low?, self.expected?, self.high?))
+    fn known(self) -> Option<ForecastRange<T>> {
+        Some(ForecastRange::new(self.low?, self.expected?, self.high?))
     }
 }
 
-impl<T: Copy + Add<Output = T>> AddAssign for Span<T> {
+impl<T: Copy + Add<Output = T>> AddAssign for ForecastRange<T> {
     fn add_assign(&mut self, other: Self) {
         *self = self.zip(other, Add::add);
     }
@@ -106,11 +110,11 @@ pub struct StrategyForecast {
     /// Prompts of the agent and of the strategy.
     pub input_tokens: Tokens,
     /// The same with shorter and with longer summaries in them.
-    pub input_range: Span<Tokens>,
+    pub input_range: ForecastRange<Tokens>,
     /// The output of the agent: recorded, hence known.
     pub agent_output: Tokens,
     /// The output of the strategy's calls.
-    pub strategy_output: Span<Tokens>,
+    pub strategy_output: ForecastRange<Tokens>,
     /// Under each scheme, the one of the comparison first.
     pub costs: Vec<CostForecast>,
 }
@@ -119,7 +123,7 @@ pub struct StrategyForecast {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostForecast {
     /// Which costs are summed up.
-    pub bill: Bill,
+    pub bill: BillBasis,
     /// The scheme's name; `as billed` where sessions have different ones.
     pub scheme: String,
     /// Read from the cache.
@@ -127,18 +131,21 @@ pub struct CostForecast {
     /// Written to it.
     pub cache_written: Tokens,
     /// In uncached input tokens of the same price, with what the agent writes.
-    pub input_equivalents: Span<Tokens>,
+    pub input_equivalents: ForecastRange<Tokens>,
     /// In money; `None` where a price is unknown.
     #[serde(serialize_with = "in_dollars")]
-    pub dollars: Option<Span<Usd>>,
+    pub dollars: Option<ForecastRange<Usd>>,
     /// Input equivalents before they are rounded, in thousandths.
     #[serde(skip)]
-    thousandths: Span<u64>,
+    thousandths: ForecastRange<u64>,
 }
 
 /// Writes money as dollars.
 #[expect(clippy::ref_option, reason = "serde asks for it so")]
-fn in_dollars<S: Serializer>(money: &Option<Span<Usd>>, serializer: S) -> Result<S::Ok, S::Error> {
+fn in_dollars<S: Serializer>(
+    money: &Option<ForecastRange<Usd>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     money.map(|span| span.map(Usd::in_dollars)).serialize(serializer)
 }
 
@@ -162,7 +169,12 @@ impl Forecast {
 }
 
 impl StrategyForecast {
-    fn of(manifest: &Manifest, name: &str, all: &[ForecastCell], thinking: &Thinking) -> Self {
+    fn of(
+        manifest: &Manifest,
+        name: &str,
+        all: &[ForecastCell],
+        thinking: &ThinkingTokens,
+    ) -> Self {
         let own = all.iter().filter(|cell| cell.record.strategy == name);
         let cells = own.clone().count();
         let mut total = Self { strategy: name.to_owned(), cells, ..Self::default() };
@@ -186,7 +198,7 @@ impl StrategyForecast {
             let entry = manifest.sessions.iter().find(|entry| entry.id == record.session);
             let price = entry.and_then(|entry| entry.price.as_ref());
             let costs = SchemeCost::of(record, full);
-            for bill in Bill::all(std::iter::once(&*costs)) {
+            for bill in BillBasis::all(std::iter::once(&*costs)) {
                 let Some(cost) = SchemeCost::under_bill(&costs, &bill) else {
                     continue;
                 };
@@ -207,7 +219,7 @@ impl CostForecast {
     fn of(
         cell: &ForecastCell,
         carry: &Carry,
-        bill: Bill,
+        bill: BillBasis,
         cost: &SchemeCost,
         price: Option<&PriceEntry>,
     ) -> Self {
@@ -215,13 +227,13 @@ impl CostForecast {
         let cache = cell.record.cache_under(&cost.scheme, cost.placement);
         let prices = price.map(|price| &price.per_token);
         let dollars = prices.and_then(|prices| cost.dollars(prices));
-        let sides = [Span::less, Span::more];
+        let sides = [ForecastRange::less, ForecastRange::more];
         let [(less, less_dollars), (more, more_dollars)] = sides.map(|side| {
             let nothing = (0, Some(Usd::default()));
             cache.map_or(nothing, |cache| beyond(carry, cost, cache, prices, side))
         });
         let low = cost.cost.saturating_sub(less);
-        let thousandths = Span::new(low, cost.cost, cost.cost.saturating_add(more));
+        let thousandths = ForecastRange::new(low, cost.cost, cost.cost.saturating_add(more));
         let change = dollars.zip(less_dollars.zip(more_dollars));
         Self {
             bill,
@@ -232,7 +244,7 @@ impl CostForecast {
             thousandths,
             dollars: change.map(|(expected, (less, more))| {
                 let low = Usd(expected.0.saturating_sub(less.0));
-                Span::new(low, expected, expected + more)
+                ForecastRange::new(low, expected, expected + more)
             }),
         }
     }
@@ -256,7 +268,7 @@ fn rounded(thousandths: u64) -> Tokens {
 
 /// How much a live summariser may think before it writes; `None` where a deterministic model
 /// writes.
-fn writes(manifest: &Manifest, thinking: &Thinking) -> Option<Tokens> {
+fn writes(manifest: &Manifest, thinking: &ThinkingTokens) -> Option<Tokens> {
     (manifest.summariser.kind == ModelKind::Live).then_some(thinking.summariser)
 }
 
@@ -268,7 +280,7 @@ fn beyond(
     cost: &SchemeCost,
     cache: &CacheRecord,
     price: Option<&PerToken>,
-    side: fn(Span<Tokens>) -> Tokens,
+    side: fn(ForecastRange<Tokens>) -> Tokens,
 ) -> (u64, Option<Usd>) {
     let output = price.and_then(|price| price.output);
     let requests = carry.requests.iter().map(|request| {

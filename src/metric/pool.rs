@@ -20,7 +20,7 @@ pub(crate) enum Formula {
     /// A mean over clusters.
     Mean(fn(&CellSummary) -> Option<Observed>),
     /// What is saved of a total.
-    Saved(fn(&CellSummary) -> Option<Spending>),
+    Saved(fn(&CellSummary) -> Option<SpendingPair>),
     /// A total, in the unit of the metric.
     Total(fn(&CellSummary) -> Option<Amount>),
     /// A sum.
@@ -63,7 +63,7 @@ impl PooledValue {
 
 /// What a cell spends and what full history spends on the same calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Spending {
+pub(crate) struct SpendingPair {
     /// Both in tokens.
     pub(crate) tokens: (f64, f64),
     /// Both in dollars, where the prices are known.
@@ -72,7 +72,7 @@ pub(crate) struct Spending {
     pub(crate) calls: usize,
 }
 
-impl Spending {
+impl SpendingPair {
     /// The share of the tokens that is saved.
     pub(crate) fn saved(&self) -> Option<f64> {
         let (own, reference) = self.tokens;
@@ -170,7 +170,7 @@ pub(super) fn ratio(
 /// in dollars where all are known, else in tokens.
 pub(crate) fn saved(
     cells: &[&CellSummary],
-    of: impl Fn(&CellSummary) -> Option<Spending>,
+    of: impl Fn(&CellSummary) -> Option<SpendingPair>,
 ) -> Option<Estimate> {
     let completed: Vec<&CellSummary> =
         cells.iter().copied().filter(|cell| cell.both_completed).collect();

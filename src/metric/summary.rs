@@ -1,7 +1,7 @@
 //! Every metric of one cell.
 
 use super::prelude::*;
-use crate::metric::answers::{Accuracy, ControlCells, Scope, was_asked};
+use crate::metric::answers::{Accuracy, AnswerScope, ControlCells, was_asked};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::{self, StageTotal};
 use crate::metric::completion::Completion;
@@ -142,8 +142,9 @@ impl CellSummary {
             survival: Survival::of(cell),
             plumbing: cell.plumbing.map(Score::from),
             retention: Retention::of(cell, reference),
-            answers: asked.then(|| Accuracy::of(cell, controls, Scope::Context)),
-            summary_answers: summarised.then(|| Accuracy::of(cell, controls, Scope::Summaries)),
+            answers: asked.then(|| Accuracy::of(cell, controls, AnswerScope::Context)),
+            summary_answers: summarised
+                .then(|| Accuracy::of(cell, controls, AnswerScope::Summaries)),
             score: cell.live.as_ref().and_then(|live| live.score),
         }
     }
@@ -159,10 +160,10 @@ impl CellSummary {
     }
 
     /// The answers in this scope.
-    pub(crate) fn accuracy(&self, scope: Scope) -> Option<&Accuracy> {
+    pub(crate) fn accuracy(&self, scope: AnswerScope) -> Option<&Accuracy> {
         match scope {
-            Scope::Context => self.answers.as_ref(),
-            Scope::Summaries => self.summary_answers.as_ref(),
+            AnswerScope::Context => self.answers.as_ref(),
+            AnswerScope::Summaries => self.summary_answers.as_ref(),
         }
     }
 

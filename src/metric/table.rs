@@ -2,9 +2,9 @@
 //!
 //! The comparison, the files for programs and the documentation are made from it.
 
-use super::answers::Scope;
+use super::answers::AnswerScope;
 use super::completion::Completion;
-use super::cost::{Bill, ModelledTime, SchemeCost};
+use super::cost::{BillBasis, ModelledTime, SchemeCost};
 use super::pool::Formula::{Count, Largest, Mean, Pool, Saved, Tokens, Total};
 use super::pool::{PooledValue, counted, rate, share};
 use super::{CellSummary, Direction, Metric, MetricMark, Unit};
@@ -74,17 +74,17 @@ pub static METRICS: &[Metric] = metrics! {
     /// what all sessions cost, the agent's answers and the strategy's calls included, with the provider's prompt cache; sessions without known prices are left out, and a note counts the others
     /// Σ over sessions, repeats averaged, of the tokens of each class · its price; a session that no repeat completed costs what full history costs, times ΣB/ΣB⁰ of the sessions that both completed
     "bill" = "bill", Dollars, Lower, PRICES, Some((2, 0)), [Reference]
-        => Total(|cell| cell.bill(&Bill::Shown));
+        => Total(|cell| cell.bill(&BillBasis::Shown));
 
     /// share of the bill of full history that is saved, over the sessions that both completed; below 0 the strategy costs more than it saves
     /// 1 − ΣB/ΣB⁰; B = the bill in dollars or, where a price is unknown, C in input tokens of each session's model; C = uncached + w·written + r·read + o·output tokens of every call of the agent and of the strategy; w, r and o are prices relative to input, those of the session's model or, where no price file has it, the scheme's
     "bill_saved" = "bill saved", Share, Higher, CACHE, Some((3, 0)), [Best, Savings]
-        => Saved(|cell| cell.spending(&Bill::Shown));
+        => Saved(|cell| cell.spending(&BillBasis::Shown));
 
     /// the bill saved by a client that puts one cache breakpoint in front of the lowest entry that the strategy means to change next; a strategy that names no such entry costs as usual
     /// 1 − ΣB/ΣB⁰ as for the bill saved
     "bill_saved_edge" = "bill saved, edge", Share, Higher, CACHE, Some((4, 0)), [Best, Savings, Optional]
-        => Saved(|cell| cell.spending(&Bill::Own(Placement::Edge)));
+        => Saved(|cell| cell.spending(&BillBasis::Own(Placement::Edge)));
 
     /// the bill saved in a typical session, long or short; a session that died counts with the calls that it reached
     /// mean of 1 − C/C⁰ over sessions
@@ -134,7 +134,7 @@ pub static METRICS: &[Metric] = metrics! {
     /// modelled time in which the agent waits, for its own calls and for those of the strategy; of the background's what is in `waited_seconds`
     /// Σ over sessions, repeats averaged, of a + (uncached + written)/ρ_prefill + read/ρ_read + output/ρ_decode of the calls of purposes agent, compaction and recovery, + waited for background; a session that no repeat completed as for the bill
     "waiting" = "waiting", Seconds, Lower, LATENCY, Some((12, 8)), [Reference, Optional]
-        => Total(|cell| cell.time(&Bill::Shown, ModelledTime::Waiting));
+        => Total(|cell| cell.time(&BillBasis::Shown, ModelledTime::Waiting));
 
     /// the largest prompt that was sent
     /// max over calls and sessions
@@ -193,7 +193,7 @@ pub static METRICS: &[Metric] = metrics! {
     /// probes a model answers right from the prompt
     /// mean score of the planted items; those after a death score 0, unscored ones are left out and counted, and the least and the most it can be with them is shown as a range
     "answers" = "answers right", Share, Higher, READER, Some((10, 1)), [Controls, BestKept]
-        => Mean(|cell| cell.accuracy(Scope::Context)?.score.counted());
+        => Mean(|cell| cell.accuracy(AnswerScope::Context)?.score.counted());
 
     /// answers right relative to full history, same items and reader
     /// F = Σ acc / Σ acc_full over sessions, of qualified items scored under both; refused where acc_full < 60 % or acc_full − acc_empty < 20 points

@@ -4,7 +4,7 @@ use derive_more::{Add, Sum};
 
 use super::prelude::*;
 use crate::metric::calls::is_on_the_bill;
-use crate::metric::pool::Spending;
+use crate::metric::pool::SpendingPair;
 use crate::record::BILLED;
 use crate::record::words::Placement;
 
@@ -69,10 +69,10 @@ pub(super) fn compared(cell: &CellSummary, of: fn(&Savings) -> Option<f64>) -> O
 }
 
 /// The tokens of its prompts and `more`, beside those of the reference.
-pub(super) fn spending(cell: &CellSummary, more: Tokens) -> Option<Spending> {
+pub(super) fn spending(cell: &CellSummary, more: Tokens) -> Option<SpendingPair> {
     let savings = cell.savings?;
     let spent = savings.prompts + more;
-    Some(Spending {
+    Some(SpendingPair {
         tokens: (spent.0 as f64, savings.reference.0 as f64),
         dollars: None,
         calls: savings.calls,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::prelude::*;
-use crate::record::words::{Unscored, Verdict};
+use crate::record::words::{GradeVerdict, Unscored};
 use crate::units::many;
 
 /// How many items were asked, and how many of them have no score.
@@ -30,11 +30,11 @@ impl UnscoredItems {
             };
             let refusal = item.answer.as_ref().and_then(|answer| answer.refusal.as_ref());
             found.refusal = found.refusal.take().or_else(|| refusal.cloned());
-            if verdict == Verdict::unscored(Unscored::NeedsJudge) {
+            if verdict == GradeVerdict::unscored(Unscored::NeedsJudge) {
                 continue;
             }
             found.asked += 1;
-            if let Verdict::Unscored { reason } = verdict {
+            if let GradeVerdict::Unscored { reason } = verdict {
                 *found.unscored.entry(reason).or_default() += 1;
             }
         }

@@ -72,7 +72,7 @@ impl ReplayMode {
 /// One recorded answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct CassetteEntry {
     /// Hash of the exact request, the model and the repeat: 64 hexadecimal digits.
     pub key: String,
     /// The use to which its answers may be put.
@@ -102,7 +102,7 @@ pub struct Cassette {
 
 #[derive(Debug, Default)]
 struct CassetteState {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, CassetteEntry>,
     /// Keys that were answered in this run.
     fresh: BTreeSet<String>,
     /// Keys that are being asked for; other workers wait for the answer.
@@ -264,17 +264,17 @@ impl Cassette {
     }
 
     /// The answer that another process has by now.
-    fn answer_of(&self, shared: &SharedAnswers, key: &str, sent: Tokens) -> Option<Entry> {
+    fn answer_of(&self, shared: &SharedAnswers, key: &str, sent: Tokens) -> Option<CassetteEntry> {
         shared.answer(key).filter(|entry| self.state().is_whole(entry, sent))
     }
 
     /// Gives the right to ask back, with what was answered if it is to be kept. Returns false if it could not
     /// be kept.
-    fn settle(&self, key: &str, entry: Option<Entry>) -> bool {
+    fn settle(&self, key: &str, entry: Option<CassetteEntry>) -> bool {
         let mut state = self.state();
         let mut is_kept = true;
         state.under_way.remove(key);
-        if let Some(entry) = entry.filter(|entry: &Entry| {
+        if let Some(entry) = entry.filter(|entry: &CassetteEntry| {
             self.is_shared(entry.purpose) && !is_doubtful(&state.cut, entry)
         }) {
             for shared in state.shared.iter().filter(|shared| shared.takes(entry.purpose)) {
@@ -289,7 +289,7 @@ impl Cassette {
 
     /// Keeps an answer, and returns whether it could be written. One that could not serves no request: a cell
     /// that used it would be done, and the file would lack it for ever.
-    fn keep(&self, state: &mut CassetteState, entry: Entry) -> bool {
+    fn keep(&self, state: &mut CassetteState, entry: CassetteEntry) -> bool {
         if self.mode != ReplayMode::Off {
             if let Err(error) = file::append(&self.path, &entry) {
                 state.failure.get_or_insert(error.to_string());
@@ -324,7 +324,7 @@ struct AskGuard<'a> {
 }
 
 impl AskGuard<'_> {
-    fn give_back(mut self, entry: Option<Entry>) -> bool {
+    fn give_back(mut self, entry: Option<CassetteEntry>) -> bool {
         self.is_given_back = true;
         self.cassette.settle(self.key, entry)
     }
@@ -441,9 +441,9 @@ impl Model for CassetteModel {
             answered.answer = Err(failure);
         }
         let response = answered.answer.as_ref().ok();
-        let entry = response
-            .filter(|response| (self.keeps)(request, response))
-            .map(|response| Entry::of(key, self.kind, &self.dialect, request, repeat, response));
+        let entry = response.filter(|response| (self.keeps)(request, response)).map(|response| {
+            CassetteEntry::of(key, self.kind, &self.dialect, request, repeat, response)
+        });
         answered.key = name.filter(|_| entry.is_some());
         answered.paid = response.map(|response| response.usage);
         if !asking.give_back(entry)

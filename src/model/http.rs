@@ -113,7 +113,7 @@ pub struct CallTime {
 
 /// A language model behind an API.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveModel {
     dialect: Dialect,
     engine: Arc<Engine>,
     wire: Wire,
@@ -258,7 +258,7 @@ impl Wire {
 /// Characters of a server's message that errors repeat.
 const SAID_CHARS: usize = 300;
 
-impl Live {
+impl LiveModel {
     /// A model that is reached through `connection`, at the pace of `pacer`. Opens no socket: that
     /// happens at the first request.
     pub fn new(
@@ -319,7 +319,7 @@ impl Live {
     }
 }
 
-impl Model for Live {
+impl Model for LiveModel {
     fn name(&self) -> &str {
         &self.dialect.model
     }
@@ -354,7 +354,7 @@ impl Model for Live {
     }
 }
 
-impl Live {
+impl LiveModel {
     /// Sends a request until it is answered or given up. Where the server refuses the schema of a verdict,
     /// the verdict is asked for without one.
     fn ask(&self, request: &Request) -> Reply {

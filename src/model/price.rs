@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use crate::record::words::{
     DatedModel, FAST, Latency, LongPrompts, PerToken, Placement, Rates, RelativePrice,
 };
-use crate::settings::{Reader, SettingError, Table, Value};
+use crate::settings::{Reader, SettingError, SettingTable, SettingValue};
 use crate::units::{Tokens, Usage, Usd, whole};
 
 mod latency;
@@ -20,7 +20,7 @@ mod limit;
 mod placement;
 mod scheme;
 
-pub use limit::{Limit, LimitedProperty, RequestSize};
+pub use limit::{LimitedProperty, RequestLimit, RequestSize};
 pub use placement::{Client, Senders};
 pub use scheme::{CacheScheme, Reuse};
 
@@ -67,7 +67,7 @@ pub struct PriceList {
     /// The rules of the provider's cache.
     pub schemes: Vec<CacheScheme>,
     /// Limits of its requests beside the window.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<RequestLimit>,
     /// The models.
     pub models: Vec<ModelPrice>,
 }
@@ -199,7 +199,7 @@ impl Prices {
     /// The same, with a file whose models and schemes go before those of the same name. Its small model must be
     /// served on the day of the file.
     pub fn with_file(mut self, file: &str, text: &str) -> Result<Self, SettingError> {
-        let table = Table::parse(file, text)?;
+        let table = SettingTable::parse(file, text)?;
         let list = PriceList::read(file, &table)?;
         self.lists.insert(0, list.clone());
         let Some(fast) = &list.fast else {
@@ -293,7 +293,7 @@ impl Prices {
 
     /// The limits of a model's requests beside its window: those of its provider, else those of the
     /// provider named. A window that is not known is taken to be `ASSUMED_WINDOW`.
-    pub fn limits(&self, provider: &str, model: Option<&str>) -> Vec<Limit> {
+    pub fn limits(&self, provider: &str, model: Option<&str>) -> Vec<RequestLimit> {
         let priced = model.and_then(|model| self.of(model));
         let provider = priced.map_or(provider, |(list, _)| &list.provider);
         let window = priced.and_then(|(_, price)| price.window).unwrap_or(ASSUMED_WINDOW);
@@ -385,7 +385,7 @@ impl PriceList {
     }
 
     /// Reads a price file; `file` names it in errors and reports.
-    fn read(file: &str, table: &Table) -> Result<Self, SettingError> {
+    fn read(file: &str, table: &SettingTable) -> Result<Self, SettingError> {
         let mut reader = Reader::new(table, "");
         let format = reader.text("format")?;
         let version = reader.whole("version", 0, u64::MAX)?;
@@ -410,7 +410,7 @@ impl PriceList {
         }
         let mut limits = Vec::new();
         for table in reader.tables("limits")? {
-            limits.push(Limit::read(Reader::new(table, "limits"))?);
+            limits.push(RequestLimit::read(Reader::new(table, "limits"))?);
         }
         let mut models: Vec<ModelPrice> = Vec::new();
         for table in reader.tables("models")? {
@@ -450,7 +450,7 @@ fn day(reader: &mut Reader<'_>, key: &str) -> Result<Option<String>, SettingErro
     Ok(Some(date.to_owned()))
 }
 
-fn read_model(table: &Table) -> Result<ModelPrice, SettingError> {
+fn read_model(table: &SettingTable) -> Result<ModelPrice, SettingError> {
     let mut reader = Reader::new(table, "models");
     let names = reader.texts("names")?.unwrap_or_default();
     if names.is_empty() {
@@ -546,7 +546,7 @@ fn windows(reader: &mut Reader<'_>) -> Result<Vec<Tokens>, SettingError> {
     };
     let items = setting.as_list().unwrap_or_default().iter();
     let numbers = items.map(|item| match item.value {
-        Value::Integer(tokens) => u64::try_from(tokens).ok().map(Tokens),
+        SettingValue::Integer(tokens) => u64::try_from(tokens).ok().map(Tokens),
         _ => None,
     });
     let ascending = numbers.collect::<Option<Vec<Tokens>>>().filter(|windows| {

@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Answer, CallFailure, Model, ModelKind, Reply, Request, Response, Stop};
+use super::{CallFailure, CallResult, Model, ModelKind, Reply, Request, Response, Stop};
 use crate::tokens::CountedTexts;
 use crate::units::{Tokens, Usage};
 
 pub mod script;
 
 /// Answers a request in the repeat of this number, if it has an answer.
-type Respond = Box<dyn Fn(&Request, u32) -> Option<Answer> + Send + Sync>;
+type Respond = Box<dyn Fn(&Request, u32) -> Option<CallResult> + Send + Sync>;
 
 /// A model whose answers were written beforehand.
 #[derive(Default)]
@@ -43,8 +43,8 @@ impl Scripted {
 
     /// Adds a rule that gives out these answers, one after the other; failures are answers too.
     #[must_use]
-    pub fn answers(self, answers: impl IntoIterator<Item = Answer>) -> Self {
-        let answers: Mutex<VecDeque<Answer>> = Mutex::new(answers.into_iter().collect());
+    pub fn answers(self, answers: impl IntoIterator<Item = CallResult>) -> Self {
+        let answers: Mutex<VecDeque<CallResult>> = Mutex::new(answers.into_iter().collect());
         self.answer_in(move |_, _| {
             answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
         })
@@ -59,7 +59,7 @@ impl Scripted {
 
     /// Adds a rule that answers every request.
     #[must_use]
-    pub fn reply(self, reply: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn reply(self, reply: impl Fn(&Request) -> CallResult + Send + Sync + 'static) -> Self {
         self.answer_in(move |request, _| Some(reply(request)))
     }
 
@@ -68,7 +68,7 @@ impl Scripted {
     #[must_use]
     pub fn answer_in(
         mut self,
-        reply: impl Fn(&Request, u32) -> Option<Answer> + Send + Sync + 'static,
+        reply: impl Fn(&Request, u32) -> Option<CallResult> + Send + Sync + 'static,
     ) -> Self {
         self.rules.push(Box::new(reply));
         self

@@ -14,7 +14,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use self::exact::{Around, words};
 use super::kind::{SearchBy, Spec};
 use super::survival::{canonical_path, is_same_quantity};
-use super::{OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
+use super::{GradeVerdict, OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored};
 use crate::probe::Specified as _;
 use crate::script::is_unspaced;
 
@@ -35,7 +35,7 @@ pub(super) fn wrong(outcome: Outcome) -> GradeScore {
 
 /// Confirms by rule, without a model.
 #[derive(Debug)]
-pub struct Rules {
+pub struct GradingRules {
     known: Vec<KnownValue>,
     /// Canonical paths of all lists of files.
     pub(super) paths: BTreeSet<String>,
@@ -53,7 +53,7 @@ struct KnownValue {
 
 /// An answer to one probe, and what its kind's rules compare it with.
 pub(super) struct GradedAnswer<'a> {
-    pub(super) rules: &'a Rules,
+    pub(super) rules: &'a GradingRules,
     probe: &'a Probe,
     pub(super) current: Vec<&'a str>,
     /// Files that the answer may list or leave out.
@@ -61,7 +61,7 @@ pub(super) struct GradedAnswer<'a> {
     pub(super) text: &'a str,
 }
 
-impl Rules {
+impl GradingRules {
     /// Rules for the probes of one session: an answer may be the value of another of them.
     pub fn new(probes: &[Probe]) -> Self {
         let mut rules = Self { known: Vec::new(), paths: BTreeSet::new(), items: BTreeSet::new() };
@@ -98,9 +98,9 @@ impl Rules {
     }
 
     /// The verdict on `answer` to `probe` as asked before the message of index `before`.
-    pub fn verdict(&self, probe: &Probe, before: usize, answer: &str) -> Verdict {
+    pub fn verdict(&self, probe: &Probe, before: usize, answer: &str) -> GradeVerdict {
         if answer.trim().is_empty() {
-            return Verdict::unscored(Unscored::NoAnswer);
+            return GradeVerdict::unscored(Unscored::NoAnswer);
         }
         let spec = probe.fact.spec();
         let graded = spec.grade.as_ref().and_then(|grade| {
@@ -116,15 +116,15 @@ impl Rules {
             (score.1 != Outcome::Abstained || !count).then_some(score)
         });
         match graded {
-            Some((score, outcome)) => Verdict::Scored { score, outcome },
-            None => Verdict::unscored(Unscored::NeedsJudge),
+            Some((score, outcome)) => GradeVerdict::Scored { score, outcome },
+            None => GradeVerdict::unscored(Unscored::NeedsJudge),
         }
     }
 }
 
 impl<'a> GradedAnswer<'a> {
     pub(super) fn new(
-        rules: &'a Rules,
+        rules: &'a GradingRules,
         probe: &'a Probe,
         spec: &Spec<'a>,
         before: usize,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Asking, Fact, LazyPattern, Outcome, Probe, Unscored, Verdict};
+use super::{Asking, Fact, GradeVerdict, LazyPattern, Outcome, Probe, Unscored};
 use crate::model::{Purpose, Request, Task};
 use crate::probe::{ProbeExt as _, Specified as _};
 use crate::script::first_chars;
@@ -120,16 +120,16 @@ pub fn is_verdict(request: &Request, reply: &str) -> bool {
 }
 
 /// The verdict of a panel: that of most judges; those who said nothing have no vote.
-pub fn vote(verdicts: &[Verdict]) -> Option<Verdict> {
+pub fn vote(verdicts: &[GradeVerdict]) -> Option<GradeVerdict> {
     let scored = verdicts.iter().filter(|verdict| verdict.scored().is_some());
-    let (right, wrong): (Vec<Verdict>, Vec<Verdict>) = scored
-        .partition(|verdict| matches!(verdict, Verdict::Scored { score, .. } if *score > 0.5));
+    let (right, wrong): (Vec<GradeVerdict>, Vec<GradeVerdict>) = scored
+        .partition(|verdict| matches!(verdict, GradeVerdict::Scored { score, .. } if *score > 0.5));
     match right.len().cmp(&wrong.len()) {
         Ordering::Greater => right.first().copied(),
         Ordering::Less => wrong.first().copied(),
         // There is no judge, or no judge gave a verdict.
         Ordering::Equal if right.is_empty() => verdicts.first().copied(),
-        Ordering::Equal => Some(Verdict::unscored(Unscored::Split)),
+        Ordering::Equal => Some(GradeVerdict::unscored(Unscored::Split)),
     }
 }
 
@@ -198,9 +198,9 @@ impl Judge<'_> {
     }
 
     /// Grades `answer` to `probe` as asked before the message of index `before`.
-    pub fn grade(&self, probe: &Probe, before: usize, answer: &str) -> Step<'static, Verdict> {
+    pub fn grade(&self, probe: &Probe, before: usize, answer: &str) -> Step<'static, GradeVerdict> {
         if answer.trim().is_empty() {
-            return Step::Done(Verdict::unscored(Unscored::NoAnswer));
+            return Step::Done(GradeVerdict::unscored(Unscored::NoAnswer));
         }
         let (task, never_said) = (self.task, probe.kind().is_never_said());
         Step::ask(self.request(probe, before, answer), move |reply| {
@@ -211,10 +211,10 @@ impl Judge<'_> {
 
 /// The verdict that follows from a judge's word, or from its lack. Of something that was never said, abstaining is right
 /// and any value invented.
-pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
+pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> GradeVerdict {
     let word = match said {
         Ok(word) => word,
-        Err(reason) => return Verdict::unscored(reason),
+        Err(reason) => return GradeVerdict::unscored(reason),
     };
     let outcome = match (word, is_never_said) {
         (Word::Right, _) | (Word::Abstained, true) => Outcome::Right,
@@ -227,7 +227,7 @@ pub fn verdict(said: Result<Word, Unscored>, is_never_said: bool) -> Verdict {
             Outcome::Invented
         }
     };
-    Verdict::Scored { score: if outcome == Outcome::Right { 1.0 } else { 0.0 }, outcome }
+    GradeVerdict::Scored { score: if outcome == Outcome::Right { 1.0 } else { 0.0 }, outcome }
 }
 
 /// An answer as it is judged: blanks at the ends of lines and empty lines at both ends do not matter,

@@ -380,7 +380,7 @@ impl ProbeExt for Probe {
 mod tests {
     use super::prelude::*;
     use super::*;
-    use crate::probe::grade::Rules;
+    use crate::probe::grade::GradingRules;
     use crate::session::ground_truth::Importance;
 
     /// A kind that is in no table: the newest word of a chorus, asked for in either case.
@@ -420,7 +420,7 @@ mod tests {
             until: None,
             importance: Importance::Normal,
         };
-        let rules = Rules::new(&[]);
+        let rules = GradingRules::new(&[]);
         for (before, text, expected) in
             [(2, "LA", RIGHT), (9, "la", wrong(Outcome::Stale)), (9, "Di", RIGHT)]
         {

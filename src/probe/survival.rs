@@ -143,7 +143,7 @@ pub struct SurvivalFinding {
 ///
 /// Everything that can be there or not is a *slot*: a value, a rule, one path of a list.
 #[derive(Debug)]
-pub struct Survival {
+pub struct SurvivalSlots {
     /// For each probe, its slots: see [`Survival::slots`].
     slots: Vec<Range<usize>>,
     /// For each slot, how it is searched for.
@@ -213,7 +213,7 @@ impl Best {
     }
 }
 
-impl Survival {
+impl SurvivalSlots {
     /// Prepares the search for what `probes` ask about.
     pub fn new(probes: &[Probe]) -> Result<Self, PatternsError> {
         let mut slots = Vec::with_capacity(probes.len());

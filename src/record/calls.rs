@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{CellRecord, ProbeRecord};
 use crate::probe::judge::JudgeTask;
+use crate::record::words::GradeVerdict;
 use crate::record::words::Purpose;
-use crate::record::words::Verdict;
 use crate::units::{Tokens, Usage};
 
 /// A request that a strategy made, or an attempt at the agent's own call that failed.
@@ -74,7 +74,7 @@ pub struct SentinelRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub narrow: Option<String>,
     /// The judge's verdict.
-    pub verdict: Verdict,
+    pub verdict: GradeVerdict,
     /// The usage of the judge.
     pub usage: Usage,
     /// The verdict as it is kept.

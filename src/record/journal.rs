@@ -75,7 +75,7 @@ pub struct Journal {
 
 /// A run folder, read.
 #[derive(Debug, Clone)]
-pub struct Run {
+pub struct RecordedRun {
     /// The manifest of the run.
     pub manifest: Manifest,
     /// The finished cells, sorted by session, strategy and repeat.
@@ -268,7 +268,7 @@ impl Journal {
     }
 }
 
-impl Run {
+impl RecordedRun {
     /// Reads a run folder, finished or not, without locking it.
     pub fn read(folder: &Path) -> Result<Self, JournalError> {
         let mut manifest = read_manifest(folder)?;

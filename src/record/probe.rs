@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::KeptCall;
 use crate::probe::judge::Brief;
-use crate::record::words::{Outcome, ProbeKind, Verdict};
+use crate::record::words::{GradeVerdict, Outcome, ProbeKind};
 use crate::units::{Tokens, Usage};
 
 /// One probe item.
@@ -171,17 +171,17 @@ pub struct AnswerRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<String>,
     /// The verdict of the rules.
-    pub typed: Verdict,
+    pub typed: GradeVerdict,
     /// The verdict of the judge, where one was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged: Option<Verdict>,
+    pub judged: Option<GradeVerdict>,
     /// The verdict of each judge of a panel, in the order of the scenario; empty for a single
     /// judge.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub panel: Vec<Verdict>,
+    pub panel: Vec<GradeVerdict>,
     /// The verdicts of the judges when they were asked again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rejudged: Vec<Verdict>,
+    pub rejudged: Vec<GradeVerdict>,
     /// The reader's usage; it is on no strategy's bill.
     pub usage: Usage,
     /// The judges' usage; it is on no strategy's bill and not part of the reader's.
@@ -195,13 +195,13 @@ pub struct AnswerRecord {
 impl AnswerRecord {
     /// The verdict that counts: the judge's where there is one, else the rules'. A judge that was asked
     /// several times has one in the mean.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> GradeVerdict {
         together(&self.verdicts()).unwrap_or(self.typed)
     }
 
     /// Its verdicts, one for each time the judges were asked; without a judge, the verdict of the
     /// rules.
-    pub fn verdicts(&self) -> Vec<Verdict> {
+    pub fn verdicts(&self) -> Vec<GradeVerdict> {
         let judged = self.judged.iter().chain(&self.rejudged);
         match self.judged {
             Some(_) => judged.map(|verdict| self.with_its_way(*verdict)).collect(),
@@ -211,13 +211,13 @@ impl AnswerRecord {
 
     /// A judge says right or wrong. Rules may classify a wrong answer more precisely: an older
     /// value stays stale, and another key's misbound.
-    fn with_its_way(&self, judged: Verdict) -> Verdict {
+    fn with_its_way(&self, judged: GradeVerdict) -> GradeVerdict {
         let score = 0.0;
         match (judged.scored(), self.typed.scored()) {
             (
                 Some((_, Outcome::Wrong)),
                 Some((_, outcome @ (Outcome::Stale | Outcome::Misbound))),
-            ) => Verdict::Scored { score, outcome },
+            ) => GradeVerdict::Scored { score, outcome },
             _ => judged,
         }
     }
@@ -238,15 +238,15 @@ impl ProbeRecord {
     }
 
     /// The common verdict of all answers; `None` where no reader was asked.
-    pub fn verdict(&self) -> Option<Verdict> {
-        let verdicts: Vec<Verdict> = self.answers().map(AnswerRecord::verdict).collect();
+    pub fn verdict(&self) -> Option<GradeVerdict> {
+        let verdicts: Vec<GradeVerdict> = self.answers().map(AnswerRecord::verdict).collect();
         together(&verdicts)
     }
 }
 
 /// Several verdicts as one: the mean of those that scored, with the outcome that most have, the first of
 /// these among equals. One that scored nothing has no part in it, unless there is no other.
-fn together(verdicts: &[Verdict]) -> Option<Verdict> {
+fn together(verdicts: &[GradeVerdict]) -> Option<GradeVerdict> {
     let scored: Vec<(f64, Outcome)> =
         verdicts.iter().filter_map(|verdict| verdict.scored()).collect();
     // Of several with the same count the last is taken.
@@ -258,7 +258,7 @@ fn together(verdicts: &[Verdict]) -> Option<Verdict> {
         return verdicts.first().copied();
     };
     let score = scored.iter().map(|(score, _)| score).sum::<f64>() / scored.len() as f64;
-    Some(Verdict::Scored { score, outcome })
+    Some(GradeVerdict::Scored { score, outcome })
 }
 
 /// A question with its answer, as an item of a session is asked it.
@@ -346,12 +346,12 @@ pub struct RecoveredItem {
 mod tests {
     use super::*;
 
-    fn scored(score: f64, outcome: Outcome) -> Verdict {
-        Verdict::Scored { score, outcome }
+    fn scored(score: f64, outcome: Outcome) -> GradeVerdict {
+        GradeVerdict::Scored { score, outcome }
     }
 
     #[track_caller]
-    fn check(verdicts: &[Verdict], expected: Option<Verdict>) {
+    fn check(verdicts: &[GradeVerdict], expected: Option<GradeVerdict>) {
         assert_eq!(together(verdicts), expected, "{verdicts:?}");
     }
 
@@ -360,7 +360,7 @@ mod tests {
         let (right, wrong) = (scored(1.0, Outcome::Right), scored(0.0, Outcome::Wrong));
         let stale = scored(0.0, Outcome::Stale);
         let reason = crate::record::words::Unscored::NoAnswer;
-        let nothing = Verdict::Unscored { reason };
+        let nothing = GradeVerdict::Unscored { reason };
         check(&[], None);
         check(&[right], Some(right));
         check(&[wrong, right, right, right], Some(scored(0.75, Outcome::Right)));
@@ -371,11 +371,11 @@ mod tests {
         check(&[nothing, nothing], Some(nothing));
     }
 
-    fn check_judged(judged: Option<Verdict>, typed: Outcome, expected: Verdict) {
+    fn check_judged(judged: Option<GradeVerdict>, typed: Outcome, expected: GradeVerdict) {
         let answer = AnswerRecord {
             refusal: None,
             text: None,
-            typed: Verdict::Scored { score: 0.5, outcome: typed },
+            typed: GradeVerdict::Scored { score: 0.5, outcome: typed },
             judged,
             rejudged: Vec::new(),
             panel: Vec::new(),
@@ -396,7 +396,7 @@ mod tests {
         check_judged(wrong, Outcome::Partial, scored(0.0, Outcome::Wrong));
         check_judged(right, Outcome::Stale, scored(1.0, Outcome::Right));
         check_judged(None, Outcome::Stale, scored(0.5, Outcome::Stale));
-        let silent = Verdict::Unscored { reason: crate::record::words::Unscored::JudgeFailed };
+        let silent = GradeVerdict::Unscored { reason: crate::record::words::Unscored::JudgeFailed };
         check_judged(Some(silent), Outcome::Right, silent);
     }
 }

@@ -11,8 +11,8 @@ use super::{
     SentinelRecord,
 };
 use crate::probe::judge::{self, JudgeTask, known_answer};
+use crate::record::words::{GradeVerdict, Unscored};
 use crate::record::words::{ModelKind, Purpose};
-use crate::record::words::{Unscored, Verdict};
 use crate::units::Usage;
 
 /// One line of `verdicts.jsonl`: a verdict given after the run.
@@ -53,7 +53,7 @@ pub struct GivenVerdict {
     /// judges.
     pub prompt: String,
     /// Its verdict.
-    pub verdict: Verdict,
+    pub verdict: GradeVerdict,
     /// The usage of the request.
     pub usage: Usage,
     /// The first digits of the name under which it is kept, if it is.
@@ -107,7 +107,7 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
         one.rubric == last.rubric && one.prompt == last.prompt && one.voters() == voters
     });
     let mut is_scripted = false;
-    let mut verdicts: BTreeMap<_, BTreeMap<&str, (Verdict, Usage)>> = BTreeMap::new();
+    let mut verdicts: BTreeMap<_, BTreeMap<&str, (GradeVerdict, Usage)>> = BTreeMap::new();
     let mut sentinels: BTreeMap<(usize, &str), SentinelRecord> = BTreeMap::new();
     for one in counted {
         let Some(at) = voters.iter().position(|voter| *voter == one.judge) else {
@@ -142,9 +142,9 @@ pub fn apply(manifest: &mut Manifest, cells: &mut [CellRecord], given: &[GivenVe
         for item in &mut cell.probes {
             for (turn, answer) in (0..).zip(item.answer.iter_mut().chain(&mut item.more)) {
                 let found = verdicts.get(&(Some(key), item.probe.as_str(), item.percent, turn));
-                let said: Vec<(Verdict, Usage)> =
+                let said: Vec<(GradeVerdict, Usage)> =
                     voters.iter().filter_map(|voter: &&str| found?.get(voter).copied()).collect();
-                let panel: Vec<Verdict> = said.iter().map(|(verdict, _)| *verdict).collect();
+                let panel: Vec<GradeVerdict> = said.iter().map(|(verdict, _)| *verdict).collect();
                 answer.rejudged.clear();
                 answer.judged = judge::vote(&panel);
                 answer.judge_usage = said.iter().map(|(_, usage)| *usage).sum();
@@ -253,11 +253,10 @@ pub fn disregard_unfit(cells: &mut [CellRecord]) {
             // Who voted how the next time is not kept.
             answer.rejudged.clear();
             let voters = answer.panel.iter().zip(&fit).filter(|(_, fit)| **fit);
-            let said: Vec<Verdict> = voters.map(|(verdict, _)| *verdict).collect();
-            let needs_judge = Verdict::unscored(Unscored::NeedsJudge);
-            answer.judged = judge::vote(&said)
-                .or((answer.typed == needs_judge)
-                    .then_some(Verdict::unscored(Unscored::JudgeUnfit)));
+            let said: Vec<GradeVerdict> = voters.map(|(verdict, _)| *verdict).collect();
+            let needs_judge = GradeVerdict::unscored(Unscored::NeedsJudge);
+            answer.judged = judge::vote(&said).or((answer.typed == needs_judge)
+                .then_some(GradeVerdict::unscored(Unscored::JudgeUnfit)));
         }
     }
 }
@@ -268,15 +267,19 @@ mod tests {
     use crate::record::words::{Outcome, ProbeKind};
     use crate::record::{AnswerRecord, Fate, ProbeRecord, SurvivalRecord};
 
-    const RIGHT: Verdict = Verdict::Scored { score: 1.0, outcome: Outcome::Right };
-    const WRONG: Verdict = Verdict::Scored { score: 0.0, outcome: Outcome::Wrong };
+    const RIGHT: GradeVerdict = GradeVerdict::Scored { score: 1.0, outcome: Outcome::Right };
+    const WRONG: GradeVerdict = GradeVerdict::Scored { score: 0.0, outcome: Outcome::Wrong };
 
-    fn unscored(reason: Unscored) -> Verdict {
-        Verdict::Unscored { reason }
+    fn unscored(reason: Unscored) -> GradeVerdict {
+        GradeVerdict::Unscored { reason }
     }
 
     /// The reference with one answer, and sentinels of these judges, of which each misses so many.
-    fn cells(judges: &[(&str, usize)], typed: Verdict, panel: &[Verdict]) -> Vec<CellRecord> {
+    fn cells(
+        judges: &[(&str, usize)],
+        typed: GradeVerdict,
+        panel: &[GradeVerdict],
+    ) -> Vec<CellRecord> {
         let none: [u32; 0] = [];
         let record = serde_json::json!({
             "session": "a", "strategy": "full", "repeat": 0, "arm": "reference",
@@ -340,7 +343,12 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(judges: &[(&str, usize)], typed: Verdict, panel: &[Verdict], expected: Verdict) {
+    fn check(
+        judges: &[(&str, usize)],
+        typed: GradeVerdict,
+        panel: &[GradeVerdict],
+        expected: GradeVerdict,
+    ) {
         let mut cells = cells(judges, typed, panel);
         disregard_unfit(&mut cells);
         let answer = cells[0].probes[0].answer.as_ref().unwrap();

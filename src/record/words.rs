@@ -365,7 +365,7 @@ pub struct Drop {
 /// The verdict of a grader.
 #[derive(Debug, Clone, Copy, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Verdict {
+pub enum GradeVerdict {
     /// The answer was graded.
     Scored {
         /// From 0 to 1.
@@ -380,7 +380,7 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl GradeVerdict {
     pub(crate) fn unscored(reason: Unscored) -> Self {
         Self::Unscored { reason }
     }

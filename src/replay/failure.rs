@@ -5,12 +5,12 @@ use std::iter::successors;
 use std::sync::Arc;
 
 use super::faults::FaultInjector;
-use super::{Cell, CellName, MissedAnswer, Models, NoClock, PreparedSession, Replay};
+use super::{CellName, CellReplay, MissedAnswer, Models, NoClock, PreparedSession, Replay};
 use crate::record::End;
 use crate::strategy::external::ProgramError;
 use crate::strategy::{StageError, StrategyError};
 
-impl Cell<'_> {
+impl CellReplay<'_> {
     /// The end of the cell, whose strategy cannot go on. Where its program was not even started, this is no result.
     pub(super) fn stopped(&mut self, call: usize, error: &StrategyError) -> End {
         match error {
@@ -52,7 +52,7 @@ impl Replay {
         end: End,
     ) -> Self {
         let injector = FaultInjector::new(Arc::default(), prepared.session.id(), name.repeat);
-        let cell = Cell::new(prepared, models, &NoClock, Vec::new(), injector);
+        let cell = CellReplay::new(prepared, models, &NoClock, Vec::new(), injector);
         cell.finish(name, end)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::fault::{Attempt, Fault, FaultTarget, Faults};
 use crate::model::{CallFailure, Response, Stop};
 use crate::record::FaultEvent;
-use crate::step::Answer;
+use crate::step::CallResult;
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 
@@ -48,7 +48,7 @@ impl FaultInjector {
 }
 
 /// The answer that the strategy gets from no model; `None` if the model answers first.
-pub(super) fn without_model(fault: Fault) -> Option<Answer> {
+pub(super) fn without_model(fault: Fault) -> Option<CallResult> {
     Some(match fault {
         Fault::SummaryError => Err(CallFailure::SERVER),
         Fault::SummaryTimeout => Err(CallFailure::Timeout),

@@ -9,7 +9,7 @@ use crate::bill::Scale;
 use crate::model::{CallFailure, Model, Reply};
 use crate::probe::judge::known_answer::{KnownAnswer, known_answers};
 use crate::probe::judge::{JudgeTask, narrow_prompt_id};
-use crate::probe::{Unscored, Verdict};
+use crate::probe::{GradeVerdict, Unscored};
 use crate::record::verdicts::fit_task;
 use crate::record::{LostCall, SentinelRecord};
 use crate::tokens::CountedTexts;
@@ -102,7 +102,7 @@ impl FitnessState {
                     name: known.name.clone(),
                     is_right: known.is_right,
                     narrow: narrow.clone(),
-                    verdict: Verdict::unscored(Unscored::JudgeUnfit),
+                    verdict: GradeVerdict::unscored(Unscored::JudgeUnfit),
                     usage: Usage::default(),
                     calls: Vec::new(),
                 };
@@ -115,7 +115,7 @@ impl FitnessState {
                     }
                     record.usage = booked.usage;
                     record.calls.extend(booked.kept);
-                    let unparsable = Verdict::unscored(Unscored::Unparsable);
+                    let unparsable = GradeVerdict::unscored(Unscored::Unparsable);
                     unreadable += usize::from(record.verdict == unparsable);
                     // A judge that failed so was not heard at all.
                     let unheard = reply.answer.err().filter(|failure| {

@@ -12,7 +12,7 @@ use crate::model::{
     AGAIN, CallFailure, Model, Purpose, Reply, Request, Response, Stop, Task, bill,
 };
 use crate::record::{KeptCall, LostCall, ModelCall};
-use crate::step::{Answer, Caller};
+use crate::step::{CallResult, Caller};
 use crate::tokens::{CountedTexts, Size};
 use crate::units::{Tokens, Usage};
 
@@ -122,7 +122,7 @@ impl<'a> Meter<'a> {
     }
 
     /// Sends a strategy's own request.
-    fn send(&mut self, request: Request) -> Answer {
+    fn send(&mut self, request: Request) -> CallResult {
         let (routed, repeat) = self.route(request.purpose, 0, 0);
         let fault = match request.purpose {
             Purpose::Compaction | Purpose::Background | Purpose::Recovery => {
@@ -158,7 +158,13 @@ impl<'a> Meter<'a> {
     }
 
     /// Logs a request of the strategy, for the record and for the observers.
-    fn note(&mut self, request: Request, usage: Usage, answer: &Answer, kept: Option<KeptCall>) {
+    fn note(
+        &mut self,
+        request: Request,
+        usage: Usage,
+        answer: &CallResult,
+        kept: Option<KeptCall>,
+    ) {
         self.log.push(ModelCall {
             call: self.injector.call,
             purpose: request.purpose,
@@ -240,7 +246,7 @@ impl RequestBill {
 }
 
 /// The usage of a request: the provider's own, else counted and sized as the agent's prompts are.
-fn usage_of(request: &Request, answer: &Answer, scale: Scale, counts: &CountedTexts) -> Usage {
+fn usage_of(request: &Request, answer: &CallResult, scale: Scale, counts: &CountedTexts) -> Usage {
     let usage = match answer {
         Ok(response) if response.usage.prompt() > Tokens::ZERO => return response.usage,
         Ok(response) => bill::answered(request, response, counts),
@@ -274,7 +280,7 @@ pub(crate) fn answered(
 }
 
 impl Caller for Meter<'_> {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult> {
         let started = self.clock.now();
         let answers = requests.into_iter().map(|request| self.send(request)).collect();
         self.time += self.clock.now().saturating_sub(started);

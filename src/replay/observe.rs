@@ -24,7 +24,7 @@ use crate::bill::Scale;
 use crate::context::{Applied, CacheEffect, Context, Entry};
 use crate::model::{Request, Response};
 use crate::patterns::PatternsError;
-use crate::probe::grade::Rules;
+use crate::probe::grade::GradingRules;
 use crate::probe::judge::Brief;
 use crate::probe::{Item, Probe, Selection};
 use crate::record::{CellRecord, ProbeText};
@@ -144,7 +144,7 @@ pub struct ObserverPlans {
     trail: Arc<TrailPlan>,
     said: Arc<SaidNames>,
     /// The rules by which answers are graded.
-    pub(super) rules: Rules,
+    pub(super) rules: GradingRules,
     letters: Letters,
     pub(super) api: RuleSet,
     pub(super) cache: Option<Arc<CachePlan>>,
@@ -159,7 +159,7 @@ impl ObserverPlans {
         probes: Vec<Probe>,
         selection: &Selection,
     ) -> Result<Self, PatternsError> {
-        let rules = Rules::new(&probes);
+        let rules = GradingRules::new(&probes);
         let plan = Arc::new(SurvivalPlan::new(session, probes.into(), selection)?);
         let entities = Arc::new(ActionEntities::new(session, counts)?);
         Ok(Self {

@@ -9,7 +9,7 @@ use super::observe::recovery::RecoveryPlan;
 use crate::bill::Bill;
 use crate::context::{Context, Entry, Origin, measure, measure_block};
 use crate::model::fault::Faults;
-use crate::model::price::{CacheScheme, Limit, RequestSize};
+use crate::model::price::{CacheScheme, RequestLimit, RequestSize};
 use crate::patterns::PatternsError;
 use crate::probe::recovery::Recovery;
 use crate::probe::{Asking, Probe, Selection};
@@ -37,7 +37,7 @@ pub struct PreparedSession {
     /// The faults in the cells of strategies; the reference and the floor have none.
     pub faults: Arc<Faults>,
     /// Limits of the provider's beside the window; the reference and the floor are spared.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<RequestLimit>,
     /// The effective windows that the recorded product is known to work in, each with the first call that
     /// it holds for, ascending.
     pub product_windows: Vec<(usize, Tokens)>,

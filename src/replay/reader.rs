@@ -10,10 +10,10 @@ use crate::context::Origin;
 use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::ProbeExt as _;
 use crate::probe::judge::{self, Judge, JudgeTask, Judging};
-use crate::probe::{OTHER_ORDER, Outcome, Probe, Unscored, Verdict};
+use crate::probe::{GradeVerdict, OTHER_ORDER, Outcome, Probe, Unscored};
 use crate::record::{AnswerRecord, Arm, Fate, KeptCall, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
-use crate::step::{Answer, Step, drive_all};
+use crate::step::{CallResult, Step, drive_all};
 use crate::units::Usage;
 
 /// How often a question is repeated, to distinguish noise from loss.
@@ -223,7 +223,7 @@ impl<'a> Questioner<'a, '_> {
         let mut came = self.meter.ask(puts).into_iter();
         let rules = &self.prepared.watched.rules;
         let graded = questions.into_iter().map(|question| {
-            let (answers, booked): (Vec<Answer>, Vec<RequestBill>) =
+            let (answers, booked): (Vec<CallResult>, Vec<RequestBill>) =
                 came.by_ref().take(question.requests).unzip();
             let mut record = ungraded(text_of(answers));
             if let Some(text) = &record.text {
@@ -290,7 +290,7 @@ pub(super) fn judge_unsure(
     let texts: Vec<String> = asked.iter().map(|one| one.text.to_owned()).collect();
     for ((number, given), text) in numbers.into_iter().zip(given).zip(texts) {
         let mut answer = ungraded(Ok(text));
-        answer.typed = Verdict::unscored(Unscored::NeedsJudge);
+        answer.typed = GradeVerdict::unscored(Unscored::NeedsJudge);
         given.enter(&mut answer);
         let found = &mut records[number].survival;
         if let Some((score, outcome)) = answer.verdict().scored() {
@@ -315,9 +315,9 @@ struct AskedVerdict<'a> {
 /// What judges said of a text, and what it cost.
 #[derive(Default)]
 struct GivenVerdicts {
-    judged: Option<Verdict>,
-    rejudged: Vec<Verdict>,
-    panel: Vec<Verdict>,
+    judged: Option<GradeVerdict>,
+    rejudged: Vec<GradeVerdict>,
+    panel: Vec<GradeVerdict>,
     usage: Usage,
     calls: Vec<KeptCall>,
 }
@@ -363,7 +363,7 @@ fn verdicts(
                 of.push((at, number, turn));
                 // No verdict is paid for that would not count.
                 steps.push(match *task {
-                    None => Step::Done(Verdict::unscored(Unscored::JudgeUnfit)),
+                    None => Step::Done(GradeVerdict::unscored(Unscored::JudgeUnfit)),
                     Some(task) => Judge { probes, task }.grade(one.probe, one.before, one.text),
                 });
             }
@@ -392,19 +392,19 @@ fn verdicts(
         of_text.judged = votes.next();
         of_text.rejudged = votes.collect();
         let first = verdicts.chunks(panel).next().filter(|_| panel > 1);
-        of_text.panel = first.map_or_else(Vec::new, <[Verdict]>::to_vec);
+        of_text.panel = first.map_or_else(Vec::new, <[GradeVerdict]>::to_vec);
     }
     given
 }
 
 /// Whether these judges grade an answer.
 fn is_judged(answer: &AnswerRecord, judges: &Judges) -> bool {
-    let open = answer.typed == Verdict::unscored(Unscored::NeedsJudge);
+    let open = answer.typed == GradeVerdict::unscored(Unscored::NeedsJudge);
     answer.text.is_some() && (open || judges.judging == Judging::All)
 }
 
 /// The answer to a question that was put once, or in both orders.
-fn text_of(answers: Vec<Answer>) -> Result<String, (Unscored, Option<String>)> {
+fn text_of(answers: Vec<CallResult>) -> Result<String, (Unscored, Option<String>)> {
     let mut texts = Vec::with_capacity(answers.len());
     for answer in answers {
         match answer {
@@ -443,7 +443,7 @@ fn ungraded(text: Result<String, (Unscored, Option<String>)>) -> AnswerRecord {
         Err((reason, refusal)) => (None, reason, refusal),
     };
     AnswerRecord {
-        typed: Verdict::unscored(reason),
+        typed: GradeVerdict::unscored(reason),
         refusal,
         text,
         judged: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::model::{CallFailure, Model, ModelKind};
-use crate::step::Answer;
+use crate::step::CallResult;
 use crate::strategy::external::ProgramError;
 
 /// Why a cell says nothing about its strategy.
@@ -26,7 +26,7 @@ pub enum MissedAnswer {
 
 impl MissedAnswer {
     /// The reason in an answer of this model why no answer came; `None` if one came.
-    pub(super) fn of(model: &dyn Model, answer: &Answer) -> Option<Self> {
+    pub(super) fn of(model: &dyn Model, answer: &CallResult) -> Option<Self> {
         match answer {
             Err(CallFailure::NotRecorded) if model.defers() => Some(Self::Deferred),
             Err(CallFailure::NotRecorded) => Some(Self::NotRecorded),

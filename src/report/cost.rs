@@ -1,6 +1,6 @@
 //! The cost of a strategy over all its sessions, under one scheme of the provider's cache.
 
-use crate::metric::cost::{AS_BILLED, Bill, CostByCall, ModelledTime, SchemeCost};
+use crate::metric::cost::{AS_BILLED, BillBasis, CostByCall, ModelledTime, SchemeCost};
 use crate::metric::{CellSummary, estimate, saved, total};
 use crate::stats::Estimate;
 use crate::units::{Tokens, Usd, median};
@@ -9,7 +9,7 @@ use crate::units::{Tokens, Usd, median};
 #[derive(Debug, Clone, PartialEq)]
 pub struct StrategyCost {
     /// Which costs are summed up.
-    pub bill: Bill,
+    pub bill: BillBasis,
     /// The costs of its cells, added up; the scheme is `as billed` where sessions have different ones.
     pub sum: SchemeCost,
     /// `1 − ΣB/ΣB⁰`; its items are calls.
@@ -37,11 +37,11 @@ pub struct StrategyCost {
 impl StrategyCost {
     /// The costs of a strategy under each bill, the one of the comparison first.
     pub(super) fn all(cells: &[&CellSummary]) -> Vec<Self> {
-        let bills = Bill::all(cells.iter().map(|cell| &*cell.costs)).into_iter();
+        let bills = BillBasis::all(cells.iter().map(|cell| &*cell.costs)).into_iter();
         bills.map(|bill| Self::of(bill, cells)).collect()
     }
 
-    fn of(bill: Bill, cells: &[&CellSummary]) -> Self {
+    fn of(bill: BillBasis, cells: &[&CellSummary]) -> Self {
         let costs = cells.iter().filter_map(|cell| SchemeCost::under_bill(&cell.costs, &bill));
         let costs: Vec<SchemeCost> = costs.cloned().collect();
         let mut break_even: Vec<u64> =

@@ -11,7 +11,7 @@ use crate::compare::NoteCode;
 use crate::compare::advice::{Answer, FULL, RECORDED, Rows, RunRow, Verdict};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::{TaskRun, TasksSolved};
-use crate::compare::{ComparedRun, Rule, Sample};
+use crate::compare::{ComparedRun, JudgingRule, Sample};
 use crate::metric::cost::SchemeCost;
 use crate::metric::live::LiveTotals;
 use crate::metric::{CellSummary, PooledValue};
@@ -91,8 +91,8 @@ fn kept_of_a_hundred(material: &Material<'_>, named: Option<&str>) -> Option<Str
 }
 
 /// About sessions like these, with the margins of the run.
-fn rule(manifest: &Manifest) -> Rule {
-    let mut rule = Rule::of_population(manifest.seed);
+fn rule(manifest: &Manifest) -> JudgingRule {
+    let mut rule = JudgingRule::of_population(manifest.seed);
     for (name, margin) in &manifest.margins {
         // A name was checked when the run began.
         let _ = rule.margins.set(name, *margin);

@@ -13,7 +13,7 @@ use crate::metric::calls::is_on_the_bill;
 use crate::metric::cost::{SchemeCost, TokenClasses};
 use crate::metric::survival::is_planted;
 use crate::metric::{MetricMark, metric};
-use crate::record::words::{Placement, Verdict};
+use crate::record::words::{GradeVerdict, Placement};
 use crate::record::{CacheRecord, CellKey, CellRecord, Manifest, PriceEntry};
 use crate::units::{Tokens, Usage};
 
@@ -329,7 +329,7 @@ fn items(cell: &CellRecord, is_of_answers: bool) -> Option<TermTable> {
             continue;
         }
         let (score, weight, fate) = if is_of_answers {
-            let Some((score, outcome)) = item.verdict().and_then(Verdict::scored) else {
+            let Some((score, outcome)) = item.verdict().and_then(GradeVerdict::scored) else {
                 continue;
             };
             let answer = item.answer.as_ref().and_then(|answer| answer.text.as_deref());

@@ -8,7 +8,7 @@ use super::{Report, ReportData, comment, csv, html, json, junit, markdown, otlp,
 pub struct Format {
     /// The ending of its files, without the dot.
     pub ending: &'static str,
-    kinds: &'static [Kind],
+    kinds: &'static [ReportKind],
     render: Renderer,
 }
 
@@ -59,7 +59,7 @@ use Renderer::{Document, Picture, Tables};
 
 /// The kinds of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ReportKind {
     /// A run.
     Run,
     /// Strategies against each other, or against a baseline.
@@ -68,7 +68,7 @@ pub enum Kind {
     Sweep,
 }
 
-use Kind::{Comparison, Run, Sweep};
+use ReportKind::{Comparison, Run, Sweep};
 
 /// All formats, in the order of help texts.
 const FORMATS: &[Format] = &[
@@ -100,7 +100,7 @@ fn of_sweep(report: &Report, width: f64) -> PlotScene {
 
 /// The format of a file of this name, by its ending; the comparison ignores case. A picture may have
 /// nothing in front of its ending: `report.tokens.svg`, `bill.svg`.
-pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
+pub fn format(kind: ReportKind, file: &str) -> Option<&'static Format> {
     let name = file.to_ascii_lowercase();
     let named = formats_of(kind).filter(|format| {
         let front = name.strip_suffix(format.ending);
@@ -111,17 +111,17 @@ pub fn format(kind: Kind, file: &str) -> Option<&'static Format> {
     named.max_by_key(|format| format.ending.len())
 }
 
-fn formats_of(kind: Kind) -> impl Iterator<Item = &'static Format> {
+fn formats_of(kind: ReportKind) -> impl Iterator<Item = &'static Format> {
     FORMATS.iter().filter(move |format| format.kinds.contains(&kind))
 }
 
 /// The endings that [`format`](fn@format) knows, without the dot.
-pub fn endings(kind: Kind) -> impl Iterator<Item = &'static str> {
+pub fn endings(kind: ReportKind) -> impl Iterator<Item = &'static str> {
     formats_of(kind).map(|format| format.ending)
 }
 
 impl Format {
-    const fn new(ending: &'static str, kinds: &'static [Kind], render: Renderer) -> Self {
+    const fn new(ending: &'static str, kinds: &'static [ReportKind], render: Renderer) -> Self {
         Self { ending, kinds, render }
     }
 

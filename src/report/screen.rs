@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::compare::advice::Verdict;
-use crate::compare::{Line, NoteCode};
+use crate::compare::{NoteCode, VerdictLine};
 use crate::naming::short_name;
 use crate::record::words::ModelKind;
 use crate::report::grid::{GridRow, INDENT};
@@ -260,17 +260,17 @@ impl Terminal {
     }
 
     /// The verdict, and behind its first sentence what has no column at this width.
-    fn sentences(self, report: &Report) -> Vec<Line> {
+    fn sentences(self, report: &Report) -> Vec<VerdictLine> {
         let mut said = report.verdict.as_ref().map(Verdict::lines).unwrap_or_default();
         if let Some(text) = also(report).filter(|_| self.columns() < WIDE) {
-            let also = Line { text, code: None };
+            let also = VerdictLine { text, code: None };
             said.insert(said.len().min(1), also);
         }
         said
     }
 
     /// Sentences in at most so many lines.
-    pub(super) fn verdict(self, said: &[Line], most: usize) -> Vec<String> {
+    pub(super) fn verdict(self, said: &[VerdictLine], most: usize) -> Vec<String> {
         let paragraphs = said.iter().map(|line| {
             let text = line.in_full();
             let (start, rest) = first_words(&text);

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::metric::answers::{Accuracy, Scope};
+use crate::metric::answers::{Accuracy, AnswerScope};
 use crate::metric::calls::ModelCalls;
 use crate::metric::compaction::StageTotal;
 pub use crate::metric::fidelity::Anchors;
-use crate::metric::fidelity::{self, Failings, Refusal};
+use crate::metric::fidelity::{self, Failings, FidelityRefusal};
 use crate::metric::survival::{self, Score};
 use crate::metric::{CellSummary, METRICS, PooledValue, estimate, sessions};
 use crate::record::Arm;
@@ -59,7 +59,7 @@ pub struct StrategySummary {
 }
 
 /// Accuracy relative to full history, or why there is none.
-pub type RelativeAccuracy = Result<Estimate, Refusal>;
+pub type RelativeAccuracy = Result<Estimate, FidelityRefusal>;
 
 /// The scores of a model on a strategy's prompts.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,8 +117,8 @@ impl StrategySummary {
             survival: survival::corrected(cells),
             survival_uncorrected: survival::uncorrected(cells),
             survival_by_kind: survival_by_kind.collect(),
-            answers: answers(cells, anchors, Scope::Context),
-            summary_answers: answers(cells, anchors, Scope::Summaries),
+            answers: answers(cells, anchors, AnswerScope::Context),
+            summary_answers: answers(cells, anchors, AnswerScope::Summaries),
             stages,
             model_calls: cells.iter().map(|cell| cell.model_calls).sum(),
             values: values.collect(),
@@ -184,7 +184,11 @@ impl fmt::Display for Breakage {
     }
 }
 
-fn answers(cells: &[&CellSummary], anchors: Anchors, scope: Scope) -> Option<StrategyAccuracy> {
+fn answers(
+    cells: &[&CellSummary],
+    anchors: Anchors,
+    scope: AnswerScope,
+) -> Option<StrategyAccuracy> {
     let answered: Vec<&Accuracy> = cells.iter().filter_map(|cell| cell.accuracy(scope)).collect();
     if answered.is_empty() {
         return None;

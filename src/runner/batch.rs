@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::Plan;
 use crate::model::api::Sending;
 use crate::model::cassette::{Cassette, Deferred};
-use crate::model::http::Live;
-use crate::model::http::batch::{Answer, BatchError, BatchRequest};
+use crate::model::http::LiveModel;
+use crate::model::http::batch::{BatchAnswer, BatchError, BatchRequest};
 use crate::model::spending::Spending;
 use crate::model::{CallFailure, Model as _};
 use crate::record::journal::{JournalError, append_lines, read_lines};
@@ -223,7 +223,7 @@ impl Plan {
 fn keep<'s>(
     cassette: &Cassette,
     sent: &'s SentBatch,
-    answers: Vec<Answer>,
+    answers: Vec<BatchAnswer>,
     spending: &Spending,
     share: Option<u32>,
 ) -> BTreeSet<&'s str> {
@@ -263,7 +263,7 @@ fn one_by_one(
 
 impl SentBatch {
     /// One that is about to be sent.
-    fn of(live: &Live, part: &[(&String, &Deferred)]) -> Self {
+    fn of(live: &LiveModel, part: &[(&String, &Deferred)]) -> Self {
         let keys: Vec<String> = part.iter().map(|(key, _)| (*key).clone()).collect();
         let label = ContentHash::of_parts(keys.iter().map(String::as_bytes));
         Self {
@@ -276,20 +276,24 @@ impl SentBatch {
     }
 
     /// Whether any of the answers is to one of its requests.
-    fn has_any(&self, answers: &[Answer]) -> bool {
+    fn has_any(&self, answers: &[BatchAnswer]) -> bool {
         answers.iter().map(|(name, _)| name).any(|name| self.keys.contains(name))
     }
 }
 
 /// The model that a batch is sent to.
-fn asked_by<'l>(all: &'l [Arc<Live>], sent: &SentBatch) -> Option<&'l Arc<Live>> {
+fn asked_by<'l>(all: &'l [Arc<LiveModel>], sent: &SentBatch) -> Option<&'l Arc<LiveModel>> {
     all.iter().find(|live| {
         let dialect = live.dialect();
         dialect.model == sent.model && dialect.provider.name() == sent.provider
     })
 }
 
-fn submit(live: &Live, label: &str, part: &[(&String, &Deferred)]) -> Result<String, BatchFailure> {
+fn submit(
+    live: &LiveModel,
+    label: &str,
+    part: &[(&String, &Deferred)],
+) -> Result<String, BatchFailure> {
     let requests = part.iter().map(|(key, one)| BatchRequest {
         name: (*key).clone(),
         body: one.dialect.body_sent(&one.request, Sending::InBatch),
@@ -298,7 +302,7 @@ fn submit(live: &Live, label: &str, part: &[(&String, &Deferred)]) -> Result<Str
         .map_err(|cause| failed(live, cause))
 }
 
-fn failed(live: &Live, cause: BatchError) -> BatchFailure {
+fn failed(live: &LiveModel, cause: BatchError) -> BatchFailure {
     BatchFailure::Provider { model: live.name().to_owned(), cause }
 }
 

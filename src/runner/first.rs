@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::dependencies::Dependencies;
 use super::{ArmIndex, ArmKind, CellError, LoadedSession, Plan, RunModels, prepare, replay_arm};
-use crate::probe::{LOWEST_CEILING, Outcome, ProbeExt as _, Unscored, Verdict};
+use crate::probe::{GradeVerdict, LOWEST_CEILING, Outcome, ProbeExt as _, Unscored};
 use crate::record::ProbeRecord;
 use crate::replay::{Models, PreparedSession, Repetitions};
 use crate::stop::StopToken;
@@ -133,7 +133,7 @@ impl Plan {
         models: &Models,
     ) -> Result<Option<FirstAnswers>, CellError<'_>> {
         let followed = Dependencies::new(BTreeSet::new(), []);
-        let mut verdicts: Vec<Vec<Verdict>> = Vec::new();
+        let mut verdicts: Vec<Vec<GradeVerdict>> = Vec::new();
         for kind in [ArmKind::Full, ArmKind::Empty] {
             let arm = ArmIndex { kind, repeat: 0 };
             let replay = replay_arm(self, (0, prepared), arm, &followed, models, Vec::new())?;
@@ -149,7 +149,7 @@ impl Plan {
         let with_empty = verdicts[0].iter().zip(&verdicts[1]);
         let mut answers = FirstAnswers::default();
         for (full, empty) in with_empty {
-            answers.too_long += usize::from(*full == Verdict::unscored(Unscored::TooLong));
+            answers.too_long += usize::from(*full == GradeVerdict::unscored(Unscored::TooLong));
             let (full, empty) = (outcome(full), outcome(empty));
             let right = full.is_none_or(|full| full == Outcome::Right);
             answers.asked += 1;
@@ -162,10 +162,10 @@ impl Plan {
 }
 
 /// How an item was answered; `None` where the answer may be right, and nobody could grade it.
-fn outcome(verdict: &Verdict) -> Option<Outcome> {
+fn outcome(verdict: &GradeVerdict) -> Option<Outcome> {
     match verdict {
-        Verdict::Scored { outcome, .. } => Some(*outcome),
-        Verdict::Unscored { reason } => match reason {
+        GradeVerdict::Scored { outcome, .. } => Some(*outcome),
+        GradeVerdict::Unscored { reason } => match reason {
             Unscored::NeedsJudge
             | Unscored::JudgeFailed
             | Unscored::Unparsable

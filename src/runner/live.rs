@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{Access, PlanError, Result, read_named};
 use crate::model::api::Dialect;
 use crate::model::http::pace::{PaceSetting, Pacer};
-use crate::model::http::{CallTime, Connection, Engine, HttpError, Live, Waits};
+use crate::model::http::{CallTime, Connection, Engine, HttpError, LiveModel, Waits};
 use crate::model::timing::ServerTiming;
 use crate::model::{CallFailure, Model, Purpose};
 use crate::scenario::{Home, LiveSetting, RequestPace};
@@ -25,7 +25,7 @@ pub(super) struct Servers {
     waits: Waits,
     engine: Option<Arc<Engine>>,
     pacers: BTreeMap<(String, bool), Arc<Pacer>>,
-    pub(super) live: Vec<Arc<Live>>,
+    pub(super) live: Vec<Arc<LiveModel>>,
     /// What is known of the servers of these, where they are on this machine.
     homes: Vec<Option<Home>>,
     waited: Mutex<Vec<Waited>>,
@@ -81,7 +81,7 @@ impl Servers {
         let slots = live.home.map(|home| home.slots);
         let setting = PaceSetting { slots, ..self.setting };
         let pacer = entry.or_insert_with(|| Arc::new(Pacer::new(setting)));
-        let model = Live::new(dialect.clone(), connection, engine, pacer.clone());
+        let model = LiveModel::new(dialect.clone(), connection, engine, pacer.clone());
         let made = Arc::new(model.map_err(|cause| unusable(live, cause))?);
         self.live.push(made.clone());
         self.homes.push(live.home);
@@ -199,7 +199,7 @@ pub fn time_server(
         ..PaceSetting::default()
     }));
     let engine = Engine::start().map_err(|cause| unusable(live, cause))?;
-    let model = Live::new(live.dialect(), connection, engine, pacer)
+    let model = LiveModel::new(live.dialect(), connection, engine, pacer)
         .map_err(|cause| unusable(live, cause))?;
     Ok(model.timed(nonce, count))
 }

@@ -10,7 +10,7 @@ use super::session_store::entry_of;
 use super::{ThreadClock, manifest_of, prepare_texts, prices};
 use serde_json::json;
 
-use crate::live::{Finished, Measured, Setting};
+use crate::live::{Finished, Measured, StrategySetting};
 use crate::patterns::PatternsError;
 use crate::record::journal::{Journal, JournalError};
 use crate::record::{
@@ -20,7 +20,7 @@ use crate::record::{
 use crate::replay::{CellName, Models, Repetitions, Replayed, replay};
 use crate::runner::{Access, Plan, PlanError, RunModels};
 use crate::scenario::{Scenario, WindowMode};
-use crate::session::import::outcomes::Outcome;
+use crate::session::import::outcomes::TrialOutcome;
 use crate::session::{Role, Session};
 use crate::units::{ContentHash, Tokens, Usage, Usd, is_valid_id};
 use crate::window::{KnownBy, NativeWindow, PromptSizes, Window};
@@ -56,7 +56,10 @@ pub fn models(scenario: &Scenario, access: &Access<'_>) -> Result<RunModels, Pla
 }
 
 /// The strategies of a scenario, each ready to stand in front of an agent.
-pub fn settings(scenario: &Scenario, models: &RunModels) -> Result<Vec<Setting>, LiveRunError> {
+pub fn settings(
+    scenario: &Scenario,
+    models: &RunModels,
+) -> Result<Vec<StrategySetting>, LiveRunError> {
     let counts = counts_of(&scenario.counter, None)?;
     let unknown = NativeWindow {
         tokens: Window::DEFAULT_TOKENS,
@@ -69,7 +72,7 @@ pub fn settings(scenario: &Scenario, models: &RunModels) -> Result<Vec<Setting>,
     };
     let settings = scenario.strategies.iter().map(|spec| {
         spec.check_window(window, &PromptSizes::default()).map_err(PlanError::from)?;
-        Ok(Setting {
+        Ok(StrategySetting {
             spec: spec.clone(),
             window,
             sizes: scenario.sizes,
@@ -87,7 +90,7 @@ pub fn settings(scenario: &Scenario, models: &RunModels) -> Result<Vec<Setting>,
 pub fn write(
     scenario: &Scenario,
     finished: Vec<Finished>,
-    outcomes: &[Outcome],
+    outcomes: &[TrialOutcome],
     folder: &Path,
 ) -> Result<PathBuf, LiveRunError> {
     let prices = prices::in_force(&scenario.cache)?;
@@ -154,7 +157,7 @@ struct TaskCells {
 fn cells_of_task(
     plan: &Plan,
     cells: Vec<Finished>,
-    outcomes: &[Outcome],
+    outcomes: &[TrialOutcome],
 ) -> Result<TaskCells, LiveRunError> {
     let scenario = &plan.scenario;
     let unchanged =
@@ -321,7 +324,7 @@ fn mean_usage(usages: impl ExactSizeIterator<Item = Usage>) -> Usage {
 
 /// The trials that ended without an answered call, with their scores.
 pub fn unanswered(
-    outcomes: &[Outcome],
+    outcomes: &[TrialOutcome],
     finished: &[Finished],
     scenario: &Scenario,
 ) -> BTreeMap<CellKey, f64> {
@@ -353,7 +356,7 @@ fn lost_trial((key, score): (CellKey, f64)) -> CellRecord {
 }
 
 /// Whether an outcome is that of a cell.
-pub fn is_of(outcome: &Outcome, cell: &Finished, scenario: &Scenario) -> bool {
+pub fn is_of(outcome: &TrialOutcome, cell: &Finished, scenario: &Scenario) -> bool {
     outcome.task == cell.session.id()
         && outcome.trial == cell.cell.repeat
         && outcome.strategy.as_deref() == Some(scenario.strategies[cell.cell.strategy].name())

@@ -228,12 +228,12 @@ mod tests {
     use super::*;
     use crate::record::CacheBasis::{Assumed, Billed, Set};
     use crate::session::{Message, Role, SessionParts};
-    use crate::settings::Table;
+    use crate::settings::SettingTable;
 
     /// The scheme of a session of one call, and how it is known.
     fn check(own: &str, model: Option<&str>, usage: Option<Usage>, expected: (&str, CacheBasis)) {
         let text = format!("{own}\n[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'none'\n");
-        let table = Table::parse("s.toml", &text).unwrap();
+        let table = SettingTable::parse("s.toml", &text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         let mut answer = Message::text(Role::Assistant, "It is dry.");
         answer.details.usage = usage;
@@ -306,7 +306,7 @@ mod tests {
         });
         let (session, prices) = (session.unwrap(), Prices::built_in().unwrap());
         let text = "[[sessions]]\npath = 'a'\n[[strategies]]\npreset = 'none'\n";
-        let table = Table::parse("s.toml", text).unwrap();
+        let table = SettingTable::parse("s.toml", text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         let found = of_session(&scenario.cache, &prices, &session).unwrap();
         let cost = |model: &str| prices.of(model).unwrap().1.per_token.cost(&usage).unwrap().0;

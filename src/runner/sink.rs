@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::{Journal, JournalError, Outcome, Plan, Run, journal};
+use super::{Journal, JournalError, Plan, RecordedRun, RunOutcome, journal};
 use crate::model::{CallFailure, cut};
 use crate::record::{CellKey, CellRecord, Timing};
 use crate::replay::{MissedAnswer, Replay};
@@ -17,7 +17,7 @@ const IN_A_ROW: usize = 3;
 #[derive(Debug)]
 pub(super) struct Sink<'a> {
     pub(super) journal: &'a mut Journal,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: RunOutcome,
     pub(super) failure: Option<JournalError>,
     pub(super) last_sync: Instant,
     pub(super) unreached_in_a_row: usize,
@@ -91,7 +91,7 @@ impl Sink<'_> {
         let Some(window) = self.outcome.cut_at else {
             return Ok(());
         };
-        let cells = Run::read(self.journal.folder())?.cells;
+        let cells = RecordedRun::read(self.journal.folder())?.cells;
         let doubtful = cells
             .iter()
             .filter(|cell| cell.read_sizes().any(|read| cut::is_doubtful(read, window)));

@@ -164,7 +164,7 @@ mod tests {
     use crate::record::CellRecord;
     use crate::record::journal::Journal;
     use crate::runner::{Progress, Workers, run};
-    use crate::settings::Table;
+    use crate::settings::SettingTable;
     use crate::stop::StopToken;
     use crate::tokens::{CountedTexts, SHORT_BYTES, TokenCounter};
     use crate::units::Tokens;
@@ -199,7 +199,7 @@ mod tests {
              [[sessions]]\nsynthetic = {{ family = \"code-review\", seed = 1, rounds = 12 }}\ncount = 2\n\
              [[strategies]]\npreset = \"observation-masking\"\nset = {{ clear_results.keep_last = 2 }}\n"
         );
-        let table = Table::parse("kept.toml", &text).unwrap();
+        let table = SettingTable::parse("kept.toml", &text).unwrap();
         Scenario::read(&table, Path::new(".")).unwrap()
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::Result;
 use crate::model::fault::{Fault, FaultSchedule, Faults};
-use crate::settings::{CheckedTable, Reader, Setting, SettingError, Value};
+use crate::settings::{CheckedTable, Reader, Setting, SettingError, SettingValue};
 
 /// Reads `[faults]`; without one nothing goes wrong.
 pub(super) fn read(reader: Option<Reader<'_>>) -> Result<Faults> {
@@ -44,7 +44,7 @@ pub(super) fn schema() -> Json {
 /// A probability, a list of calls, or `{ calls = […], attempts = n }`.
 fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule> {
     let probability = match &setting.value {
-        Value::Table(table) => {
+        SettingValue::Table(table) => {
             let keys = CheckedTable::new(table, path, (&super::KEYS, "strike"))?;
             let Some(list) = keys.setting("calls") else {
                 let problem = format!("`{path}.calls` must be set");
@@ -55,13 +55,13 @@ fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule> {
                 attempts: keys.whole("attempts").unwrap_or(1),
             });
         }
-        Value::List(_) => {
+        SettingValue::List(_) => {
             return Ok(FaultSchedule::Calls { calls: calls(path, setting)?, attempts: 1 });
         }
-        Value::Real(number) => *number,
-        Value::Integer(0) => 0.0,
-        Value::Integer(1) => 1.0,
-        Value::Integer(_) | Value::Text(_) | Value::Flag(_) => f64::NAN,
+        SettingValue::Real(number) => *number,
+        SettingValue::Integer(0) => 0.0,
+        SettingValue::Integer(1) => 1.0,
+        SettingValue::Integer(_) | SettingValue::Text(_) | SettingValue::Flag(_) => f64::NAN,
     };
     if (0.0..=1.0).contains(&probability) {
         return Ok(FaultSchedule::Probability(probability));
@@ -77,7 +77,7 @@ fn strike(path: &str, setting: &Setting) -> Result<FaultSchedule> {
 fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>> {
     let numbers = setting.as_list().and_then(|items| {
         let calls = items.iter().map(|item| match item.value {
-            Value::Integer(call) => usize::try_from(call).ok(),
+            SettingValue::Integer(call) => usize::try_from(call).ok(),
             _ => None,
         });
         calls.collect::<Option<BTreeSet<usize>>>()
@@ -92,11 +92,11 @@ fn calls(path: &str, setting: &Setting) -> Result<BTreeSet<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Table;
+    use crate::settings::SettingTable;
 
     #[track_caller]
     fn check(text: &str, says: &str) {
-        let said = Table::parse("s.toml", text)
+        let said = SettingTable::parse("s.toml", text)
             .and_then(|table| read(Some(Reader::new(&table, "faults"))))
             .map_or_else(|error| error.to_string(), |faults| faults.to_string());
         assert!(said.contains(says), "{said}\n\ndoes not say\n\n{says}");

@@ -1,7 +1,7 @@
 //! `[gate]`: what a change must not make worse.
 
 use super::Result;
-use crate::settings::{CheckedTable, Place, Setting, SettingError, Table, Value};
+use crate::settings::{CheckedTable, Place, Setting, SettingError, SettingTable, SettingValue};
 
 /// The limits for a change. Names of metrics are checked where they are known.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,20 +39,20 @@ pub(super) fn read(keys: &CheckedTable<'_>) -> Result<GateSetting> {
 }
 
 /// Reads the `[gate]` of a scenario file, and nothing else of it.
-pub fn read_gate(table: &Table) -> Result<GateSetting> {
+pub fn read_gate(table: &SettingTable) -> Result<GateSetting> {
     read(&CheckedTable::unchecked(table, "", (&super::KEYS, "scenario")).table("gate")?)
 }
 
 fn margins(setting: &Setting) -> Result<Vec<(String, f64, Place)>> {
-    let Value::Table(table) = &setting.value else {
+    let SettingValue::Table(table) = &setting.value else {
         return Err(SettingError::new(&setting.place, "`gate.margins` must be a table")
             .with_hint("as in `margins = { facts = 0.03 }`"));
     };
     let margins = table.entries().iter().map(|(metric, setting)| {
         let number = match &setting.value {
-            Value::Real(number) => Some(*number),
+            SettingValue::Real(number) => Some(*number),
             // No margin is so large that it were not exact.
-            Value::Integer(number) => u32::try_from(*number).ok().map(f64::from),
+            SettingValue::Integer(number) => u32::try_from(*number).ok().map(f64::from),
             _ => None,
         };
         let margin =

@@ -16,7 +16,7 @@ use crate::model::timing::ServerTiming;
 use crate::probe::Asking;
 use crate::probe::judge::Judging;
 use crate::session::wire::Provider;
-use crate::settings::{CheckedTable, Place, Setting, SettingError, Table, Value};
+use crate::settings::{CheckedTable, Place, Setting, SettingError, SettingTable, SettingValue};
 use crate::units::{Tokens, Usd};
 
 /// Prompts that a server of one's own keeps in its memory, where nothing says how many: Ollama and
@@ -252,7 +252,7 @@ impl ModelsSetting {
     }
 
     /// Only judges: what a table of `judge = …` says.
-    pub fn of_judges(table: &Table, place: &Place) -> Result<Self> {
+    pub fn of_judges(table: &SettingTable, place: &Place) -> Result<Self> {
         let keys = CheckedTable::new(table, "", (&super::KEYS, "models"))?;
         let models = read(&keys, Path::new(""))?;
         if models.judges.is_empty() {
@@ -402,9 +402,9 @@ fn named(keys: &CheckedTable<'_>, key: &str, folder: &Path) -> Result<Option<Mod
 fn one(path: &str, setting: &Setting, folder: &Path) -> Result<Option<ModelSetting>> {
     const HINT: &str = "`offline`, `none`, or a table as in `{ kind = \"openai\", model = \"…\" }`";
     match &setting.value {
-        Value::Text(word) if word == "offline" => Ok(Some(ModelSetting::Offline)),
-        Value::Text(word) if word == "none" => Ok(None),
-        Value::Table(table) => {
+        SettingValue::Text(word) if word == "offline" => Ok(Some(ModelSetting::Offline)),
+        SettingValue::Text(word) if word == "none" => Ok(None),
+        SettingValue::Table(table) => {
             table_of(&CheckedTable::new(table, path, (&super::KEYS, "model"))?, folder).map(Some)
         }
         value => {

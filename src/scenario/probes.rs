@@ -2,7 +2,7 @@
 
 use super::Result;
 use crate::probe::{ProbeKind, Selection};
-use crate::settings::{CheckedTable, Setting, SettingError, Value};
+use crate::settings::{CheckedTable, Setting, SettingError, SettingValue};
 
 /// Reads which items are asked; `seed` draws them where there are more than are asked.
 pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection> {
@@ -20,7 +20,7 @@ pub(super) fn read(keys: &CheckedTable<'_>, seed: u64) -> Result<Selection> {
 fn points_of(keys: &CheckedTable<'_>, setting: &Setting) -> Result<Vec<u8>> {
     let items = setting.as_list().unwrap_or_default();
     let percents = items.iter().map(|item| match item.value {
-        Value::Integer(percent @ 1..=100) => u8::try_from(percent).ok(),
+        SettingValue::Integer(percent @ 1..=100) => u8::try_from(percent).ok(),
         _ => None,
     });
     let points: Option<Vec<u8>> = percents.collect();

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use super::{Result, SessionSource};
 use crate::session::synthetic::{FAMILIES, LEAST_WINDOW, Language, Length, Recipe, families_in};
-use crate::settings::{CheckedTable, SettingError, Table, with_suggestion};
+use crate::settings::{CheckedTable, SettingError, SettingTable, with_suggestion};
 use crate::units::Tokens;
 
 /// Reads one entry of `[[sessions]]`; `folder` is where relative paths start.
-pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>> {
+pub(super) fn read(table: &SettingTable, folder: &Path) -> Result<Vec<SessionSource>> {
     let keys = CheckedTable::new(table, "sessions", (&super::KEYS, "session"))?;
     let synthetic = keys.setting("synthetic");
     let recipe = synthetic.map(|_| recipe(&keys.table("synthetic")?)).transpose()?;
@@ -33,7 +33,7 @@ pub(super) fn read(table: &Table, folder: &Path) -> Result<Vec<SessionSource>> {
 }
 
 /// Reads what a command line says of a synthetic session, as `synthetic` says it in a scenario.
-pub fn synthetic(keys: &Table) -> Result<Recipe> {
+pub fn synthetic(keys: &SettingTable) -> Result<Recipe> {
     recipe(&CheckedTable::new(keys, "", (&super::KEYS, "recipe"))?)
 }
 

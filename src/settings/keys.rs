@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Place, Reader, Setting, SettingError, Table, Value};
+use super::{Place, Reader, Setting, SettingError, SettingTable, SettingValue};
 
 /// Sections of keys: each key is a table that says what it takes, its default and what it is for.
 #[derive(Debug)]
 pub struct Keys {
-    sections: Table,
+    sections: SettingTable,
     /// Names of something, where a key takes one of them.
     names: fn(&str) -> Vec<&'static str>,
 }
@@ -30,11 +30,11 @@ pub struct KeyInWords<'k> {
     pub doc: &'k str,
 }
 
-static EMPTY: Table = Table { entries: Vec::new(), place: Place::BuiltIn };
+static EMPTY: SettingTable = SettingTable { entries: Vec::new(), place: Place::BuiltIn };
 
-fn range(key: &Table) -> Option<(u64, u64)> {
+fn range(key: &SettingTable) -> Option<(u64, u64)> {
     let mut ends = key.list("whole")?.iter().map(|end| match end.value {
-        Value::Integer(end) => u64::try_from(end).unwrap_or(0),
+        SettingValue::Integer(end) => u64::try_from(end).unwrap_or(0),
         _ => 0,
     });
     Some((ends.next()?, ends.next().unwrap_or(u64::MAX)))
@@ -50,7 +50,7 @@ fn whole_schema(low: u64, high: u64) -> Json {
 }
 
 /// The type of a key that takes neither a whole number nor one of some words.
-fn taken(key: &Table) -> &'static Table {
+fn taken(key: &SettingTable) -> &'static SettingTable {
     static TAKES: LazyLock<Keys> =
         LazyLock::new(|| Keys::parse(include_str!("takes.toml"), |_| Vec::new()));
     TAKES.table(key.text("takes").unwrap_or("text"))
@@ -59,21 +59,21 @@ fn taken(key: &Table) -> &'static Table {
 impl Keys {
     /// Parses sections of keys. Text that is not TOML has none, so that every key is an error.
     pub fn parse(text: &str, names: fn(&str) -> Vec<&'static str>) -> Self {
-        let sections = Table::parse("keys.toml", text).unwrap_or_else(|_| EMPTY.clone());
+        let sections = SettingTable::parse("keys.toml", text).unwrap_or_else(|_| EMPTY.clone());
         Self { sections, names }
     }
 
     /// A section as it is written.
-    pub fn table(&self, section: &str) -> &Table {
+    pub fn table(&self, section: &str) -> &SettingTable {
         self.sections.table(section).unwrap_or(&EMPTY)
     }
 
-    fn section(&self, name: &str) -> impl Iterator<Item = (&str, &Table)> {
+    fn section(&self, name: &str) -> impl Iterator<Item = (&str, &SettingTable)> {
         let keys = self.table(name).entries().iter();
         keys.filter_map(|(name, key)| Some((name.as_str(), key.as_table()?)))
     }
 
-    fn words<'k>(&self, key: &'k Table) -> Option<Vec<&'k str>> {
+    fn words<'k>(&self, key: &'k SettingTable) -> Option<Vec<&'k str>> {
         if let Some(names) = key.text("names") {
             return Some((self.names)(names));
         }
@@ -99,7 +99,7 @@ impl Keys {
             name,
             takes: self.takes(key),
             default: match key.get("default").map(|default| &default.value) {
-                Some(Value::Real(number)) => number.to_string(),
+                Some(SettingValue::Real(number)) => number.to_string(),
                 Some(default) => default.to_string(),
                 None => "no limit".to_owned(),
             },
@@ -108,7 +108,7 @@ impl Keys {
         keys.collect()
     }
 
-    fn takes(&self, key: &Table) -> String {
+    fn takes(&self, key: &SettingTable) -> String {
         if let Some((low, high)) = range(key) {
             return match high {
                 u64::MAX => format!("whole number ≥ {low}"),
@@ -160,7 +160,7 @@ impl Keys {
         })
     }
 
-    fn schema(&self, key: &Table) -> Json {
+    fn schema(&self, key: &SettingTable) -> Json {
         let mut schema = Map::new();
         if let Some(doc) = key.text("doc") {
             schema.insert("description".to_owned(), json!(doc));
@@ -183,7 +183,7 @@ impl Keys {
     }
 
     /// A value as JSON; `@name` is replaced by the names or the section of that name.
-    fn json(&self, value: &Value) -> Json {
+    fn json(&self, value: &SettingValue) -> Json {
         value.to_json(&|text| match text.strip_prefix('@') {
             None => json!(text),
             Some(name) => match (self.names)(name) {
@@ -210,7 +210,7 @@ impl Keys {
     }
 }
 
-impl Value {
+impl SettingValue {
     /// The value as JSON.
     pub fn plain(&self) -> Json {
         self.to_json(&|text| json!(text))
@@ -237,7 +237,7 @@ impl Value {
 /// A table whose keys, types and ranges were checked. A key that is missing has its default.
 #[derive(Debug)]
 pub struct CheckedTable<'a> {
-    table: &'a Table,
+    table: &'a SettingTable,
     path: String,
     keys: &'static Keys,
     section: &'static str,
@@ -246,7 +246,7 @@ pub struct CheckedTable<'a> {
 impl<'a> CheckedTable<'a> {
     /// Checks `table` against a section; `path` is its dotted path, empty for the whole file.
     pub fn new(
-        table: &'a Table,
+        table: &'a SettingTable,
         path: &str,
         (keys, section): (&'static Keys, &'static str),
     ) -> Result<Self, SettingError> {
@@ -258,7 +258,7 @@ impl<'a> CheckedTable<'a> {
 
     /// The same, without a look at the keys of the table.
     pub fn unchecked(
-        table: &'a Table,
+        table: &'a SettingTable,
         path: &str,
         (keys, section): (&'static Keys, &'static str),
     ) -> Self {
@@ -270,7 +270,7 @@ impl<'a> CheckedTable<'a> {
         Reader::new(self.table, &*self.path)
     }
 
-    fn key(&self, name: &str) -> Option<&'static Table> {
+    fn key(&self, name: &str) -> Option<&'static SettingTable> {
         self.keys.table(self.section).table(name)
     }
 
@@ -341,7 +341,7 @@ impl<'a> CheckedTable<'a> {
     /// A whole number.
     pub fn whole<N: TryFrom<i64>>(&self, name: &str) -> Option<N> {
         match self.given(name)?.value {
-            Value::Integer(number) => N::try_from(number).ok(),
+            SettingValue::Integer(number) => N::try_from(number).ok(),
             _ => None,
         }
     }
@@ -349,8 +349,8 @@ impl<'a> CheckedTable<'a> {
     /// A number.
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.given(name)?.value {
-            Value::Real(number) => Some(number),
-            Value::Integer(number) => Some(number as f64),
+            SettingValue::Real(number) => Some(number),
+            SettingValue::Integer(number) => Some(number as f64),
             _ => None,
         }
     }
@@ -374,7 +374,7 @@ impl<'a> CheckedTable<'a> {
     /// Yes or no.
     pub fn flag(&self, name: &str) -> bool {
         let flag = self.given(name).map(|setting| &setting.value);
-        flag == Some(&Value::Flag(true))
+        flag == Some(&SettingValue::Flag(true))
     }
 
     /// A file, relative to `folder`, with what named it.

@@ -3,20 +3,21 @@
 use std::collections::BTreeSet;
 
 use super::{
-    CheckedTable, Keys, Place, Setting, SettingError, Table, Value, did_you_mean, with_suggestion,
+    CheckedTable, Keys, Place, Setting, SettingError, SettingTable, SettingValue, did_you_mean,
+    with_suggestion,
 };
 
 /// Reads a table once: every setting that is there must be asked for, or it is a mistake.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    pub(super) table: &'a Table,
+    pub(super) table: &'a SettingTable,
     path: String,
     read_keys: BTreeSet<String>,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `table`; `path` is its dotted path, empty for the whole file.
-    pub fn new(table: &'a Table, path: impl Into<String>) -> Self {
+    pub fn new(table: &'a SettingTable, path: impl Into<String>) -> Self {
         Self { table, path: path.into(), read_keys: BTreeSet::new() }
     }
 
@@ -43,10 +44,13 @@ impl<'a> Reader<'a> {
 
     fn wrong(&self, key: &str, setting: &Setting, wanted: &str) -> SettingError {
         let got = match &setting.value {
-            value @ (Value::Text(_) | Value::Integer(_) | Value::Real(_) | Value::Flag(_)) => {
+            value @ (SettingValue::Text(_)
+            | SettingValue::Integer(_)
+            | SettingValue::Real(_)
+            | SettingValue::Flag(_)) => {
                 format!("`{value}`")
             }
-            value @ (Value::List(_) | Value::Table(_)) => value.kind().to_owned(),
+            value @ (SettingValue::List(_) | SettingValue::Table(_)) => value.kind().to_owned(),
         };
         let path = self.path_of(key);
         SettingError::new(&setting.place, format!("`{path}` must be {wanted}, not {got}"))
@@ -89,8 +93,8 @@ impl<'a> Reader<'a> {
     ) -> Result<Option<f64>, SettingError> {
         self.take(key, wanted, |setting| {
             let number = match &setting.value {
-                Value::Real(number) => Some(*number),
-                Value::Integer(number) if *number <= most => Some(*number as f64),
+                SettingValue::Real(number) => Some(*number),
+                SettingValue::Integer(number) if *number <= most => Some(*number as f64),
                 _ => None,
             };
             number.filter(|number| (low..=high).contains(number))
@@ -113,11 +117,11 @@ impl<'a> Reader<'a> {
             return Ok(None);
         };
         match &setting.value {
-            Value::Integer(number) => match u64::try_from(*number) {
+            SettingValue::Integer(number) => match u64::try_from(*number) {
                 Ok(number) if (low..=high).contains(&number) => Ok(Some(number)),
                 _ => Err(self.wrong(key, setting, &range_of(low, high))),
             },
-            Value::Text(text) => {
+            SettingValue::Text(text) => {
                 let error = self.wrong(key, setting, "a whole number");
                 let thousands = text.strip_suffix(['k', 'K']).map(str::parse::<u32>);
                 Err(match thousands {
@@ -147,7 +151,7 @@ impl<'a> Reader<'a> {
     /// Yes or no.
     pub fn flag(&mut self, key: &str) -> Result<Option<bool>, SettingError> {
         self.take(key, "`true` or `false`", |setting| match &setting.value {
-            Value::Flag(flag) => Some(*flag),
+            SettingValue::Flag(flag) => Some(*flag),
             _ => None,
         })
     }
@@ -161,7 +165,7 @@ impl<'a> Reader<'a> {
         let Some(setting) = self.setting(key) else {
             return Ok(None);
         };
-        if let Value::Text(text) = &setting.value
+        if let SettingValue::Text(text) = &setting.value
             && let Some(word) = words.iter().find(|word| *word == text)
         {
             return Ok(Some(word));
@@ -169,7 +173,7 @@ impl<'a> Reader<'a> {
         let listed: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
         let error = self.wrong(key, setting, &format!("one of {}", listed.join(", ")));
         Err(match &setting.value {
-            Value::Text(text) => match did_you_mean(text, words.iter().copied()) {
+            SettingValue::Text(text) => match did_you_mean(text, words.iter().copied()) {
                 Some(_) => with_suggestion(error, text, words.iter().copied()),
                 None => error,
             },
@@ -218,7 +222,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A list of tables, as `[[key]]` writes it.
-    pub fn tables(&mut self, key: &str) -> Result<Vec<&'a Table>, SettingError> {
+    pub fn tables(&mut self, key: &str) -> Result<Vec<&'a SettingTable>, SettingError> {
         let wanted = format!("a list of tables (`[[{key}]]`)");
         let tables = self.items(key, &wanted, Setting::as_table)?;
         Ok(tables.unwrap_or_default())

@@ -6,7 +6,7 @@
 //! same budget buys without any thought.
 
 use super::knob::KEYS;
-use crate::settings::{SettingError, Table, Value};
+use crate::settings::{SettingError, SettingTable, SettingValue};
 
 /// The controls, with one line each.
 pub static CONTROLS: &[(&str, &str)] = &[
@@ -71,7 +71,7 @@ impl<'a> ControlName<'a> {
     }
 
     /// The strategy `name` that it is.
-    pub(super) fn table(self, name: &str) -> Result<Table, SettingError> {
+    pub(super) fn table(self, name: &str) -> Result<SettingTable, SettingError> {
         let (Self::Budget(method, _) | Self::Follow(method, _)) = self;
         let (within, settings) = match self {
             Self::Budget(method, budget) => (
@@ -82,7 +82,7 @@ impl<'a> ControlName<'a> {
                 ),
             ),
             Self::Follow(method, follows) => {
-                let follows = Value::Text(follows.to_owned());
+                let follows = SettingValue::Text(follows.to_owned());
                 (
                     "the size of the strategy it follows".to_owned(),
                     format!("follows = {follows}\nmethod = \"{method}\"\n"),
@@ -91,7 +91,7 @@ impl<'a> ControlName<'a> {
         };
         let kept = contents(method);
         let text = format!("description = \"Control: {kept} within {within}\"\n{settings}");
-        Table::parse(name, &text)
+        SettingTable::parse(name, &text)
     }
 }
 

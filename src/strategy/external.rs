@@ -21,7 +21,7 @@ mod process;
 
 pub(crate) use contents::edits_to;
 pub(super) use contents::{AnswerReader, SentMessages, message_line, raw};
-pub use lines::Caller;
+pub use lines::CallingProgram;
 pub use loaded::LoadedFiles;
 pub(crate) use process::ALWAYS;
 pub(super) use process::Process;
@@ -45,7 +45,7 @@ pub struct Host {
     /// Where they are entered while they run.
     pub groups: Groups,
     /// The program that started this process, which is spoken to in place of any command.
-    pub caller: Option<Caller>,
+    pub caller: Option<CallingProgram>,
 }
 
 /// A command with its limits, as the knobs of its stage set them.

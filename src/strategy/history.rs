@@ -130,8 +130,8 @@ pub(crate) fn standing(target: &[Entry], now: &[Entry]) -> Vec<Entry> {
 mod tests {
     use super::*;
     use crate::model::Request;
-    use crate::settings::Table;
-    use crate::step::{Answer, Caller, drive};
+    use crate::settings::SettingTable;
+    use crate::step::{CallResult, Caller, drive};
     use crate::strategy::stage::trial::{answers, asks, said, situation, typed};
     use crate::strategy::trigger::Trigger;
     use crate::strategy::{Strategy as _, StrategySpec};
@@ -140,13 +140,13 @@ mod tests {
     struct Nobody;
 
     impl Caller for Nobody {
-        fn call(&mut self, _: Vec<Request>) -> Vec<Answer> {
+        fn call(&mut self, _: Vec<Request>) -> Vec<CallResult> {
             Vec::new()
         }
     }
 
     fn strategy(stages: &str) -> Result<StrategySpec, String> {
-        let table = Table::parse("own.toml", stages).unwrap();
+        let table = SettingTable::parse("own.toml", stages).unwrap();
         StrategySpec::of("own", table, &Trigger::always()).map_err(|error| error.to_string())
     }
 

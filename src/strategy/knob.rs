@@ -9,7 +9,7 @@ use super::external::Programs;
 use super::guard::Guards;
 use super::stage::StageKind;
 use super::trigger::{Trigger, measures};
-use crate::settings::{CheckedTable, Keys, Reader, SettingError, Table};
+use crate::settings::{CheckedTable, Keys, Reader, SettingError, SettingTable};
 use crate::units::Tokens;
 
 /// The keys of stages: `stage` has those of every stage, `guards` and `when` those of its guards and
@@ -39,7 +39,11 @@ pub struct Knobs<'a> {
 
 impl<'a> Knobs<'a> {
     /// Checks the table of a stage of this kind that is called `path`.
-    pub fn new(table: &'a Table, path: &str, kind: &StageKind) -> Result<Self, SettingError> {
+    pub fn new(
+        table: &'a SettingTable,
+        path: &str,
+        kind: &StageKind,
+    ) -> Result<Self, SettingError> {
         let mut reader = Reader::new(table, path);
         KEYS.check(&mut reader, "stage")?;
         KEYS.check(&mut reader, kind.name)?;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::StageError;
 use crate::model::{Response, Stop};
-use crate::step::Answer;
+use crate::step::CallResult;
 
 /// The text of an answer. A history is never replaced by anything else.
-pub(crate) fn text_of(answer: Answer) -> Result<Arc<str>, StageError> {
+pub(crate) fn text_of(answer: CallResult) -> Result<Arc<str>, StageError> {
     let Response { text, stop, .. } = answer?;
     match stop {
         Stop::ToolUse => Err(StageError::ToolCall),

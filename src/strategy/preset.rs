@@ -14,7 +14,7 @@ use super::trigger::Trigger;
 use crate::naming::{StrategyName, StrategyNameError, base_name};
 use crate::record::words::Worth;
 use crate::settings::{
-    Place, Reader, Setting, SettingError, Table, Value, parse_value, with_suggestion,
+    Place, Reader, Setting, SettingError, SettingTable, SettingValue, parse_value, with_suggestion,
 };
 use crate::units::{Tokens, is_valid_id};
 
@@ -39,7 +39,7 @@ pub const RESERVED: [&str; 2] = ["full", "empty"];
 #[derive(Debug, Clone)]
 pub struct StrategySpec {
     name: String,
-    table: Table,
+    table: SettingTable,
     trigger: Trigger,
     /// Whether all stages that wait for something wait for `trigger`.
     is_matched: bool,
@@ -88,7 +88,7 @@ impl StrategySpec {
             };
             return Err(with_suggestion(error.with_hint(hint), name, known));
         };
-        let table = Table::parse(&format!("presets/{name}.toml"), text)?;
+        let table = SettingTable::parse(&format!("presets/{name}.toml"), text)?;
         Self::of(name, table, trigger)
     }
 
@@ -131,7 +131,7 @@ impl StrategySpec {
     }
 
     /// A strategy of the user's own, written out in `table`.
-    pub fn of(name: &str, table: Table, trigger: &Trigger) -> Result<Self, SettingError> {
+    pub fn of(name: &str, table: SettingTable, trigger: &Trigger) -> Result<Self, SettingError> {
         let mut spec = Self {
             name: name.to_owned(),
             table: with_stage(table),
@@ -208,7 +208,7 @@ impl StrategySpec {
     }
 
     /// The settings as they were written, each with its place.
-    pub fn table(&self) -> &Table {
+    pub fn table(&self) -> &SettingTable {
         &self.table
     }
 
@@ -301,7 +301,7 @@ impl StrategySpec {
     fn written(&self, lists: &[&str], is_written: impl Fn(&str) -> bool) -> String {
         let mut out = String::new();
         for (key, setting) in self.table.entries().iter().filter(|(key, _)| is_written(key)) {
-            if !matches!(setting.value, Value::List(_)) || key == "breaks" {
+            if !matches!(setting.value, SettingValue::List(_)) || key == "breaks" {
                 let _ = writeln!(out, "{key} = {}", setting.value);
             }
         }
@@ -412,23 +412,23 @@ impl StrategySpec {
     }
 
     /// The tables of the stages, without that of `[overflow]`.
-    fn stages_set(&self) -> impl Iterator<Item = &Table> {
+    fn stages_set(&self) -> impl Iterator<Item = &SettingTable> {
         self.tables("stage")
     }
 
     /// The tables of a list.
-    fn tables(&self, list: &str) -> impl Iterator<Item = &Table> + use<'_> {
+    fn tables(&self, list: &str) -> impl Iterator<Item = &SettingTable> + use<'_> {
         self.table.list(list).unwrap_or_default().iter().filter_map(Setting::as_table)
     }
 
     /// The table of the stage of this name.
-    fn stage(&self, name: &str) -> Option<&Table> {
+    fn stage(&self, name: &str) -> Option<&SettingTable> {
         self.stages_set().find(|stage| name_of(stage) == Some(name))
     }
 
     /// The stages that have a knob of this name.
     fn stages_with(&self, knob: &str) -> Vec<String> {
-        let stages = self.stages_set().filter(|stage: &&Table| {
+        let stages = self.stages_set().filter(|stage: &&SettingTable| {
             let kind = stage.text("kind").unwrap_or_default();
             KEYS.table(kind).get(knob).is_some()
         });
@@ -470,12 +470,12 @@ impl StrategySpec {
 }
 
 /// A strategy that is one program, written as one: its keys are those of its stage.
-fn with_stage(mut table: Table) -> Table {
+fn with_stage(mut table: SettingTable) -> SettingTable {
     if table.get("command").is_none() || table.get("stage").is_some() {
         return table;
     }
     let place = table.place().clone();
-    let mut stage = Table::new(place.clone());
+    let mut stage = SettingTable::new(place.clone());
     stage.put("kind", PROGRAM, &place);
     for key in
         ["command", "env", "start_seconds", "timeout_seconds", "memory_mb", "line_mb", "when"]
@@ -486,7 +486,7 @@ fn with_stage(mut table: Table) -> Table {
     }
     if stage.get("when").is_none() {
         let whenever = ["always", "overflow"].map(|word| Setting::new(word, &place));
-        let mut when = Table::new(place.clone());
+        let mut when = SettingTable::new(place.clone());
         when.put("any", Vec::from(whenever), &place);
         stage.put("when", when, &place);
     }
@@ -495,30 +495,30 @@ fn with_stage(mut table: Table) -> Table {
 }
 
 /// The tables of all stages, that of `[overflow]` included.
-fn stage_tables(table: &mut Table) -> Vec<&mut Table> {
+fn stage_tables(table: &mut SettingTable) -> Vec<&mut SettingTable> {
     let mut tables = Vec::new();
     for (key, setting) in table.entries_mut() {
         match (key, &mut setting.value) {
-            ("stage", Value::List(stages)) => {
+            ("stage", SettingValue::List(stages)) => {
                 tables.extend(stages.iter_mut().filter_map(Setting::as_table_mut));
             }
-            (OVERFLOW, Value::Table(overflow)) => tables.push(overflow),
+            (OVERFLOW, SettingValue::Table(overflow)) => tables.push(overflow),
             _ => {}
         }
     }
     tables
 }
 
-fn texts_of<'t>(stage: &'t Table, key: &str) -> Vec<&'t str> {
+fn texts_of<'t>(stage: &'t SettingTable, key: &str) -> Vec<&'t str> {
     stage.list(key).unwrap_or_default().iter().filter_map(Setting::as_text).collect()
 }
 
-fn name_of(stage: &Table) -> Option<&str> {
+fn name_of(stage: &SettingTable) -> Option<&str> {
     stage.text("name").or_else(|| stage.text("kind"))
 }
 
 /// The prompt that a stage names without having its text.
-fn unread_prompt(stage: &Table) -> Option<(String, Place)> {
+fn unread_prompt(stage: &SettingTable) -> Option<(String, Place)> {
     let setting = stage.get("prompt")?;
     let path = stage.text("prompt").filter(|path| !path.is_empty())?;
     stage.get("prompt_text").is_none().then(|| (path.to_owned(), setting.place.clone()))

@@ -24,9 +24,9 @@ pub struct Trigger {
     #[serde(skip_deserializing)]
     pub condition: Condition,
     /// The counter it measures with.
-    pub counter: Measure,
+    pub counter: TriggerUnit,
     /// The part of the prompt that it measures.
-    pub scope: Scope,
+    pub scope: TriggerScope,
     /// The window that it measures against.
     pub window: WindowOf,
     /// The part of it, for conditions that name none: shares of the stage itself are measured against it, too.
@@ -47,7 +47,7 @@ pub struct Fired {
 /// The unit a trigger measures in. It may differ from the true count, as it does in products; the
 /// difference is itself worth measuring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Measure {
+pub enum TriggerUnit {
     /// The scenario's counter.
     Scenario,
     /// All characters together divided by four, rounded up.
@@ -76,16 +76,16 @@ pub enum Measure {
 }
 
 /// The measures that are not counters of texts, by the words that settings use.
-const MEASURES: [(&str, Measure); 9] = [
-    ("scenario", Measure::Scenario),
-    ("chars/4", Measure::CharsPer4),
-    ("chars/3", Measure::CharsPer3),
-    ("bytes/4", Measure::BytesPer4),
-    ("padded", Measure::Padded),
-    ("usage", Measure::Usage),
-    ("last_usage", Measure::LastUsage),
-    ("usage_and_reasoning", Measure::UsageAndReasoning),
-    ("langchain", Measure::LangChain),
+const MEASURES: [(&str, TriggerUnit); 9] = [
+    ("scenario", TriggerUnit::Scenario),
+    ("chars/4", TriggerUnit::CharsPer4),
+    ("chars/3", TriggerUnit::CharsPer3),
+    ("bytes/4", TriggerUnit::BytesPer4),
+    ("padded", TriggerUnit::Padded),
+    ("usage", TriggerUnit::Usage),
+    ("last_usage", TriggerUnit::LastUsage),
+    ("usage_and_reasoning", TriggerUnit::UsageAndReasoning),
+    ("langchain", TriggerUnit::LangChain),
 ];
 
 /// The window that shares and reserves of a trigger are measured against.
@@ -103,7 +103,7 @@ pub enum WindowOf {
 /// The part of a prompt that a trigger measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all(deserialize = "snake_case"))]
-pub enum Scope {
+pub enum TriggerScope {
     /// The whole prompt: system prompt, tool definitions and messages.
     Prompt,
     /// The messages alone.
@@ -135,8 +135,8 @@ impl Trigger {
     pub fn of(condition: Condition) -> Self {
         Self {
             condition,
-            counter: Measure::Scenario,
-            scope: Scope::Prompt,
+            counter: TriggerUnit::Scenario,
+            scope: TriggerScope::Prompt,
             window: WindowOf::Scenario,
             of: WindowPart::default(),
             min_rounds_between: 0,
@@ -235,7 +235,7 @@ impl Trigger {
     }
 }
 
-impl<'de> Deserialize<'de> for Measure {
+impl<'de> Deserialize<'de> for TriggerUnit {
     /// Reads the word that settings use.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
@@ -246,21 +246,21 @@ impl<'de> Deserialize<'de> for Measure {
     }
 }
 
-impl Measure {
+impl TriggerUnit {
     /// The size of the prompt, or of its messages alone.
     ///
     /// The scenario's counter sizes prompts as billed. Counters of a product's own count texts as the
     /// product does; the head, of which no text is known, counts as billed.
-    fn of(self, scope: Scope, context: &Context, cx: &Situation) -> Tokens {
+    fn of(self, scope: TriggerScope, context: &Context, cx: &Situation) -> Tokens {
         let (fixed, head) = match scope {
-            Scope::Prompt => (cx.fixed, cx.scale.head),
-            Scope::Messages => (Size::default(), Tokens::ZERO),
+            TriggerScope::Prompt => (cx.fixed, cx.scale.head),
+            TriggerScope::Messages => (Size::default(), Tokens::ZERO),
         };
         let texts = fixed + context.size();
         let own = match self {
             Self::Scenario => match scope {
-                Scope::Prompt => return cx.prompt(context),
-                Scope::Messages => texts.tokens,
+                TriggerScope::Prompt => return cx.prompt(context),
+                TriggerScope::Messages => texts.tokens,
             },
             Self::CharsPer4 => Tokens(texts.chars.div_ceil(4)),
             Self::CharsPer3 => Tokens(texts.chars.div_ceil(3)),
@@ -281,8 +281,8 @@ impl Measure {
                 // of what was removed.
                 Some(usage) => {
                     let last = match scope {
-                        Scope::Prompt => usage.total(),
-                        Scope::Messages => cx.last_messages.tokens,
+                        TriggerScope::Prompt => usage.total(),
+                        TriggerScope::Messages => cx.last_messages.tokens,
                     };
                     let now = context.size().chars;
                     let then = cx.last_messages.chars + cx.appended.chars;
@@ -303,8 +303,8 @@ impl Measure {
                     let entries = context.entries().iter();
                     let messages = entries.map(|entry| context::measure(&entry.message, &counts));
                     let fixed = match scope {
-                        Scope::Prompt => cx.fixed_by(&counts),
-                        Scope::Messages => Size::default(),
+                        TriggerScope::Prompt => cx.fixed_by(&counts),
+                        TriggerScope::Messages => Size::default(),
                     };
                     (fixed + messages.sum::<Size>()).tokens
                 })
@@ -326,12 +326,12 @@ impl Measure {
 impl fmt::Display for Trigger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.condition.fmt(f)?;
-        if self.counter != Measure::Scenario {
+        if self.counter != TriggerUnit::Scenario {
             write!(f, " ({})", self.counter.name())?;
         }
         match self.scope {
-            Scope::Prompt => {}
-            Scope::Messages => f.write_str(" (messages only)")?,
+            TriggerScope::Prompt => {}
+            TriggerScope::Messages => f.write_str(" (messages only)")?,
         }
         match self.window {
             WindowOf::Scenario => {}
@@ -347,10 +347,10 @@ impl fmt::Display for Trigger {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::{Place, Table};
+    use crate::settings::{Place, SettingTable};
 
     fn read(text: &str) -> String {
-        let table = Table::parse("t.toml", text).unwrap();
+        let table = SettingTable::parse("t.toml", text).unwrap();
         match Trigger::read("when", table.get("when").unwrap()) {
             Ok(trigger) => trigger.to_string(),
             Err(error) => error.to_string(),
@@ -404,7 +404,7 @@ mod tests {
         use std::sync::Arc;
 
         for name in ["o200k", "cl100k", "cl100k-content"] {
-            let sized = |own: &str, scope: Scope| {
+            let sized = |own: &str, scope: TriggerScope| {
                 let counts = Arc::new(CountedTexts::new(counter(own).unwrap()));
                 let mut cx = situation(counts.clone());
                 let system: Arc<str> = "You are an agent, über alles.".into();
@@ -415,20 +415,20 @@ mod tests {
                     let message = Arc::new(Message::text(Role::User, text));
                     context.append(Entry::new(Origin::Authored, message, &counts));
                 }
-                Measure::Encoding(name).of(scope, &context, &cx)
+                TriggerUnit::Encoding(name).of(scope, &context, &cx)
             };
-            for scope in [Scope::Prompt, Scope::Messages] {
+            for scope in [TriggerScope::Prompt, TriggerScope::Messages] {
                 assert_eq!(sized(name, scope), sized("chars/4", scope), "{name}");
                 assert!(sized(name, scope) > Tokens(5));
             }
         }
-        let table =
-            Table::parse("t.toml", "when = { tokens_over = 9, counter = 'cl100k' }").unwrap();
+        let table = SettingTable::parse("t.toml", "when = { tokens_over = 9, counter = 'cl100k' }")
+            .unwrap();
         let read = Trigger::read("when", table.get("when").unwrap()).unwrap();
         assert_eq!(read.to_string(), "over 9 tokens (cl100k)");
         for (name, _) in COUNTERS {
             let text = format!("when = {{ tokens_over = 9, counter = '{name}' }}");
-            let table = Table::parse("t.toml", &text).unwrap();
+            let table = SettingTable::parse("t.toml", &text).unwrap();
             let read = Trigger::read("when", table.get("when").unwrap()).unwrap();
             assert_eq!(read.counter.name(), *name);
         }
@@ -448,7 +448,7 @@ mod tests {
         let message = Arc::new(Message::text(Role::User, "word ".repeat(400)));
         context.append(Entry::new(Origin::Authored, message, &counts));
         let (size, mut cx) = (context.size(), situation(counts));
-        let usage = |cx: &Situation| Measure::Usage.of(Scope::Messages, &context, cx);
+        let usage = |cx: &Situation| TriggerUnit::Usage.of(TriggerScope::Messages, &context, cx);
         // Before the first prompt all of it is estimated: 2,000 characters.
         assert_eq!(usage(&cx), Tokens(500));
         cx.last_usage = Some(Usage::uncached(Tokens(900), Tokens(30)));
@@ -456,18 +456,18 @@ mod tests {
         assert_eq!(usage(&cx), size.tokens);
         // Of a prompt the bill is known, answer included; of 1,000 characters that came since, 250
         // tokens are estimated, and of 600 that went, 150.
-        let prompt = |cx: &Situation| Measure::Usage.of(Scope::Prompt, &context, cx);
+        let prompt = |cx: &Situation| TriggerUnit::Usage.of(TriggerScope::Prompt, &context, cx);
         assert_eq!(prompt(&cx), Tokens(930));
         cx.appended.chars = 1_000;
         cx.last_messages.chars -= 1_000;
         assert_eq!(prompt(&cx), Tokens(930 + 250));
-        let last = |cx: &Situation| Measure::LastUsage.of(Scope::Prompt, &context, cx);
+        let last = |cx: &Situation| TriggerUnit::LastUsage.of(TriggerScope::Prompt, &context, cx);
         assert_eq!(last(&cx), Tokens(930));
         cx.last_messages.chars += 600;
         assert_eq!(prompt(&cx), Tokens(930 + 250 - 150));
         assert_eq!(last(&cx), Tokens(930 - 150));
         cx.past_reasoning = Tokens(70);
-        let reasoning = Measure::UsageAndReasoning.of(Scope::Prompt, &context, &cx);
+        let reasoning = TriggerUnit::UsageAndReasoning.of(TriggerScope::Prompt, &context, &cx);
         assert_eq!(reasoning, prompt(&cx) + Tokens(70));
     }
 
@@ -508,7 +508,7 @@ mod tests {
                 "over 5 tokens and unless `a` did something",
             ),
         ] {
-            let table = Table::parse("t.toml", text).unwrap();
+            let table = SettingTable::parse("t.toml", text).unwrap();
             let trigger = Trigger::read("when", table.get("when").unwrap()).unwrap();
             let common = Trigger::of(Condition::TokensOver(Tokens(5)));
             assert_eq!(trigger.matched_to(&common).to_string(), shown);

@@ -6,26 +6,26 @@ use std::sync::LazyLock;
 
 use proctor::metric::CellSummary;
 use proctor::record::Arm;
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::record::words::{Fidelity, Worth};
 use proctor::report::explain::{
     EXPLAINED, ExplainError, Number, Pooling, explain, explain_column, explained,
 };
 use proctor::report::screen::{LINES, ScreenOptions, SortBy};
 use proctor::report::terminal::Terminal;
-use proctor::report::{Kind, Report};
+use proctor::report::{Report, ReportKind};
 use proctor::runner::Plan;
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::support::run_plan;
 
-fn run(scenario: &str) -> Run {
+fn run(scenario: &str) -> RecordedRun {
     let scenario = crate::support::scenario(scenario, Path::new(""));
     run_plan(&Plan::new(scenario.with_controls()).unwrap()).1
 }
 
 /// The strategies of the quick start on smaller sessions.
-static SMALL: LazyLock<Run> = LazyLock::new(|| {
+static SMALL: LazyLock<RecordedRun> = LazyLock::new(|| {
     let quick_start = proctor::scenario::QUICK_START;
     let smaller = quick_start
         .replace("tokens = 80_000", "tokens = 24_000")
@@ -278,7 +278,7 @@ fn an_outline_is_called_one_wherever_it_is_printed_and_an_old_run_says_nothing()
     manifest.strategies.iter_mut().for_each(|entry| entry.worth = None);
     let old = Report::of(&manifest, &SMALL.cells);
     let of = |report: &Report, name: &str| {
-        let format = proctor::report::format(Kind::Run, name).unwrap();
+        let format = proctor::report::format(ReportKind::Run, name).unwrap();
         let bytes = format.render(report).unwrap().remove(0).bytes;
         String::from_utf8(bytes).unwrap()
     };

@@ -7,18 +7,18 @@ use proctor::compare::ComparedRun;
 use proctor::live::{Finished, LiveCell, Measured};
 use proctor::model::offline::Offline;
 use proctor::record::Arm;
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::report::Report;
 use proctor::report::screen::ScreenOptions;
 use proctor::report::terminal::Terminal;
 use proctor::runner::live_run;
 use proctor::scenario::Scenario;
-use proctor::session::import::outcomes::Outcome;
+use proctor::session::import::outcomes::TrialOutcome;
 use proctor::session::{
     ContentBlock, JsonText, Message, Role, Session, SessionParts, Source, ToolClass, ToolResult,
     ToolUse,
 };
-use proctor::settings::{Place, Table};
+use proctor::settings::{Place, SettingTable};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -38,7 +38,7 @@ fn scenario_of([none, masking]: [&str; 2]) -> Scenario {
         "name = 'live'\n[window]\ntokens = 40_000\n[[sessions]]\npath = 'a'\n[[strategies]]\npreset = '{none}'\n\
          [[strategies]]\npreset = '{masking}'\n"
     );
-    Scenario::read(&Table::parse("s.toml", &text).unwrap(), Path::new("")).unwrap()
+    Scenario::read(&SettingTable::parse("s.toml", &text).unwrap(), Path::new("")).unwrap()
 }
 
 /// An agent that reads a file at each call, and is billed like this for each of its prompts.
@@ -111,8 +111,8 @@ fn trial_of(
     }
 }
 
-fn outcome(task: &str, strategy: usize, score: f64) -> Outcome {
-    Outcome {
+fn outcome(task: &str, strategy: usize, score: f64) -> TrialOutcome {
+    TrialOutcome {
         task: task.to_owned(),
         strategy: Some(scenario().strategies[strategy].name().to_owned()),
         trial: 0,
@@ -123,13 +123,13 @@ fn outcome(task: &str, strategy: usize, score: f64) -> Outcome {
     }
 }
 
-fn run(trials: Vec<Finished>, outcomes: &[Outcome]) -> Run {
+fn run(trials: Vec<Finished>, outcomes: &[TrialOutcome]) -> RecordedRun {
     let folder = tempfile::tempdir().unwrap();
     let run = live_run::write(&scenario(), trials, outcomes, folder.path()).unwrap();
-    Run::read(&run).unwrap()
+    RecordedRun::read(&run).unwrap()
 }
 
-fn screen(run: &Run) -> String {
+fn screen(run: &RecordedRun) -> String {
     let report = Report::of(&run.manifest, &run.cells);
     Terminal::plain(80).screen(&report, ScreenOptions::default())
 }
@@ -206,7 +206,7 @@ fn trials_without_a_bill_count_in_none_and_lost_ones_are_trials() {
     let outcomes = ["a", "b", "lost"]
         .into_iter()
         .flat_map(|task| [0, 1].map(|strategy| outcome(task, strategy, f64::from(task != "lost"))));
-    let outcomes: Vec<Outcome> = outcomes.collect();
+    let outcomes: Vec<TrialOutcome> = outcomes.collect();
     insta::assert_snapshot!("billed_in_part", screen(&run(trials, &outcomes)));
 }
 
@@ -226,13 +226,13 @@ fn in_a_window_without_room_tasks_and_bills_count_and_the_replay_does_not() {
         trial.window = Window::new(Tokens(24_000));
         trial
     });
-    let outcomes = [0, 1].map(|strategy| Outcome {
+    let outcomes = [0, 1].map(|strategy| TrialOutcome {
         strategy: Some(strategies[strategy].to_owned()),
         ..outcome("a", 0, f64::from(u8::from(strategy == 0)))
     });
     let folder = tempfile::tempdir().unwrap();
     let run = live_run::write(&scenario, trials.into(), &outcomes, folder.path()).unwrap();
-    let run = Run::read(&run).unwrap();
+    let run = RecordedRun::read(&run).unwrap();
     for cell in run.cells.iter().filter(|cell| cell.arm == Arm::Strategy) {
         let live = cell.live.as_ref().unwrap();
         let is_pi = cell.strategy == "pi";

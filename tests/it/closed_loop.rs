@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use proctor::live::{Event, Live, LiveCell, Log, Setting, Ticket, read_log};
+use proctor::live::{Event, Live, LiveCell, Log, StrategySetting, Ticket, read_log};
 use proctor::model::offline::Offline;
 use proctor::record::{End, Sizes};
 use proctor::replay::observe::{CallView, Observer};
@@ -45,7 +45,7 @@ fn spec(name: &str) -> StrategySpec {
 
 fn front(log: Option<&Bytes>) -> (Live, Arc<CountedTexts>) {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let settings = STRATEGIES.map(|name| Setting {
+    let settings = STRATEGIES.map(|name| StrategySetting {
         spec: spec(name),
         window: Window::new(WINDOW),
         sizes: Sizes::Counted,

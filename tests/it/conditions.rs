@@ -7,7 +7,7 @@ use std::path::Path;
 use proctor::compare::ComparedRun;
 use proctor::runner::Plan;
 use proctor::scenario::Scenario;
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use serde_json::{Value, json};
 
 use crate::goldens::golden;
@@ -28,7 +28,8 @@ fn read(lines: &str) -> (Scenario, Vec<(String, Value)>) {
         lines.replace("; ", "\n")
     );
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let table = Table::parse("s.toml", &text).unwrap_or_else(|error| panic!("{lines}: {error}"));
+    let table =
+        SettingTable::parse("s.toml", &text).unwrap_or_else(|error| panic!("{lines}: {error}"));
     let scenario = Scenario::read(&table, root).unwrap_or_else(|error| panic!("{lines}: {error}"));
     let plan = Plan::new(scenario.clone()).unwrap_or_else(|error| panic!("{lines}: {error}"));
     let conditions = json!(ComparedRun::of(plan.manifest(), &[]).conditions);

@@ -4,7 +4,7 @@ use proctor::model::scripted::Scripted;
 use proctor::record::UnseenResults;
 use proctor::replay::{NoClock, Replayed, replay};
 use proctor::session::{Message, ResumePoint, Role, Session};
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::units::Tokens;
@@ -18,7 +18,7 @@ use crate::support::{
 /// Results, altered, reachable, put aside.
 fn unseen(session: Session, stages: &str) -> (u64, u64, u64, u64) {
     let prepared = prepared(session);
-    let table = Table::parse("own", stages).unwrap();
+    let table = SettingTable::parse("own", stages).unwrap();
     let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
     let pipeline = Box::new(spec.build().unwrap());
     let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(200_000)));

@@ -6,8 +6,8 @@ use std::process::Command;
 
 use proctor::metric::survival::Survival;
 use proctor::probe::judge::NOT_IN_CONTEXT;
-use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
-use proctor::record::journal::Run;
+use proctor::probe::{GradeVerdict, Outcome, ProbeKind, Unscored};
+use proctor::record::journal::RecordedRun;
 use proctor::record::{CellRecord, Fate, ProbeRecord};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn fates(folder: &Path, session: &str) -> BTreeMap<String, BTreeMap<String, Cell
             "run",
         ],
     );
-    let run = Run::read(&folder.join("run")).unwrap();
+    let run = RecordedRun::read(&folder.join("run")).unwrap();
     let mut by_question: BTreeMap<String, BTreeMap<String, CellRecord>> = BTreeMap::new();
     for cell in run.cells {
         for probe in &cell.probes {
@@ -169,7 +169,7 @@ fn the_questions_of_a_locomo_file_are_asked_and_graded() {
         assert_eq!(open.survival.lost_at.is_some(), fate == Fate::Partial);
         let verdict = open.answer.as_ref().unwrap().typed;
         let reason = Unscored::NeedsJudge;
-        assert_eq!(verdict, Verdict::Unscored { reason });
+        assert_eq!(verdict, GradeVerdict::Unscored { reason });
         let counted = Survival::of(cell);
         assert_eq!(counted.of_kind(ProbeKind::Open).mean(), Some(score));
         let planted: usize = ["q1", "q2"].map(|id| of(id).len()).iter().sum();
@@ -182,7 +182,7 @@ fn the_questions_of_a_locomo_file_are_asked_and_graded() {
             let text = answer.text.clone().unwrap_or_default();
             let outcome = if text == NOT_IN_CONTEXT { Outcome::Right } else { Outcome::Invented };
             assert!(
-                matches!(answer.typed, Verdict::Scored { outcome: found, .. } if found == outcome),
+                matches!(answer.typed, GradeVerdict::Scored { outcome: found, .. } if found == outcome),
                 "{answer:?}"
             );
         }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use proctor::check;
 use proctor::model::Request;
 use proctor::model::scripted::{Scripted, response};
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::record::{CellRecord, End};
 use proctor::replay::{NoClock, PreparedSession, Replayed, plumbing, replay};
 use proctor::session::synthetic::{self, Length, Recipe};
 use proctor::session::{Session, import};
-use proctor::settings::{Place, Setting, Table, Value};
+use proctor::settings::{Place, Setting, SettingTable, SettingValue};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::external::Host;
 use proctor::strategy::trigger::Trigger;
@@ -50,12 +50,12 @@ fn host() -> Host {
 }
 
 fn spec(command: &[String], knobs: &[(&str, i64)]) -> StrategySpec {
-    let mut table = Table::parse("own", "").unwrap();
+    let mut table = SettingTable::parse("own", "").unwrap();
     let place = table.place().clone();
     let words = command.iter().map(|word| Setting::new(word.as_str(), &place));
     table.put("command", words.collect::<Vec<_>>(), &place);
     for (knob, value) in knobs {
-        table.put(knob, Value::Integer(*value), &place);
+        table.put(knob, SettingValue::Integer(*value), &place);
     }
     let spec = StrategySpec::of("own", table, &Trigger::default()).unwrap();
     spec.with_programs(host()).unwrap()
@@ -474,7 +474,7 @@ fn rerun(folder: &Path, arguments: &[&str]) -> (BTreeMap<String, CellRecord>, St
     let given = ["run", "own.toml", "--out", "run", "--set", "controls=true"];
     command.args(given).args(arguments).current_dir(folder);
     let said = command.output().unwrap().stderr;
-    let cells = Run::read(&folder.join("run")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.join("run")).unwrap().cells;
     let lines = std::fs::read_to_string(folder.join("run/cells.jsonl")).unwrap();
     assert_eq!(lines.lines().count(), cells.len(), "each cell has one line");
     let by_name = cells.into_iter().map(|cell| (cell.strategy.clone(), cell));
@@ -581,7 +581,7 @@ fn laws_that_a_slow_program_leaves_no_time_for_are_not_kept() {
     settings.stop.request();
     let outcome = check::check(&program, &settings).unwrap();
     let mut laws = outcome.laws.iter();
-    let judged = laws.find(|checked| !matches!(checked.state, check::State::OutOfTime));
+    let judged = laws.find(|checked| !matches!(checked.state, check::LawState::OutOfTime));
     assert!(judged.is_none(), "{judged:?}");
     assert_eq!(outcome.changed.0, 0);
 }
@@ -621,7 +621,7 @@ fn settings_for(laws: &[&str]) -> check::Settings {
 }
 
 /// A check whose time ends when the program writes the file `late` into this folder, which is then told by `stopped`.
-fn checked_until_late(folder: &Path, spec: &StrategySpec, laws: &[&str]) -> check::Outcome {
+fn checked_until_late(folder: &Path, spec: &StrategySpec, laws: &[&str]) -> check::CheckOutcome {
     let settings = settings_for(laws);
     let stop = settings.stop.clone();
     std::thread::scope(|scope| {
@@ -667,11 +667,12 @@ fn a_finding_stays_where_the_time_ends_after_it() {
         let laws = ["valid_context", "order_stays", "one_summary_per_span"];
         let outcome = checked_until_late(folder.path(), &spec, &laws);
         let states = outcome.laws.iter().map(|checked| &checked.state);
-        let [check::State::Broken(finding), others @ ..] = &states.collect::<Vec<_>>()[..] else {
+        let [check::LawState::Broken(finding), others @ ..] = &states.collect::<Vec<_>>()[..]
+        else {
             panic!("{last}: {:?}", outcome.laws);
         };
         sizes.push(finding.session.messages().len());
-        let late = others.iter().map(|state| matches!(state, check::State::OutOfTime));
+        let late = others.iter().map(|state| matches!(state, check::LawState::OutOfTime));
         assert_eq!(late.collect::<Vec<_>>(), [is_late; 2], "{last}: {others:?}");
     }
     assert!(sizes[1] < sizes[0], "{sizes:?}");

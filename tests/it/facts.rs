@@ -12,16 +12,16 @@ use proctor::model::fault::{Fault, FaultSchedule, Faults};
 use proctor::model::offline::Offline;
 use proctor::probe::ProbeExt as _;
 use proctor::probe::derive::derive;
-use proctor::probe::survival::{Survival, WrittenBy, content_word_recall};
+use proctor::probe::survival::{SurvivalSlots, WrittenBy, content_word_recall};
 use proctor::probe::{Fact, Probe, ProbeKind};
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::record::{Ailment, CellRecord, Fate};
 use proctor::replay::verify::unsound;
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::ground_truth::GroundTruth;
 use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::{Session, import};
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -79,7 +79,7 @@ fn facts_are_derived_checked_edited_and_asked_for() {
         let done = proctor(folder.path(), line);
         assert!(done.status.success(), "{}", text(&done.stderr));
     }
-    let run = Run::read(&folder.path().join("run")).unwrap();
+    let run = RecordedRun::read(&folder.path().join("run")).unwrap();
     assert!(run.cells.iter().any(|cell| !cell.probes.is_empty()));
 
     // A person edits it, and makes mistakes.
@@ -268,7 +268,7 @@ fn presence_is_scoped_and_finds_hardly_anything_that_was_never_planted() {
         .filter(|probe| matches!(probe.fact, Fact::Constraint { .. }))
         .cloned()
         .collect();
-    let survival = Survival::new(&foreign).unwrap();
+    let survival = SurvivalSlots::new(&foreign).unwrap();
     let texts: Vec<Arc<str>> = here.session().texts().cloned().collect();
     let whole = texts.join("\n");
     let (mut grepped, mut found) = (0, 0);
@@ -340,7 +340,7 @@ fn ailing(fault: Fault) -> CellRecord {
     prepared.faults = Arc::new(Faults { schedules, ..Faults::default() });
     let toml = "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'summarize'\n\
                 when = { tokens_over = 8_000 }";
-    let table = Table::parse("own", toml).unwrap();
+    let table = SettingTable::parse("own", toml).unwrap();
     let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
     run(&prepared, &spec, 60_000)
 }
@@ -379,7 +379,7 @@ fn baselines_without_a_model_come_to_the_size_of_what_they_follow() {
     std::fs::write(folder.path().join("equal.toml"), scenario).unwrap();
     let out = proctor(folder.path(), &["run", "equal.toml", "--out", "run"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
-    let cells = Run::read(&folder.path().join("run")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.path().join("run")).unwrap().cells;
     let of = |name: &str| cells.iter().find(|cell| cell.strategy == name).unwrap();
     let [leader, digest, atoms] = names.map(of);
     assert!(!leader.compactions.is_empty());

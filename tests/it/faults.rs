@@ -17,7 +17,7 @@ use proctor::scenario::Scenario;
 use proctor::session::Session;
 use proctor::session::synthetic::{self, Length, Recipe};
 use proctor::session::wire::RuleSet;
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -65,7 +65,7 @@ fn suffer_in(
     toml: &str,
     window: u64,
 ) -> (CellRecord, Vec<Vec<Origin>>) {
-    let table = Table::parse("own", toml).unwrap();
+    let table = SettingTable::parse("own", toml).unwrap();
     let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
     let models = Models {
         summariser: Arc::new(Offline::new(prepared.counts().clone())),
@@ -125,7 +125,7 @@ fn what_was_paid_is_billed_whatever_a_fault_makes_of_the_answer() {
     let mut prepared = prepared(reading_session(6, 4_000));
     let strikes = strike(Fault::SummaryTruncated, FaultSchedule::Probability(1.0));
     prepared.faults = Arc::new(strikes);
-    let table = Table::parse("own", SUMMARISE).unwrap();
+    let table = SettingTable::parse("own", SUMMARISE).unwrap();
     let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
     let models = Models {
         summariser: Arc::new(Paying),
@@ -384,7 +384,7 @@ fn faults_are_part_of_a_runs_fingerprint() {
             "{faults}\n[[sessions]]\nsynthetic = {{ family = 'code-review', rounds = 3 }}\n\
              [[strategies]]\npreset = 'none'\n"
         );
-        let table = Table::parse("s.toml", &text).unwrap();
+        let table = SettingTable::parse("s.toml", &text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         let plan = proctor::runner::Plan::new(scenario).unwrap();
         (plan.manifest().fingerprint.clone(), plan.manifest().faults.clone())

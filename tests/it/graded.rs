@@ -11,10 +11,10 @@ use proctor::probe::Fact;
 use proctor::probe::judge::{JudgeTask, known_answer};
 use proctor::record::CellRecord;
 use proctor::report::Report;
-use proctor::runner::{Access, Outcome, Plan};
+use proctor::runner::{Access, Plan, RunOutcome};
 use proctor::scenario::{Scenario, SessionSource};
 use proctor::session::synthetic::generate;
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::tokens::{CountedTexts, counter};
 
 use crate::goldens::golden;
@@ -26,7 +26,7 @@ fn folder() -> PathBuf {
 
 fn scenario() -> Scenario {
     let text = std::fs::read_to_string(folder().join("graded.toml")).unwrap();
-    let table = Table::parse("graded.toml", &text).unwrap();
+    let table = SettingTable::parse("graded.toml", &text).unwrap();
     Scenario::read(&table, &folder()).unwrap()
 }
 
@@ -105,7 +105,7 @@ fn known(fact: &Fact) -> Vec<(String, String)> {
     }
 }
 
-fn run(mode: ReplayMode) -> (Outcome, Report, Vec<CellRecord>) {
+fn run(mode: ReplayMode) -> (RunOutcome, Report, Vec<CellRecord>) {
     let out = tempfile::tempdir().unwrap();
     let mut plan = Plan::new(scenario()).unwrap();
     plan.connect(&Access {

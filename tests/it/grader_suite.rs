@@ -9,14 +9,14 @@ use std::fmt::Write as _;
 use proctor::model::scripted::response;
 use proctor::model::{Purpose, Request};
 use proctor::probe::ProbeExt as _;
-use proctor::probe::grade::Rules;
+use proctor::probe::grade::GradingRules;
 use proctor::probe::judge::Judge;
-use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored, Verdict};
+use proctor::probe::{Fact, GradeVerdict, OTHER_ORDER, Outcome, Probe, ProbeKind, Unscored};
 use proctor::session::ground_truth::{
     AllowedCall, ArtifactVerb, Handle, Importance, KeyValue, PlanItem, Revision, RuleForm,
     TouchedFile,
 };
-use proctor::step::{Answer, Caller, drive};
+use proctor::step::{CallResult, Caller, drive};
 
 use crate::goldens::golden;
 
@@ -325,7 +325,7 @@ struct Knows {
 }
 
 impl Caller for Knows {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult> {
         let (_, word, _) = CLASSES[self.class];
         let reply = |request: &Request| {
             assert_eq!(request.purpose, Purpose::Judge);
@@ -356,7 +356,7 @@ struct Tally {
 #[test]
 fn rules_never_contradict_what_is_known_and_the_judge_decides_the_rest() {
     let (rows, probes) = (rows(), probes());
-    let rules = Rules::new(&probes);
+    let rules = GradingRules::new(&probes);
     let judge = Judge { probes: &probes, ..Judge::default() };
     let mut tallies: BTreeMap<(usize, usize), Tally> = BTreeMap::new();
     let mut contradicted = Vec::new();
@@ -369,8 +369,8 @@ fn rules_never_contradict_what_is_known_and_the_judge_decides_the_rest() {
         tally.answers += 1;
         let typed = rules.verdict(probe, BEFORE, &row.answer);
         match typed {
-            Verdict::Unscored { reason } => assert_eq!(reason, Unscored::NeedsJudge),
-            Verdict::Scored { score, outcome } => {
+            GradeVerdict::Unscored { reason } => assert_eq!(reason, Unscored::NeedsJudge),
+            GradeVerdict::Scored { score, outcome } => {
                 tally.confirmed += 1;
                 // A foil's letter and a forbidden call are known to be wrong and no more.
                 let is_closed = outcome == Outcome::Wrong && expected == Outcome::Invented;
@@ -389,7 +389,7 @@ fn rules_never_contradict_what_is_known_and_the_judge_decides_the_rest() {
         let judged = drive(judge.grade(probe, BEFORE, &row.answer), &mut knows);
         let score = if expected == Outcome::Right { 1.0 } else { 0.0 };
         let outcome = expected;
-        assert_eq!(judged, Verdict::Scored { score, outcome }, "{}", row.answer);
+        assert_eq!(judged, GradeVerdict::Scored { score, outcome }, "{}", row.answer);
     }
     assert!(contradicted.is_empty(), "{}", contradicted.join("\n"));
     golden("tests/it/grader_suite.md", &table(&probes, &tallies));

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use proctor::record::Ailment;
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use serde_json::Value;
 
 /// Runs a summariser that always says `text` under a strategy that takes what it is given; the ailments
@@ -34,7 +34,7 @@ fn sick(folder: &Path, text: &str, faults: &str) -> (Vec<(Vec<Ailment>, String)>
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
-    let run = Run::read(&folder.join("out")).unwrap();
+    let run = RecordedRun::read(&folder.join("out")).unwrap();
     let health = run.cells.iter().map(|cell| &cell.summary_health);
     let found = health.clone().flat_map(|health| &health.unhealthy);
     let found = found.map(|one| (one.ailments.clone(), one.text.clone())).collect();

@@ -10,8 +10,8 @@ use proctor::files::checked;
 use proctor::model::ModelKind;
 use proctor::probe::judge::JudgeTask;
 use proctor::probe::judge::known_answer::known_answers;
-use proctor::probe::{Unscored, Verdict};
-use proctor::record::journal::Run;
+use proctor::probe::{GradeVerdict, Unscored};
+use proctor::record::journal::RecordedRun;
 use proctor::record::{AnswerRecord, Arm, CalibrationStatus, Fate, JudgeCalibration};
 use proctor::report::{BannerLevel, Report};
 use serde_json::Value;
@@ -125,7 +125,7 @@ fn a_judge_decides_what_string_matching_cannot_tell() {
         );
         fs::write(at(&format!("{name}.toml")), scenario).unwrap();
         run(folder.path(), &["run", &format!("{name}.toml"), "--out", name], 0);
-        let run = Run::read(&at(name)).unwrap();
+        let run = RecordedRun::read(&at(name)).unwrap();
         let known = run.cells.iter().map(|cell| cell.sentinels.len()).sum::<usize>();
         assert_eq!(known > 0, expected == Fate::Changed, "{name}");
         let cells = run.cells.iter().filter(|cell| cell.arm == Arm::Strategy);
@@ -141,19 +141,19 @@ fn another_judge_grades_the_kept_answers_and_nothing_is_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let out = graded(folder.path());
     let cells = fs::read(out.join("cells.jsonl")).unwrap();
-    let before = Run::read(&out).unwrap();
+    let before = RecordedRun::read(&out).unwrap();
     let judge = careful(folder.path(), "careful", "");
     let score = ["judge", "score", "out", "--judge", &judge, "--all"];
     let said = shown(&run(folder.path(), &score, 0).stderr);
     assert!(said.contains("meets 20 of 20 answers"), "{said}");
     assert_eq!(fs::read(out.join("cells.jsonl")).unwrap(), cells, "records stay as they are");
-    let after = Run::read(&out).unwrap();
+    let after = RecordedRun::read(&out).unwrap();
     let judge = after.manifest.judge.unwrap();
     assert_eq!((judge.name.as_str(), judge.kind), ("careful", ModelKind::Scripted));
     assert_eq!(before.manifest.judge.unwrap().name, "scripted-judge");
     let judged = |item: &&proctor::record::ProbeRecord| {
         let answer = item.answer.as_ref();
-        matches!(answer.and_then(|it| it.judged), Some(Verdict::Scored { .. }))
+        matches!(answer.and_then(|it| it.judged), Some(GradeVerdict::Scored { .. }))
     };
     let items = || after.cells.iter().flat_map(|cell| &cell.probes);
     assert!(items().filter(judged).count() > 50);
@@ -175,14 +175,16 @@ fn a_judge_that_calls_everything_right_is_unfit_and_its_verdicts_do_not_count() 
     let said = shown(&output.stderr);
     assert!(said.contains("meets 10 of 20 answers"), "{said}");
     assert!(said.contains("unfit as a judge"), "{said}");
-    let after = Run::read(&out).unwrap();
+    let after = RecordedRun::read(&out).unwrap();
     let mut graded = 0;
     for answer in
         after.cells.iter().flat_map(|cell| &cell.probes).filter_map(|item| item.answer.as_ref())
     {
         // What rules graded they have graded.
         let reason = Unscored::JudgeUnfit;
-        assert!(answer.judged.is_none() || answer.judged == Some(Verdict::Unscored { reason }));
+        assert!(
+            answer.judged.is_none() || answer.judged == Some(GradeVerdict::Unscored { reason })
+        );
         graded += usize::from(answer.judged.is_none() && answer.verdict() == answer.typed);
     }
     assert!(graded > 50, "{graded}");
@@ -216,15 +218,14 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
     ];
     let said = shown(&run(folder.path(), &[&panel[..], &["-o", "r.json"]].concat(), 102).stderr);
     assert!(said.contains("answers were given to judge strict"), "{said}");
-    let after = Run::read(&out).unwrap();
+    let after = RecordedRun::read(&out).unwrap();
     assert_eq!(after.manifest.judge.unwrap().name, "strict + careful + agreeable");
     let answers = || {
         let items = after.cells.iter().flat_map(|cell| &cell.probes);
         items.filter_map(|item| item.answer.as_ref()).filter(|answer| answer.panel.len() == 3)
     };
     assert!(answers().count() > 50);
-    let right =
-        |verdict: &Verdict| matches!(verdict, Verdict::Scored { score, .. } if *score > 0.5);
+    let right = |verdict: &GradeVerdict| matches!(verdict, GradeVerdict::Scored { score, .. } if *score > 0.5);
     let mut split = 0;
     for answer in answers() {
         // The unfit one has no vote: two that differ are split.
@@ -238,7 +239,7 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
         } else {
             split += 1;
             let reason = Unscored::Split;
-            assert_eq!(judged, Verdict::Unscored { reason });
+            assert_eq!(judged, GradeVerdict::Unscored { reason });
         }
     }
     assert!(split > 0, "the two differ somewhere");
@@ -261,7 +262,7 @@ fn a_panel_votes_on_kept_answers_and_says_how_far_it_agrees() {
         after.cells.iter().flat_map(|cell| cell.probes.iter().map(move |item| (cell, item)))
     {
         let scored = |answer: &&AnswerRecord| {
-            let scored = |verdict: &&Verdict| matches!(verdict, Verdict::Scored { .. });
+            let scored = |verdict: &&GradeVerdict| matches!(verdict, GradeVerdict::Scored { .. });
             answer.panel.iter().filter(scored).count() > 1
         };
         for answer in item.every_answer().filter(scored) {
@@ -338,7 +339,7 @@ fn verdicts_by_two_rubrics_are_never_one_difference() {
     });
     let later: String = later.collect();
     fs::write(out.join("verdicts.jsonl"), later).unwrap();
-    let conditions = Run::read(&out).unwrap().manifest.conditions;
+    let conditions = RecordedRun::read(&out).unwrap().manifest.conditions;
     assert_eq!(conditions["judge rubric"], "ba9876543210");
     assert_eq!(conditions["judge prompt"], prompt);
     assert!(!conditions.contains_key("judged answers"));
@@ -461,7 +462,7 @@ fn a_judge_that_cannot_be_asked_gives_no_verdict_and_displaces_none() {
     left.store(usize::MAX, Ordering::SeqCst);
     let score = ["judge", "score", "out", "--all", "--yes", "--judge", &judge];
     run(path, &score, 0);
-    assert_eq!(Run::read(&out).unwrap().manifest.judge.unwrap().name, "judge-x");
+    assert_eq!(RecordedRun::read(&out).unwrap().manifest.judge.unwrap().name, "judge-x");
     let entries = proctor::model::cassette::read(&out.join("cassette.jsonl")).unwrap().entries;
     let kept = entries.iter().filter(|entry| entry.model == "judge-x").count();
     let requests = server.requests();
@@ -649,7 +650,7 @@ fn what_people_say_of_a_judge_reaches_every_report_of_its_verdicts() {
     assert!(score("none.json", 3).contains("missing field"));
 
     // A live judge of whom nobody knows that is warned of; one that disagrees, too.
-    let run = Run::read(&out).unwrap();
+    let run = RecordedRun::read(&out).unwrap();
     let mut manifest = run.manifest;
     manifest.judge.as_mut().unwrap().kind = ModelKind::Live;
     let mut calibration = JudgeCalibration::read(&text).unwrap();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use proctor::probe::survival::{Match, Survival, WrittenBy};
+use proctor::probe::survival::{Match, SurvivalSlots, WrittenBy};
 use proctor::probe::{Fact, Probe};
 use proctor::session::ground_truth::{Importance, RuleForm};
 
@@ -21,7 +21,7 @@ fn state(rule: &str, key: &str, text: &str) -> &'static str {
         question: String::new(),
         evidence: Vec::new(),
     };
-    let survival = Survival::new(&[probe]).unwrap();
+    let survival = SurvivalSlots::new(&[probe]).unwrap();
     let found = survival.find(&Arc::from(text), WrittenBy::Compaction);
     match found.first().map(|finding| finding.found) {
         Some(Match::Stated | Match::Kept) => "kept",

@@ -12,7 +12,7 @@ use proctor::replay::observe::validity::Validity;
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::session::import;
 use proctor::session::{Session, SessionError, SessionParts};
-use proctor::step::{Answer, drive};
+use proctor::step::{CallResult, drive};
 use proctor::strategy::law::Law;
 use proctor::strategy::situation::{Overflow, Situation};
 use proctor::strategy::stage::STAGES;
@@ -39,7 +39,7 @@ use trials::{at_work, on_trial, own, stages};
 fn with_both_models(
     spec: &StrategySpec,
     prepared: &PreparedSession,
-    mut look: impl FnMut(Seen, &Answer) -> TestCaseResult,
+    mut look: impl FnMut(Seen, &CallResult) -> TestCaseResult,
 ) -> TestCaseResult {
     let [well, badly] = [Ok(response("a short summary")), Err(CallFailure::Timeout)];
     let seen = observed(spec, prepared, &well);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proctor::model::api::{Dialect, longest_bytes};
 use proctor::model::http::pace::{PaceSetting, Pacer};
-use proctor::model::http::{Connection, Engine, Live, Notice, Waits};
+use proctor::model::http::{Connection, Engine, LiveModel, Notice, Waits};
 use proctor::model::{CallFailure, Model, Purpose, Request, Response, Stop, Task};
 use proctor::session::redact::Secret;
 use proctor::session::wire::Provider;
@@ -42,13 +42,14 @@ fn quick() -> PaceSetting {
     }
 }
 
-fn live(server: &Server, provider: Provider, pace: PaceSetting) -> Live {
+fn live(server: &Server, provider: Provider, pace: PaceSetting) -> LiveModel {
     let mut connection = Connection::to(server.base_url());
     connection.key = Some(Secret::new(KEY));
     connection.first_byte = Duration::from_millis(500);
     connection.between = Duration::from_millis(500);
     let dialect = Dialect::new(provider, "test-model");
-    Live::new(dialect, connection, Engine::start().unwrap(), Arc::new(Pacer::new(pace))).unwrap()
+    LiveModel::new(dialect, connection, Engine::start().unwrap(), Arc::new(Pacer::new(pace)))
+        .unwrap()
 }
 
 /// What an OpenAI-compatible server that plays `replies` in turn makes of one request, and how
@@ -192,7 +193,7 @@ fn a_schema_that_a_server_refuses_is_left_out_from_then_on() {
     let dialect = Dialect { structured: true, ..Dialect::new(Provider::OpenAi, "test-model") };
     let connection = Connection::to(server.base_url());
     let engine = Engine::start().unwrap();
-    let model = Live::new(dialect, connection, engine, Arc::new(Pacer::new(quick()))).unwrap();
+    let model = LiveModel::new(dialect, connection, engine, Arc::new(Pacer::new(quick()))).unwrap();
     let judged = Request { purpose: Purpose::Judge, task: Task::Judge, ..question("Is it right?") };
     for _ in 0..2 {
         assert_eq!(&*model.respond(&judged).unwrap().text, verdict);
@@ -248,9 +249,13 @@ fn dribbled(
     connection.between = Duration::from_secs(2);
     connection.whole = whole;
     let dialect = Dialect::new(Provider::OpenAi, "test-model");
-    let model =
-        Live::new(dialect, connection, Engine::start().unwrap(), Arc::new(Pacer::new(quick())))
-            .unwrap();
+    let model = LiveModel::new(
+        dialect,
+        connection,
+        Engine::start().unwrap(),
+        Arc::new(Pacer::new(quick())),
+    )
+    .unwrap();
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let answered = model.answer(&question("Which port?"), 0, &counts);
     let text = answered.answer.map(|response| response.text.to_string());
@@ -306,7 +311,7 @@ fn stopped(first: Reply, pause: Option<Duration>) -> Result<String, CallFailure>
     };
     let dialect = Dialect::new(Provider::OpenAi, "test-model");
     let pacer = Arc::new(Pacer::new(pace));
-    let model = Live::new(dialect, connection, Engine::start().unwrap(), pacer).unwrap();
+    let model = LiveModel::new(dialect, connection, Engine::start().unwrap(), pacer).unwrap();
     let answer = model.respond(&question("Which port?"));
     // Later requests are not sent.
     let unsent = CallFailure::Stopped { was_sent: false };
@@ -356,7 +361,8 @@ fn a_base_url_with_a_key_in_it_is_refused_and_not_repeated() {
     ] {
         let dialect = Dialect::new(Provider::OpenAi, "m");
         let engine = Engine::start().unwrap();
-        let made = Live::new(dialect, Connection::to(url), engine, Arc::new(Pacer::new(quick())));
+        let made =
+            LiveModel::new(dialect, Connection::to(url), engine, Arc::new(Pacer::new(quick())));
         let said = made.unwrap_err().to_string();
         assert!(!said.contains("sk-secret"), "{said}");
     }

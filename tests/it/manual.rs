@@ -6,7 +6,7 @@ use proctor::model::scripted::response;
 use proctor::session::{
     CompactedTo, Message, Recorded, RecordedCompaction, Role, Session, Tag, import, native,
 };
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::units::Tokens;
@@ -41,7 +41,7 @@ fn walk(session: Session, spec: &StrategySpec) -> Walk {
 fn summarising(when: &str) -> StrategySpec {
     let text =
         format!("[[stage]]\nkind = 'summarize'\nwhen = {when}\ninstructions = 'Keep the rules.'");
-    let table = Table::parse("own.toml", &text).unwrap();
+    let table = SettingTable::parse("own.toml", &text).unwrap();
     StrategySpec::of("own", table, &Trigger::always()).unwrap()
 }
 

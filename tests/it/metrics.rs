@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use proctor::metric::CellSummary;
 use proctor::metric::answers::ControlCells;
 use proctor::metric::context_pressure::ContextPressure;
-use proctor::metric::fidelity::Refusal;
+use proctor::metric::fidelity::FidelityRefusal;
 use proctor::model::{ModelKind, Purpose};
-use proctor::probe::{Outcome, ProbeKind, Unscored, Verdict};
+use proctor::probe::{GradeVerdict, Outcome, ProbeKind, Unscored};
 use proctor::record::{
     ActionSupport, AnswerRecord, Arm, CacheBasis, CellRecord, CompactionEvent, CounterError,
     DeathCause, End, FailureEvent, Fate, KnownBy, Level, LostAt, Manifest, ModelCall, ModelEntry,
@@ -18,7 +18,7 @@ use proctor::record::{
 use proctor::report::json;
 use proctor::report::strategy_summary::{Anchors, StrategyAccuracy, StrategySummary};
 use proctor::report::terminal::Terminal;
-use proctor::report::{self, BannerLevel, Cell, Controls, Kind, Report, Value};
+use proctor::report::{self, BannerLevel, Cell, Controls, Report, ReportKind, Value};
 use proctor::report::{comment, markdown};
 use proctor::stats::SampleSize;
 use proctor::units::{Tokens, Usage};
@@ -134,7 +134,7 @@ fn probe(id: &str, kind: ProbeKind, call: usize, score: f64, outcome: Outcome) -
         answer: Some(AnswerRecord {
             refusal: None,
             text: Some("8443".to_owned()),
-            typed: Verdict::Scored { score: if right { 1.0 } else { 0.0 }, outcome },
+            typed: GradeVerdict::Scored { score: if right { 1.0 } else { 0.0 }, outcome },
             judged: None,
             rejudged: Vec::new(),
             panel: Vec::new(),
@@ -506,7 +506,7 @@ fn fidelity_needs_a_ceiling_and_a_floor() {
     }
     // An answer nobody graded is left out on both sides.
     half_right.probes[0].answer.as_mut().unwrap().typed =
-        Verdict::Unscored { reason: Unscored::NeedsJudge };
+        GradeVerdict::Unscored { reason: Unscored::NeedsJudge };
     let of = |cell: &CellRecord| CellSummary::of(cell, Some(&full));
     let anchors = Anchors::of(&[&of(&full)], &[&of(&empty)]);
     assert_eq!(anchors, Anchors { full: Some(1.0), empty: Some(0.0) });
@@ -536,7 +536,7 @@ fn fidelity_needs_a_ceiling_and_a_floor() {
     assert_eq!((measured.n.sessions, measured.n.items), (1, 5));
     assert_eq!(unscored, 1);
     for (full, empty, refusal) in
-        [(0.59, 0.0, Refusal::CeilingTooLow), (0.7, 0.51, Refusal::SpanTooSmall)]
+        [(0.59, 0.0, FidelityRefusal::CeilingTooLow), (0.7, 0.51, FidelityRefusal::SpanTooSmall)]
     {
         let anchors = Anchors { full: Some(full), empty: Some(empty) };
         assert_eq!(arm(anchors).unwrap().fidelity, Err(refusal));
@@ -554,7 +554,7 @@ fn normalised_fidelity_is_taken_over_the_sessions_scored_in_all_three() {
             let planted = cell.probes.iter_mut();
             for item in planted.filter(|item| item.kind != ProbeKind::Decoy) {
                 item.answer.as_mut().unwrap().typed =
-                    Verdict::Scored { score: *score, outcome: Outcome::Partial };
+                    GradeVerdict::Scored { score: *score, outcome: Outcome::Partial };
             }
             let controls = ControlCells { full: Some(&full), empty: has_floor.then_some(&empty) };
             let of = |cell: &CellRecord| CellSummary::with_controls(cell, controls);
@@ -896,7 +896,7 @@ fn files_hold_everything() {
     insta::assert_snapshot!("markdown", markdown::render(&report).unwrap());
     insta::assert_snapshot!("comment", comment::render(&report).unwrap());
     insta::assert_snapshot!("json", json::render(&report).unwrap());
-    let trace = report::format(Kind::Run, "out.otlp.json").unwrap();
+    let trace = report::format(ReportKind::Run, "out.otlp.json").unwrap();
     let trace = trace.render(&report).unwrap().remove(0).bytes;
     let trace: serde_json::Value = serde_json::from_slice(&trace).unwrap();
     let spans = &trace["resourceSpans"][0]["scopeSpans"][0]["spans"];
@@ -916,7 +916,7 @@ fn files_hold_everything() {
     let died = spans.iter().find(|it| it["status"]["code"] == 2).unwrap();
     let events: Vec<String> = died["events"].as_array().unwrap().iter().map(shown).collect();
     insta::assert_snapshot!("otlp", format!("{}\n{}", died["status"], events.join("\n")));
-    for kind in [Kind::Run, Kind::Comparison, Kind::Sweep] {
+    for kind in [ReportKind::Run, ReportKind::Comparison, ReportKind::Sweep] {
         for ending in report::endings(kind) {
             let format = report::format(kind, &format!("out.{ending}")).unwrap();
             let artifacts = format.render(&report).unwrap();
@@ -932,7 +932,7 @@ fn files_hold_everything() {
         ("out.docx", None),
         ("md", None),
     ] {
-        let found = report::format(Kind::Run, name).map(|format| format.ending);
+        let found = report::format(ReportKind::Run, name).map(|format| format.ending);
         assert_eq!(found, ending, "{name}");
     }
 }

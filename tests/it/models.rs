@@ -13,7 +13,7 @@ use proctor::model::Purpose;
 use proctor::model::cassette;
 use proctor::probe::judge::JudgeTask;
 use proctor::probe::judge::known_answer::known_answers;
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::units::Tokens;
 use tempfile::TempDir;
 
@@ -112,7 +112,7 @@ fn what_is_metered_is_what_the_cassette_holds_and_what_the_report_says() {
     for entry in &entries {
         *recorded.entry(entry.purpose).or_default() += entry.answer.usage.total();
     }
-    let cells = Run::read(&out).unwrap().cells;
+    let cells = RecordedRun::read(&out).unwrap().cells;
     let metered = by_purpose(&cells);
     let paid: BTreeMap<Purpose, Tokens> =
         metered.iter().map(|(of, kept)| (*of, kept.paid)).collect();
@@ -144,7 +144,7 @@ fn a_prompt_whose_tokens_the_server_does_not_tell_is_counted_here() {
     // A judge of which no verdict can be read is unfit.
     run(folder.path(), &[], 102);
     let out = folder.path().join("out");
-    let cells = Run::read(&out).unwrap().cells;
+    let cells = RecordedRun::read(&out).unwrap().cells;
     let probes = by_purpose(&cells)[&Purpose::Probe];
     let answers = probes.distinct as u64;
     assert!(answers > 0 && probes.paid > Tokens(1000 * answers), "{probes:?}");
@@ -156,7 +156,7 @@ fn a_run_from_recorded_answers_asks_nobody_and_says_the_same() {
     let folder = scenario(&server, "cassette = \"kept.jsonl\"");
     run(folder.path(), &[], 0);
     let kept = fs::read(folder.path().join("kept.jsonl")).unwrap();
-    let cells = |folder: &Path| Run::read(&folder.join("out")).unwrap().cells;
+    let cells = |folder: &Path| RecordedRun::read(&folder.join("out")).unwrap().cells;
     let first = cells(folder.path());
     let asked = server.requests().len();
     drop(server);
@@ -281,7 +281,7 @@ fn cells_of_a_run_that_keeps_no_answers_stand_and_are_not_paid_again() {
     assert!(fs::read(&cells).unwrap() == before);
     assert_eq!(server.requests().len(), sent);
     // All was paid, and nothing is kept.
-    let asked = by_purpose(&Run::read(&path.join("out")).unwrap().cells);
+    let asked = by_purpose(&RecordedRun::read(&path.join("out")).unwrap().cells);
     assert!(asked.values().all(|asked| asked.requests == 0 && asked.lost > 0));
 }
 
@@ -291,7 +291,7 @@ fn outstanding(server: &Server, folder: &Path, exit: i32) -> (String, usize) {
     let output = command(folder, &[]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(exit), "{said}");
-    let cells = Run::read(&folder.join("out")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.join("out")).unwrap().cells;
     assert!(
         cells.iter().all(|cell| cell.model_calls.is_empty()),
         "nothing that was not answered is a result"
@@ -332,7 +332,7 @@ fn a_provider_that_cannot_be_asked_leaves_cells_outstanding_and_makes_none_up() 
     up.store(true, Ordering::Relaxed);
     // The judge that always agrees is unfit, and that is all that is said against this run.
     run(folder.path(), &[], 102);
-    let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.path().join("out")).unwrap().cells;
     assert_eq!(cells.len(), 6, "two sessions: full, empty and a strategy");
     let judged = server.requests();
     let judged = judged.iter().filter(|asked| asked.body.contains("judge-x"));
@@ -427,7 +427,7 @@ fn a_budget_finishes_the_sessions_it_began_and_begins_no_other() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(5), "{said}");
     assert!(said.contains("stopped at its budget"), "{said}");
-    let cells = Run::read(&folder.path().join("one")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.path().join("one")).unwrap().cells;
     assert_eq!(cells.len(), 3, "full, empty and the strategy of one session");
     fs::write(&path, limited.replace("tokens = 1", "tokens = 1\nleast_coverage = 0.9")).unwrap();
     fs::remove_dir_all(folder.path().join("one")).unwrap();
@@ -500,7 +500,7 @@ fn what_fails_or_cannot_be_read_is_on_the_bill_and_what_no_server_tells_is_count
     // A judge that agrees with everything is unfit.
     let output = run(folder.path(), &[], 102);
     let out = folder.path().join("out");
-    let metered = by_purpose(&Run::read(&out).unwrap().cells);
+    let metered = by_purpose(&RecordedRun::read(&out).unwrap().cells);
     let paid: BTreeMap<Purpose, Tokens> =
         metered.iter().map(|(of, kept)| (*of, kept.paid)).collect();
     assert_eq!(paid, recorded(&out.join("cassette.jsonl")));
@@ -555,7 +555,7 @@ fn a_limit_of_tokens_holds_where_no_server_tells_them() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("stopped at its budget"), "{said}");
-    let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.path().join("out")).unwrap().cells;
     assert_eq!(cells.len(), 3, "one session");
 }
 
@@ -579,7 +579,7 @@ fn an_attempt_of_the_summariser_that_failed_is_on_the_bill_of_the_strategy() {
     );
     fs::write(folder.path().join("live.toml"), text).unwrap();
     run(folder.path(), &[], 0);
-    let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.path().join("out")).unwrap().cells;
     let strategy = cells.iter().find(|cell| !cell.model_calls.is_empty()).unwrap();
     let asked = &strategy.model_calls;
     assert_eq!(asked[0].failure.as_deref(), Some("server error (HTTP 503)"));
@@ -607,7 +607,7 @@ fn requests_refused_for_the_same_reason_end_the_run_and_say_it() {
     // Of hundreds of questions those are asked that were under way.
     let asked = server.requests().len();
     assert!((3..40).contains(&asked), "{asked}");
-    let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.path().join("out")).unwrap().cells;
     assert!(cells.is_empty(), "{} cells", cells.len());
 }
 

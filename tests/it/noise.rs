@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use proctor::probe::Verdict;
+use proctor::probe::GradeVerdict;
 use proctor::record::Arm;
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use serde_json::Value;
 
 /// The graded script with rules before it, and a scenario that asks it so often.
@@ -54,10 +54,10 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn score(verdict: Verdict) -> Option<f64> {
+fn score(verdict: GradeVerdict) -> Option<f64> {
     match verdict {
-        Verdict::Scored { score, .. } => Some(score),
-        Verdict::Unscored { .. } => None,
+        GradeVerdict::Scored { score, .. } => Some(score),
+        GradeVerdict::Unscored { .. } => None,
     }
 }
 
@@ -66,7 +66,7 @@ fn every_answer_and_every_verdict_is_recorded_and_a_plan_says_which_repeat_buys_
     let (_guard, folder) = folder();
     let file = written(&folder, "moody", MOODY, "answers = 3\njudgements = 2");
     run(&folder, &["run", &file, "--out", "r", "-o", "r.json"], 0);
-    let run_read = Run::read(&folder.join("r")).unwrap();
+    let run_read = RecordedRun::read(&folder.join("r")).unwrap();
     // Pooled variances within groups, computed here from the records alone.
     let (mut of_verdicts, mut of_answers, mut answers, mut items) = (0.0, 0.0, 0.0, 0.0);
     for cell in &run_read.cells {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use tempfile::TempDir;
 
 const SCENARIO: &str = "name = 'own'\ncounter = 'chars/4'\n[window]\nmode = 'fit'\nfraction = 0.7\n\
@@ -35,12 +35,12 @@ fn proctor(folder: &Path, arguments: &[&str]) -> Output {
 
 /// Runs into `out`, which must succeed, and reads what was written.
 #[track_caller]
-fn run(folder: &Path, out: &str, more: &[&str]) -> (Run, String) {
+fn run(folder: &Path, out: &str, more: &[&str]) -> (RecordedRun, String) {
     let arguments = ["run", "sub/own.toml", "-y", "--out", out];
     let output = proctor(folder, &[&arguments[..], more].concat());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
-    let run = Run::read(&folder.join(out)).unwrap();
+    let run = RecordedRun::read(&folder.join(out)).unwrap();
     (run, String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -105,7 +105,7 @@ fn prompts_are_swept_like_any_other_setting() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("3 settings"), "{said}");
     let folder = fs::read_dir(path.join("swept/tune")).unwrap().next().unwrap();
-    let run = Run::read(&folder.unwrap().path()).unwrap();
+    let run = RecordedRun::read(&folder.unwrap().path()).unwrap();
     let tomls: Vec<&str> = run.manifest.strategies.iter().map(|it| it.toml.as_str()).collect();
     assert!(tomls.iter().any(|toml| toml.contains("Be brief.")), "{tomls:?}");
     assert!(tomls.iter().any(|toml| toml.contains("Tell all.")), "{tomls:?}");
@@ -174,7 +174,7 @@ fn recorded_summaries_are_read_from_their_place() {
     assert!(path.join("sub/summaries/cassette.jsonl").is_file());
     fs::write(path.join("sub/writer.toml"), script.replace("Goal", "Nothing")).unwrap();
     let (again, _) = run(path, "b", &[]);
-    let survival = |run: &Run| -> Vec<f64> {
+    let survival = |run: &RecordedRun| -> Vec<f64> {
         let probes = run.cells.iter().flat_map(|cell| &cell.probes);
         let mut all: Vec<f64> = probes.map(|probe| probe.survival.score).collect();
         all.sort_by(f64::total_cmp);

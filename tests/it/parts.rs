@@ -365,7 +365,7 @@ fn graded(server: &Server) -> String {
 }
 
 /// The answers that a folder keeps.
-fn answers(run: &Path) -> Vec<cassette::Entry> {
+fn answers(run: &Path) -> Vec<cassette::CassetteEntry> {
     let cassette = run.join("cassette.jsonl");
     cassette::read(&cassette).unwrap().entries
 }

@@ -8,7 +8,7 @@ use proctor::model::{CallFailure, Purpose};
 use proctor::record::CellRecord;
 use proctor::replay::{NoClock, Replayed, replay};
 use proctor::session::Message;
-use proctor::settings::{SettingError, Table};
+use proctor::settings::{SettingError, SettingTable};
 use proctor::step::Step;
 use proctor::strategy::trigger::Trigger;
 use proctor::strategy::{Compaction, Pipeline, Situation, Strategy, StrategySpec};
@@ -19,7 +19,7 @@ use crate::support::{answers, asks, cell, models, prepared, said, session, typed
 
 /// A strategy written in TOML.
 fn own(stages: &str) -> Result<StrategySpec, SettingError> {
-    let table = Table::parse("own.toml", stages).unwrap();
+    let table = SettingTable::parse("own.toml", stages).unwrap();
     StrategySpec::of("own", table, &Trigger::always())
 }
 

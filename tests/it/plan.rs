@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use proctor::metric::survival::is_planted;
 use proctor::probe::judge::MAX_ANSWER;
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::record::{CellRecord, ForecastCell, ProbeRecord};
 use proctor::runner::{Access, Plan};
 use proctor::strategy::preset::PRESETS;
@@ -184,7 +184,7 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
     assert!((found - by_hand).abs() < 1e-3, "{found} {by_hand}");
     assert_eq!(seen["sessions"], 2);
     // Decoys are asked too, and are in no difference.
-    let cells = Run::read(&folder.path().join("run")).unwrap().cells;
+    let cells = RecordedRun::read(&folder.path().join("run")).unwrap().cells;
     let reference = cells.iter().filter(|cell| cell.strategy == "full");
     let asked = reference.flat_map(|cell| &cell.probes);
     let planted = asked.filter(|item| is_planted(item.kind)).count();

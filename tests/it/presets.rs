@@ -9,7 +9,7 @@ use proctor::model::price::{FAST, Prices};
 use proctor::model::scripted::response;
 use proctor::model::{CallFailure, Purpose, Request};
 use proctor::record::CellRecord;
-use proctor::step::Answer;
+use proctor::step::CallResult;
 use proctor::strategy::preset::PRESETS;
 
 use crate::support::{EVERY_PART, strategy};
@@ -19,7 +19,7 @@ mod libraries;
 mod scripts;
 
 /// Summarises, but for the requests with these numbers; recovers and takes notes whenever asked.
-fn model(fails: Range<usize>) -> impl Fn(usize, &Request) -> Answer + Send + Sync {
+fn model(fails: Range<usize>) -> impl Fn(usize, &Request) -> CallResult + Send + Sync {
     move |number, request| match request.purpose {
         Purpose::Recovery => Ok(response("<summary>\nRECOVERED\n</summary>")),
         Purpose::Background => Ok(response("NOTES")),

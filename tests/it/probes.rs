@@ -12,7 +12,7 @@ use proctor::record::{CellRecord, Fate};
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::ground_truth::Importance;
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CharsPer4, CountedTexts};
@@ -93,7 +93,7 @@ fn strategies() -> Vec<StrategySpec> {
     specs.push(strategy("tail@20000"));
     let early = "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'summarize'\n\
                  when = { tokens_over = 20_000 }";
-    let table = Table::parse("early", early).unwrap();
+    let table = SettingTable::parse("early", early).unwrap();
     specs.push(StrategySpec::of("early", table, &Trigger::always()).unwrap());
     specs
 }

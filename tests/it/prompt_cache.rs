@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use proctor::context::{CacheEffect, Context, Entry};
-use proctor::metric::cost::{Bill, SchemeCost};
+use proctor::metric::cost::{BillBasis, SchemeCost};
 use proctor::model::offline::Offline;
 use proctor::model::price::{CacheScheme, Client, Placement, Prices, Rates, Reuse};
 use proctor::model::scripted::Scripted;
@@ -16,7 +16,7 @@ use proctor::replay::prompt_cache::{
 use proctor::replay::{Models, NoClock, PreparedSession, Replayed, replay};
 use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::{ContentBlock, Role, Session, import};
-use proctor::settings::{Place, Table};
+use proctor::settings::{Place, SettingTable};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::tokens::{CountedTexts, counter};
@@ -532,7 +532,7 @@ fn a_breakpoint_at_the_mask_saves_what_the_usual_ones_waste() {
         let costs = SchemeCost::of(&own, &full);
         assert_eq!(costs[0].scheme, "anthropic-5m");
         let placed = Placement::ALL.into_iter().filter_map(|placement| {
-            let bill = Bill::Own(placement);
+            let bill = BillBasis::Own(placement);
             let cost = SchemeCost::under_bill(&costs, &bill)?;
             Some((cost.placement, 100 * cost.cost / cost.reference_cost))
         });
@@ -588,7 +588,7 @@ fn of_two_stages_the_one_that_cut_deeper_broke_the_cache() {
     // Both clear at the last call, and the first result of all is one of `Read`.
     let (deep, shallow) = (stage("deep", "Read"), stage("shallow", "Bash"));
     for stages in [format!("{deep}{shallow}"), format!("{shallow}{deep}")] {
-        let table = Table::parse("own", &stages).unwrap();
+        let table = SettingTable::parse("own", &stages).unwrap();
         let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
         let pipeline = Box::new(spec.build().unwrap());
         let schemes = Prices::built_in().unwrap().schemes("anthropic", None);

@@ -8,21 +8,21 @@ use std::process::Command;
 use proctor::metric::cached_calls::by_purpose;
 use proctor::model::Purpose;
 use proctor::probe::judge::MAX_ANSWER;
-use proctor::probe::{ProbeKind, Unscored, Verdict};
-use proctor::record::journal::Run;
+use proctor::probe::{GradeVerdict, ProbeKind, Unscored};
+use proctor::record::journal::RecordedRun;
 use proctor::record::{Arm, CellRecord, ProbeRecord};
 use proctor::report::Report;
 
 /// Runs a scripted reader on a small session under a strategy that summarises; `script` is its rules,
 /// `models` more settings.
 #[track_caller]
-fn run(folder: &Path, script: &str, models: &str) -> (Run, Report) {
+fn run(folder: &Path, script: &str, models: &str) -> (RecordedRun, Report) {
     run_to(0, folder, script, models)
 }
 
 /// The same, with this exit code.
 #[track_caller]
-fn run_to(code: i32, folder: &Path, script: &str, models: &str) -> (Run, Report) {
+fn run_to(code: i32, folder: &Path, script: &str, models: &str) -> (RecordedRun, Report) {
     let script = format!("format = \"proctor-script\"\nversion = 1\n{script}");
     fs::write(folder.join("script.toml"), script).unwrap();
     let scenario = format!(
@@ -41,12 +41,12 @@ fn run_to(code: i32, folder: &Path, script: &str, models: &str) -> (Run, Report)
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(code), "{said}");
-    let run = Run::read(&folder.join("out")).unwrap();
+    let run = RecordedRun::read(&folder.join("out")).unwrap();
     let report = Report::of(&run.manifest, &run.cells);
     (run, report)
 }
 
-fn of_arm(run: &Run, arm: Arm) -> &CellRecord {
+fn of_arm(run: &RecordedRun, arm: Arm) -> &CellRecord {
     run.cells.iter().find(|cell| cell.arm == arm).unwrap()
 }
 
@@ -85,7 +85,7 @@ fn script(recalled: &[(String, String)], knows: Option<&str>) -> String {
 }
 
 /// The questions after values that stand still, with the values.
-fn recalled(run: &Run) -> Vec<(String, String)> {
+fn recalled(run: &RecordedRun) -> Vec<(String, String)> {
     let full = of_arm(run, Arm::Reference);
     let is_recall = |id: &str| {
         let mut items = full.probes.iter();
@@ -255,7 +255,7 @@ fn where_full_history_does_not_fit_the_reader_the_ceiling_is_the_evidence_and_na
     let setting = format!("reader_window = {window}\n");
     let (third, report) = run_to(104, folder.path(), ABSTAINS, &setting);
     let full = of_arm(&third, Arm::Reference);
-    let too_long = Verdict::Unscored { reason: Unscored::TooLong };
+    let too_long = GradeVerdict::Unscored { reason: Unscored::TooLong };
     assert!(full.probes.iter().all(|item| item.verdict() == Some(too_long)));
     let banners: Vec<&str> = report.banners.iter().map(|it| &*it.text).collect();
     assert!(banners.iter().any(|it| it.contains("too long for the reader")), "{banners:?}");

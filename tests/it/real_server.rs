@@ -11,9 +11,9 @@ use std::sync::Arc;
 use proctor::model::api::Dialect;
 use proctor::model::cassette;
 use proctor::model::http::pace::{PaceSetting, Pacer};
-use proctor::model::http::{Connection, Engine, Live};
+use proctor::model::http::{Connection, Engine, LiveModel};
 use proctor::model::{CallFailure, Model, ModelKind, Purpose, Request, Response, Stop};
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::session::wire::Provider;
 use proctor::units::Tokens;
 
@@ -36,15 +36,20 @@ fn base_url(server: &str, provider: Provider) -> String {
     }
 }
 
-fn live(server: &str, provider: Provider) -> Live {
+fn live(server: &str, provider: Provider) -> LiveModel {
     let connection = Connection::to(base_url(server, provider));
     let dialect = Dialect::new(provider, "noise");
     let pace = Arc::new(Pacer::new(PaceSetting::default()));
-    Live::new(dialect, connection, Engine::start().unwrap(), pace).unwrap()
+    LiveModel::new(dialect, connection, Engine::start().unwrap(), pace).unwrap()
 }
 
 /// Asks for `max_output` tokens about a text of `bytes` bytes that begins with `word`.
-fn ask(model: &Live, word: &str, bytes: usize, max_output: u64) -> Result<Response, CallFailure> {
+fn ask(
+    model: &LiveModel,
+    word: &str,
+    bytes: usize,
+    max_output: u64,
+) -> Result<Response, CallFailure> {
     let mut text = word.to_owned();
     while text.len() < bytes {
         text.push_str(" and once more");
@@ -142,7 +147,7 @@ fn real_server_a_run_meters_what_was_billed_and_its_recorded_answers_repeat_it()
         );
         fs::write(folder.path().join("real.toml"), text).unwrap();
         let shown = proctor(folder.path(), &["--out", "one", "-o", "one.md"]);
-        let cells = Run::read(&folder.path().join("one")).unwrap().cells;
+        let cells = RecordedRun::read(&folder.path().join("one")).unwrap().cells;
         let mut recorded: BTreeMap<Purpose, Tokens> = BTreeMap::new();
         let entries = cassette::read(&folder.path().join("kept.jsonl")).unwrap().entries;
         for entry in &entries {
@@ -157,7 +162,7 @@ fn real_server_a_run_meters_what_was_billed_and_its_recorded_answers_repeat_it()
         assert!(recorded[&Purpose::Probe] > Tokens(10_000), "{recorded:?}");
         println!("{kind}: {} answers, {recorded:?}", entries.len());
         proctor(folder.path(), &["--out", "two", "-o", "two.md", "--offline"]);
-        let again = Run::read(&folder.path().join("two")).unwrap().cells;
+        let again = RecordedRun::read(&folder.path().join("two")).unwrap().cells;
         assert_eq!(again.len(), cells.len());
         assert!(shown.contains("noise"), "the report names its reader");
         let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();

@@ -13,7 +13,7 @@ use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::session::{
     CompactedTo, Message, Recorded, RecordedCompaction, ResumePoint, Role, Session, SessionParts,
 };
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::step::Step;
 use proctor::strategy::guard::Guards;
 use proctor::strategy::pipeline::{Pipeline, Retries, Slot};
@@ -117,7 +117,7 @@ fn what_a_resumed_session_was_loaded_with_is_no_call_and_no_new_result() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     // A write-time stage that would shorten every result.
     let toml = "[[stage]]\nkind = \"truncate_output\"\nmax_tokens = 10";
-    let table = Table::parse("short", toml).unwrap();
+    let table = SettingTable::parse("short", toml).unwrap();
     let trigger = Trigger::always();
     let spec = StrategySpec::of("short", table, &trigger).unwrap();
     let replay = replay_observed(
@@ -241,7 +241,8 @@ fn a_refused_prompt_is_recovered_as_often_as_allowed_and_no_oftener() {
     let with = |retries: u32| {
         let text =
             format!("[overflow]\nstage = 'drop_oldest'\nmax_steps = 1\nmax_retries = {retries}\n");
-        let spec = StrategySpec::of("own", Table::parse("own", &text).unwrap(), &Trigger::always());
+        let spec =
+            StrategySpec::of("own", SettingTable::parse("own", &text).unwrap(), &Trigger::always());
         let pipeline = Box::new(spec.unwrap().build().unwrap());
         let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(10_500)));
         let models = models(Scripted::new());
@@ -394,7 +395,8 @@ fn each_text_is_counted_once_however_many_strategies_see_it() {
 fn a_summary_that_gains_too_little_is_a_failed_attempt() {
     let prepared = prepared(reading_session(20, 4_000));
     let text = "[[stage]]\nkind = 'summarize'\nguards = { min_gain_tokens = 1_000_000 }\n";
-    let spec = StrategySpec::of("own", Table::parse("own", text).unwrap(), &Trigger::always());
+    let spec =
+        StrategySpec::of("own", SettingTable::parse("own", text).unwrap(), &Trigger::always());
     let pipeline = Box::new(spec.unwrap().build().unwrap());
     let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(200_000)));
     let models = models(Scripted::new().reply(|_| Ok(response("short"))));
@@ -410,7 +412,8 @@ fn a_refused_prompt_does_not_wait() {
     let prepared = prepared(reading_session(20, 4_000));
     let text = "[[stage]]\nkind = 'select'\nbudget_tokens = 3_000\n\
         when = { any = [{ window_fraction = 0.8 }, { overflow = true }], min_rounds_between = 1_000 }\n";
-    let spec = StrategySpec::of("own", Table::parse("own", text).unwrap(), &Trigger::always());
+    let spec =
+        StrategySpec::of("own", SettingTable::parse("own", text).unwrap(), &Trigger::always());
     let pipeline = Box::new(spec.unwrap().build().unwrap());
     let replayed = Replayed::Strategy(pipeline, Window::new(Tokens(9_000)));
     let models = models(Scripted::new());

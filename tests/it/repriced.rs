@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use proctor::compare::{ComparedRun, Sample};
 use proctor::model::price::{LongPrompts, Rates, RelativePrice};
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::runner::Plan;
 use proctor::units::Tokens;
 
@@ -28,7 +28,7 @@ fn price_file(input: f64, read: f64, small: f64) -> String {
 }
 
 /// All presets, and summaries by other models: the small one, another, and one that no price file names.
-fn run(prices: &str) -> Run {
+fn run(prices: &str) -> RecordedRun {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("prices.toml"), prices).unwrap();
     let mut text = "name = 'priced'\ncounter = 'chars/4'\nmodels.reader = 'none'\n\
@@ -58,19 +58,19 @@ fn run(prices: &str) -> Run {
 }
 
 /// A run at some prices, made once for all tests.
-fn old_run() -> &'static Run {
-    static RUN: LazyLock<Run> = LazyLock::new(|| run(&price_file(3.0, 0.3, 1.0)));
+fn old_run() -> &'static RecordedRun {
+    static RUN: LazyLock<RecordedRun> = LazyLock::new(|| run(&price_file(3.0, 0.3, 1.0)));
     &RUN
 }
 
 /// The run as a baseline's file holds it.
-fn stored(run: &Run) -> ComparedRun {
+fn stored(run: &RecordedRun) -> ComparedRun {
     let text = ComparedRun::of(&run.manifest, &run.cells).to_text().unwrap();
     ComparedRun::parse(&text).unwrap()
 }
 
 /// The same run as if it had been measured at other prices, of which `seed` makes some.
-fn at_other_prices(run: &Run, seed: u32) -> ComparedRun {
+fn at_other_prices(run: &RecordedRun, seed: u32) -> ComparedRun {
     let mut run = run.clone();
     let number =
         |of: u32| 50 + (seed.wrapping_mul(2_654_435_761) ^ of.wrapping_mul(40_503)) % 4_000;
@@ -115,7 +115,7 @@ fn check(older: &ComparedRun, newer: &ComparedRun) {
 #[test]
 fn a_baseline_priced_again_is_the_one_that_would_have_been_saved_at_those_prices() {
     let (old, new) = (old_run(), &run(&price_file(2.0, 0.5, 1.7)));
-    let others = |run: &Run| {
+    let others = |run: &RecordedRun| {
         let calls = run.cells.iter().flat_map(|cell| &cell.model_calls);
         calls.filter(|call| call.model.is_some()).count()
     };

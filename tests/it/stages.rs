@@ -8,7 +8,7 @@ use proctor::record::{CellRecord, End, Level};
 use proctor::replay::{NoClock, Replay, Replayed, replay};
 use proctor::runner::Plan;
 use proctor::session::{Message, Role, Tag};
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::units::{Timestamp, Tokens};
@@ -21,7 +21,7 @@ use crate::support::{
 
 /// Replays `messages` through stages written in TOML.
 fn staged(messages: Vec<Message>, stages: &str, window: u64) -> Replay {
-    let table = Table::parse("own.toml", stages).unwrap();
+    let table = SettingTable::parse("own.toml", stages).unwrap();
     let spec = StrategySpec::of("own", table, &Trigger::always()).unwrap();
     let prepared = prepared(session(messages));
     let strategy = Box::new(spec.build().unwrap());

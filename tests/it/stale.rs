@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::record::{CellRecord, End};
 
 /// A program that reads its answer from a file beside it.
@@ -59,7 +59,7 @@ impl Bench {
     fn run(&self, arguments: &[&str]) -> Ran {
         let (code, said) =
             self.proctor(&[&["run", "own.toml", "--out", "run"], arguments].concat());
-        let cells = Run::read(&self.path("run")).unwrap().cells;
+        let cells = RecordedRun::read(&self.path("run")).unwrap().cells;
         let own = cells.into_iter().filter(|cell| cell.strategy == "own");
         let own = own.map(|cell| (cell.session.clone(), cell)).collect();
         Ran { code, said, own }

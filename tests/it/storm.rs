@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use proctor::metric::cached_calls::by_purpose;
 use proctor::model::cassette;
-use proctor::record::journal::Run;
+use proctor::record::journal::RecordedRun;
 use proctor::units::Tokens;
 use tempfile::TempDir;
 
@@ -141,7 +141,7 @@ fn fair() -> &'static Fair {
         let server = Server::answering(says);
         let folder = folder(SCENARIO);
         let said = run(&server, folder.path(), &["-j", "4"], 0);
-        let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+        let cells = RecordedRun::read(&folder.path().join("out")).unwrap().cells;
         assert_eq!(cells.len(), 6, "two sessions: full, empty and a strategy");
         let wrote = cells.iter().any(|cell| !cell.model_calls.is_empty());
         assert!(wrote, "summaries are asked for");
@@ -181,7 +181,7 @@ fn refusals_that_pass_change_no_byte_of_a_run_and_nothing_of_its_bill() {
         assert_eq!(server.requests().len(), fair().answered + 12);
         assert_eq!(bill(&said), fair().bill, "a refusal costs nothing");
         check_same(folder.path());
-        let cells = Run::read(&folder.path().join("out")).unwrap().cells;
+        let cells = RecordedRun::read(&folder.path().join("out")).unwrap().cells;
         assert!(cells.iter().all(|cell| cell.lost_calls.is_empty()));
     }
 }
@@ -242,7 +242,7 @@ fn a_run_that_refusals_stop_keeps_what_is_whole_and_goes_on_to_the_same_bytes() 
         let expected = format!("asked now: {before} requests, {paid} tokens");
         assert!(bill(&said).contains(&expected), "{said}");
         // Cells that are there are whole: each is what it is in fair weather.
-        let cells = Run::read(&out).unwrap().cells;
+        let cells = RecordedRun::read(&out).unwrap().cells;
         assert!(!cells.is_empty() && cells.len() < 6, "{} cells", cells.len());
         let whole = String::from_utf8(fair().files["cells.jsonl"].clone()).unwrap();
         for line in fs::read_to_string(out.join("cells.jsonl")).unwrap().lines() {
@@ -266,7 +266,7 @@ fn refusals_use_up_no_budget_and_a_run_that_its_budget_stopped_goes_on_to_the_sa
     let stopped = folder(SCENARIO);
     let said = run(&server, stopped.path(), &["-j", "1", "--set", "models.budget.tokens=1"], 5);
     assert!(said.contains("stopped at its budget"), "{said}");
-    let cells = Run::read(&stopped.path().join("out")).unwrap().cells;
+    let cells = RecordedRun::read(&stopped.path().join("out")).unwrap().cells;
     assert_eq!(cells.len(), 3, "one session, and the whole of it");
     let spent = bill(&said).split("requests, ").nth(1).unwrap();
     let spent: u64 = spent.split_whitespace().next().unwrap().parse().unwrap();

@@ -3,8 +3,8 @@
 use proctor::model::scripted::response;
 use proctor::model::{CallFailure, Response, Stop};
 use proctor::session::{ContentBlock, Message, Role, Session, Tag};
-use proctor::settings::Table;
-use proctor::step::Answer;
+use proctor::settings::SettingTable;
+use proctor::step::CallResult;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::Trigger;
 use proctor::units::Tokens;
@@ -15,7 +15,7 @@ use crate::walk::{Walk, said_in};
 
 fn summarising(knobs: &str) -> StrategySpec {
     let text = format!("[[stage]]\nkind = 'summarize'\n{knobs}");
-    let table = Table::parse("own.toml", &text).unwrap();
+    let table = SettingTable::parse("own.toml", &text).unwrap();
     StrategySpec::of("own", table, &Trigger::always()).unwrap()
 }
 
@@ -39,7 +39,7 @@ fn work() -> Session {
 }
 
 /// Summarises once, at the last call.
-fn walk(knobs: &str, reply: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Walk {
+fn walk(knobs: &str, reply: impl Fn(usize) -> CallResult + Send + Sync + 'static) -> Walk {
     let spec = summarising(&format!(
         "when = {{ rounds_every = 4 }}\nguards.on_inflation = 'apply'\n{knobs}"
     ));
@@ -47,7 +47,7 @@ fn walk(knobs: &str, reply: impl Fn(usize) -> Answer + Send + Sync + 'static) ->
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an answer may be a failure")]
-fn text(text: &str) -> Answer {
+fn text(text: &str) -> CallResult {
     Ok(response(text))
 }
 
@@ -302,11 +302,11 @@ fn earlier_summaries_are_read_continued_or_left() {
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an answer may be a failure")]
-fn stopped(text: &str, stop: Stop) -> Answer {
+fn stopped(text: &str, stop: Stop) -> CallResult {
     Ok(Response { stop, ..response(text) })
 }
 
-fn failed(failure: CallFailure) -> Answer {
+fn failed(failure: CallFailure) -> CallResult {
     Err(failure)
 }
 
@@ -321,7 +321,7 @@ fn came_of(walk: &Walk) -> (usize, Option<&str>) {
 }
 
 /// Knobs, the model, and what comes of it: requests, and the error if there is one.
-type Case = (&'static str, fn(usize) -> Answer, (usize, Option<String>));
+type Case = (&'static str, fn(usize) -> CallResult, (usize, Option<String>));
 
 #[test]
 fn a_failed_summary_leaves_the_history_and_is_tried_as_the_guards_say() {
@@ -552,7 +552,7 @@ fn knobs_that_contradict_each_other_are_refused() {
         ),
     ] {
         let text = format!("[[stage]]\nkind = 'summarize'\n{knobs}");
-        let table = Table::parse("own.toml", &text).unwrap();
+        let table = SettingTable::parse("own.toml", &text).unwrap();
         let error = StrategySpec::of("own", table, &Trigger::always()).unwrap_err();
         assert_eq!(error.to_string(), says);
     }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use proctor::model::scripted::Scripted;
 use proctor::record::CellRecord;
-use proctor::record::journal::{Journal, Run};
+use proctor::record::journal::{Journal, RecordedRun};
 use proctor::replay::{CellName, Models, NoClock, PreparedSession, Replay, Replayed, replay};
-use proctor::runner::{self, Outcome, Plan, Progress, Workers};
+use proctor::runner::{self, Plan, Progress, RunOutcome, Workers};
 use proctor::scenario::Scenario;
 use proctor::session::{
     ContentBlock, JsonText, Message, RecordedCompaction, Role, Session, SessionParts, Tag,
     ToolClass, ToolResult, ToolUse,
 };
-use proctor::settings::{Place, Table};
+use proctor::settings::{Place, SettingTable};
 use proctor::stop::StopToken;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::trigger::{Condition, Trigger};
@@ -157,7 +157,7 @@ pub(crate) fn cell(strategy: &str) -> CellName {
 /// The scenario that this text describes, with files searched below `folder`.
 #[track_caller]
 pub(crate) fn scenario(text: &str, folder: &Path) -> Scenario {
-    let table = Table::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}"));
+    let table = SettingTable::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}"));
     Scenario::read(&table, folder).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -171,17 +171,17 @@ impl Progress for Silent {
 
 /// Runs what is outstanding of a plan in this folder, and reads the folder.
 #[track_caller]
-pub(crate) fn run_in(folder: &Path, plan: &Plan, threads: usize) -> (Outcome, Run) {
+pub(crate) fn run_in(folder: &Path, plan: &Plan, threads: usize) -> (RunOutcome, RecordedRun) {
     let mut journal = Journal::open(folder, plan.manifest()).unwrap();
     let workers = Workers { threads, stop: StopToken::default() };
     let outcome = runner::run(plan, &mut journal, &workers, &Silent).unwrap();
     drop(journal);
-    (outcome, Run::read(folder).unwrap())
+    (outcome, RecordedRun::read(folder).unwrap())
 }
 
 /// Runs the whole plan in a folder that is then removed.
 #[track_caller]
-pub(crate) fn run_plan(plan: &Plan) -> (Outcome, Run) {
+pub(crate) fn run_plan(plan: &Plan) -> (RunOutcome, RecordedRun) {
     let folder = tempfile::tempdir().unwrap();
     run_in(folder.path(), plan, 2)
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use proctor::model::api::Dialect;
 use proctor::model::http::pace::{PaceSetting, Pacer};
-use proctor::model::http::{Connection, Engine, Live};
+use proctor::model::http::{Connection, Engine, LiveModel};
 use proctor::model::{CallFailure, Model};
 use proctor::session::wire::Provider;
 use rustls::pki_types::pem::PemObject;
@@ -191,7 +191,7 @@ fn a_private_authority_is_trusted_where_it_is_named_and_nowhere_else() {
         connection.authority = authority;
         let pace = PaceSetting { retries: 0, ..PaceSetting::default() };
         let dialect = Dialect::new(Provider::OpenAi, "m");
-        Live::new(dialect, connection, Engine::start().unwrap(), Arc::new(Pacer::new(pace)))
+        LiveModel::new(dialect, connection, Engine::start().unwrap(), Arc::new(Pacer::new(pace)))
     };
     let before = server.heads().len();
     let untrusted = made(None).unwrap().respond(&question("who is there?"));

@@ -12,7 +12,7 @@ use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, Replayed, replay_observed};
 use proctor::session::{ContentBlock, Message, Role, Session};
-use proctor::step::Answer;
+use proctor::step::CallResult;
 use proctor::strategy::{Strategy, StrategySpec};
 use proctor::window::Window;
 
@@ -33,7 +33,7 @@ impl Walk {
         session: Session,
         spec: &StrategySpec,
         window: Window,
-        reply: impl Fn(usize, &Request) -> Answer + Send + Sync + 'static,
+        reply: impl Fn(usize, &Request) -> CallResult + Send + Sync + 'static,
     ) -> Self {
         let requests = Arc::new(Mutex::new(Vec::new()));
         let contexts = Arc::new(Mutex::new(Vec::new()));

@@ -77,7 +77,8 @@ impl AiderChat {
             return;
         }
         self.asks(self.asked.len().saturating_sub(1));
-        self.assembler.assistant(None, Answer::of(vec![ContentBlock::Text(answer.into())], None));
+        self.assembler
+            .assistant(None, ModelRecord::of(vec![ContentBlock::Text(answer.into())], None));
     }
 
     /// Adds what the user said. Of the commands, those from `answered` on were sent to the model.

@@ -67,7 +67,7 @@ fn message(
             assembler.header.context_window = window.or(assembler.header.context_window);
             let time = about.take_time("timestamp", assembler);
             let usage = assembler.usage(billed, CachedTokens::Apart).and_then(unless_zero);
-            let part = Answer::of(blocks, time).by(None, about.take_text("model"), usage);
+            let part = ModelRecord::of(blocks, time).by(None, about.take_text("model"), usage);
             assembler.assistant(None, part);
         }
         Some(role @ ("user" | "info")) => {

@@ -12,7 +12,7 @@
 use super::kept_context::Edits;
 use super::prelude::*;
 
-const SHAPE: Shape = Shape::of_messages("messages").of_api(Api::Messages);
+const SHAPE: ConversationShape = ConversationShape::of_messages("messages").of_api(Api::Messages);
 
 pub(super) const IMPORTER: Importer = Importer::new("anthropic", detect, import);
 
@@ -82,9 +82,10 @@ fn assistant(
     let usage = assembler.usage(own, CachedTokens::Apart);
     applied(&mut object, kept, usage.as_ref(), assembler);
     let (id, model) = (object.take_text("id"), object.take_text("model"));
-    let record = Answer {
+    let record = ModelRecord {
         iterations: own.and_then(|raw| Iterations::of(&value(raw))),
-        ..Answer::of(blocks, object.take_time("timestamp", assembler).or(time)).by(id, model, usage)
+        ..ModelRecord::of(blocks, object.take_time("timestamp", assembler).or(time))
+            .by(id, model, usage)
     };
     object.first(&["role"]);
     object.first(&["type"]);

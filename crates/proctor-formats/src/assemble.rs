@@ -17,7 +17,7 @@ pub(super) const ORPHANS: &str = "a tool result answers no earlier tool use";
 
 /// One record of the model's.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Answer {
+pub(super) struct ModelRecord {
     /// The call it came from; records that share it become one message.
     pub(super) call: Option<ApiCallId>,
     /// The model, unless the product wrote the record itself.
@@ -102,7 +102,7 @@ impl Assembler {
     }
 
     /// Adds a record of the model's. `record` names it, for [`Assembler::message_of`].
-    pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: Answer) {
+    pub(super) fn assistant(&mut self, record: Option<&Arc<str>>, part: ModelRecord) {
         let at = match part.call.as_ref().and_then(|call| self.calls.get(call)) {
             Some(at) => *at,
             None if part.blocks.is_empty() => {
@@ -154,7 +154,7 @@ impl Assembler {
     }
 
     /// Adds the answer to a request. One without words was billed all the same.
-    pub(super) fn answers(&mut self, mut part: Answer) {
+    pub(super) fn answers(&mut self, mut part: ModelRecord) {
         let billed = part.usage.unwrap_or_default().prompt();
         if billed > Tokens::ZERO && part.blocks.is_empty() && !self.knows(part.call.as_ref()) {
             part.blocks.push(ContentBlock::Text("".into()));

@@ -85,7 +85,7 @@ fn agent(at: usize, mut step: Object<'_>, time: When, assembler: &mut Assembler)
     let billed = step.take_usage("metrics", CachedTokens::Within, assembler);
     let name = Some(format!("step {at}").into());
     let model = step.take_text("model_name");
-    let part = Answer::of(blocks, time).by(name, model, billed.and_then(unless_zero));
+    let part = ModelRecord::of(blocks, time).by(name, model, billed.and_then(unless_zero));
     assembler.assistant(None, part);
     for mut result in step.inner("observation").objects("results") {
         let told = result.take_blocks("content", Speaker::Tool, assembler);

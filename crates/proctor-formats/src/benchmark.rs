@@ -98,7 +98,7 @@ impl Chat {
         let (name, time) = (Some(name), self.time);
         match role {
             Role::User => self.assembler.hear(name, blocks, time, [Tag::TypedUser]),
-            Role::Assistant => self.assembler.assistant(name, Answer::of(blocks, time)),
+            Role::Assistant => self.assembler.assistant(name, ModelRecord::of(blocks, time)),
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) fn unwrapped(text: &str, key: &str, api: Api, source: &mut Source) ->
     if !MARKS.iter().any(|mark| text.contains(mark)) {
         return None;
     }
-    let mut log = Log { key, api, is_head: false, source };
+    let mut log = BodyLog { key, api, is_head: false, source };
     if !text.starts_with('[') {
         return log.unwrapped(text);
     }
@@ -38,7 +38,7 @@ pub(super) fn seen(record: &Value) -> Value {
     let events =
         [("chat.completion.chunk", Api::ChatCompletions), ("response.created", Api::Responses)];
     let api = events.into_iter().find(|(event, _)| text.contains(event));
-    let mut log = Log {
+    let mut log = BodyLog {
         key: "messages",
         api: api.map_or(Api::Messages, |(_, api)| api),
         is_head: true,
@@ -50,7 +50,7 @@ pub(super) fn seen(record: &Value) -> Value {
 }
 
 /// How logs are unwrapped.
-struct Log<'l> {
+struct BodyLog<'l> {
     key: &'l str,
     api: Api,
     /// Whether strings may be cut.
@@ -58,7 +58,7 @@ struct Log<'l> {
     source: &'l mut Source,
 }
 
-impl Log<'_> {
+impl BodyLog<'_> {
     fn unwrapped(&mut self, text: &str) -> Option<String> {
         let mut log: Entries = serde_json::from_str(text).ok()?;
         if log.contains_key("role") {

@@ -148,7 +148,7 @@ impl Reading {
                 };
                 let call = self.call.get_or_insert(id).clone();
                 let model = metadata.take_text("model_slug");
-                let record = Answer::of(blocks, time).by(Some(call), model, None);
+                let record = ModelRecord::of(blocks, time).by(Some(call), model, None);
                 self.assembler.assistant(None, record);
             }
             Some("system") if self.assembler.is_empty() => {

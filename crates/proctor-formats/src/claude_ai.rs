@@ -108,7 +108,7 @@ impl ClaudeAiReading {
     fn call(&mut self, name: &str, place: usize, said: &mut Blocks, time: When) {
         if !said.is_empty() {
             let id = (!name.is_empty()).then(|| format!("{name}.{place}").into());
-            let record = Answer::of(std::mem::take(said), time);
+            let record = ModelRecord::of(std::mem::take(said), time);
             self.assembler.assistant(None, record.by(id, None, None));
         }
     }

@@ -42,7 +42,7 @@ use super::file::COPIED;
 use super::prelude::*;
 use super::usage_check;
 use attachments::{AttachmentUse, attached, rendered};
-use chain::{Chain, ClearedContent, Entry, RecordKind};
+use chain::{Chain, ChainEntry, ClearedContent, RecordKind};
 use records::{
     ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot, Record,
     Replacement, is_bookkeeping,
@@ -79,7 +79,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut recording = Recording::default();
+    let mut recording = ClaudeTranscript::default();
     for raw in raw_records(file, source)? {
         if let Some(record) = lenient::record(raw, source) {
             recording.read(record, raw);
@@ -95,12 +95,12 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 /// Moves each result that was written before its parent, the tool use, behind it.
-fn results_behind_uses(entries: &mut Vec<Entry>) {
+fn results_behind_uses(entries: &mut Vec<ChainEntry>) {
     let mut places: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for (at, entry) in entries.iter().enumerate() {
         places.extend(entry.uuid.clone().map(|uuid| (uuid, at)));
     }
-    let mut placed: Vec<(usize, Entry)> = Vec::with_capacity(entries.len());
+    let mut placed: Vec<(usize, ChainEntry)> = Vec::with_capacity(entries.len());
     for (at, entry) in entries.drain(..).enumerate() {
         let parent = match (&entry.said, &entry.parent) {
             (RecordKind::User(_, None), Some(parent)) => places.get(parent),
@@ -147,8 +147,8 @@ type NamedCall = (Text, Arc<str>);
 
 /// Everything one file says, before it is put together.
 #[derive(Default)]
-struct Recording {
-    entries: Vec<Entry>,
+struct ClaudeTranscript {
+    entries: Vec<ChainEntry>,
     /// Every record with a name, those without content included, and its parent.
     parents: Parents,
     /// A record without a parent that no entry has followed yet.
@@ -172,7 +172,7 @@ struct Recording {
     source: Source,
 }
 
-impl Recording {
+impl ClaudeTranscript {
     fn read(&mut self, mut record: Record<'_>, raw: &RawValue) {
         if self.sums_up(&record) {
             return self.source.skip("request for a summary");
@@ -235,8 +235,14 @@ impl Recording {
             other => self.unknown(other, raw),
         };
         let Some(said) = said else { return };
-        let entry =
-            Entry { uuid: record.uuid, parent, chain, session: record.session_id, timestamp, said };
+        let entry = ChainEntry {
+            uuid: record.uuid,
+            parent,
+            chain,
+            session: record.session_id,
+            timestamp,
+            said,
+        };
         if chain == 0 && entry.parent.is_none() && self.run.is_none() {
             self.warn_of_another(entry.session.as_deref());
         }
@@ -245,7 +251,7 @@ impl Recording {
             && let Some(root) = self.root.take()
             && roots::begins(&entry, &root, &self.parents)
         {
-            self.entries.push(Entry {
+            self.entries.push(ChainEntry {
                 uuid: None,
                 parent: None,
                 chain,
@@ -400,7 +406,9 @@ impl Recording {
             return Some(RecordKind::ApiError);
         }
         if synthetic || failed {
-            return Some(RecordKind::Assistant(Answer::of(blocks, time).tagged([Tag::Synthetic])));
+            return Some(RecordKind::Assistant(
+                ModelRecord::of(blocks, time).tagged([Tag::Synthetic]),
+            ));
         }
         let request = record.request_id.as_ref();
         let call = match message.id {
@@ -410,10 +418,10 @@ impl Recording {
         let billed = message.usage.filter(Value::is_object);
         let iterations = billed.as_ref().and_then(Iterations::of);
         let usage = billed.map(|value| usage_in(&value, CachedTokens::Apart, &mut self.source));
-        let said = Answer {
+        let said = ModelRecord {
             iterations,
             is_last: message.stop_reason.is_some(),
-            ..Answer::of(blocks, time)
+            ..ModelRecord::of(blocks, time)
         };
         Some(RecordKind::Assistant(said.by(call, message.model, usage)))
     }

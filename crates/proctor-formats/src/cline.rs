@@ -14,7 +14,7 @@
 
 use super::prelude::*;
 use hidden::HiddenMessages;
-use shown::Shown;
+use shown::TaskRecords;
 use std::ffi::OsStr;
 use tags::Calls;
 
@@ -49,7 +49,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    task(file, source, None, &Shown::default())
+    task(file, source, None, &TaskRecords::default())
 }
 
 fn folder_of(path: &Path) -> Option<Folder> {
@@ -64,8 +64,11 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let Some(name) = conversation(folder) else {
         return Err(ImportError::Directory(folder.path().to_owned()));
     };
-    let shown =
-        if folder.has(SHOWN) { Shown::read(&folder.child(SHOWN))? } else { Shown::default() };
+    let shown = if folder.has(SHOWN) {
+        TaskRecords::read(&folder.child(SHOWN))?
+    } else {
+        TaskRecords::default()
+    };
     task(&files.read(&folder.child(name))?, source, folder.path().file_name(), &shown)
 }
 
@@ -83,7 +86,12 @@ fn conversation(folder: &Folder) -> Option<&str> {
 }
 
 /// Reads a task; one in a folder has the folder's name.
-fn task(file: &SourceText, source: &mut Source, folder: Option<&OsStr>, shown: &Shown) -> Imported {
+fn task(
+    file: &SourceText,
+    source: &mut Source,
+    folder: Option<&OsStr>,
+    shown: &TaskRecords,
+) -> Imported {
     let mut assembler = Assembler::default();
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
@@ -106,7 +114,7 @@ fn task(file: &SourceText, source: &mut Source, folder: Option<&OsStr>, shown: &
 }
 
 /// Reads the messages of one task.
-fn read(messages: &[&RawValue], shown: &Shown, assembler: &mut Assembler) {
+fn read(messages: &[&RawValue], shown: &TaskRecords, assembler: &mut Assembler) {
     let mut hidden = HiddenMessages::of(messages, shown);
     let usages = shown.usages(&hidden.marks, assembler);
     let mut calls = Calls::default();
@@ -150,7 +158,7 @@ fn message(
     let model = object.inner("modelInfo").first_text(&["id", "modelId"]);
     let own = object.take("metrics").filter(|_| shown.is_none());
     let usage = shown.or_else(|| usage_of(own?, assembler));
-    let record = Answer::of(blocks, timestamp).by(object.take_text("id"), model, usage);
+    let record = ModelRecord::of(blocks, timestamp).by(object.take_text("id"), model, usage);
     assembler.assistant(Some(name), record);
 }
 

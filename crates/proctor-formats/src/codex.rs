@@ -27,7 +27,7 @@
 //! - A compaction whose summary is encrypted is an event without content. Older versions wrote the
 //!   summary alone; the context was then what the user had said of late, and the summary.
 
-use super::openai_responses::items::{Item, item};
+use super::openai_responses::items::{ResponsesItem, item};
 use super::prelude::*;
 use base::{HistoryBase, Rollouts};
 use steps::{
@@ -110,8 +110,8 @@ const WRAPPED: &str = "session_meta response_item event_msg turn_context compact
      inter_agent_communication_metadata";
 
 /// The content of a record, in the order of the file: a turn that was rolled back is not in it.
-enum Step {
-    Item(Item, When),
+enum RolloutStep {
+    Item(ResponsesItem, When),
     /// The bill of the call before it, if its counters are known; and the provider's id of the
     /// response, in newer versions.
     Bill(Option<CallBill>, Text),
@@ -124,7 +124,7 @@ enum Step {
     Compacted(Option<&'static str>, Result<CompactedTo, Arc<str>>, Option<CallBill>),
 }
 
-impl Step {
+impl RolloutStep {
     /// Whether it is the bill of a call that cost something.
     fn is_bill(&self) -> bool {
         matches!(self, Self::Bill(Some((usage, _)), _) if usage.total() > Tokens::ZERO)
@@ -132,18 +132,23 @@ impl Step {
 
     /// Whether the model says something.
     fn is_models(&self) -> bool {
-        matches!(self, Self::Item(Item::Model(_), _))
+        matches!(self, Self::Item(ResponsesItem::Model(_), _))
     }
 
     /// Whether it is a part of a response.
     fn is_of_response(&self) -> bool {
-        matches!(self, Self::Item(Item::Model(_) | Item::Nothing, _) | Self::Reasons(_))
+        matches!(
+            self,
+            Self::Item(ResponsesItem::Model(_) | ResponsesItem::Nothing, _) | Self::Reasons(_)
+        )
     }
 
     /// Whether a person typed it.
     fn is_typed(&self) -> bool {
         match self {
-            Self::Item(Item::Other(said), _) => kept_context::tag_of(said) == Some(Tag::TypedUser),
+            Self::Item(ResponsesItem::Other(said), _) => {
+                kept_context::tag_of(said) == Some(Tag::TypedUser)
+            }
             _ => false,
         }
     }
@@ -162,7 +167,7 @@ enum TaskEnd {
 /// The rollout so far.
 #[derive(Default)]
 struct Rollout {
-    steps: Vec<Step>,
+    steps: Vec<RolloutStep>,
     /// The first step of the task under way, in versions that write tasks.
     task: Option<usize>,
     /// How many tasks the file begins: none in versions before there were any.
@@ -188,7 +193,7 @@ struct Rollout {
     /// Codex's own token count of the reasoning since the last bill; zero if the file lacks its content.
     reasoned: Tokens,
     /// The model's texts and the tools' answers since the last bill.
-    queue: Vec<(Item, When)>,
+    queue: Vec<(ResponsesItem, When)>,
     /// The user's typed texts.
     typed: Vec<Blocks>,
 }
@@ -231,7 +236,7 @@ impl Rollout {
             (Some("session_meta"), Some(payload)) => self.meta(payload),
             (Some("turn_context"), Some(payload)) => {
                 let mut context = Object::read(payload).unwrap_or_default();
-                self.steps.push(Step::Turn(context.take_text("model")));
+                self.steps.push(RolloutStep::Turn(context.take_text("model")));
                 self.assembler.skip("turn_context");
             }
             (Some(kind), Some(_)) if is_one_of(WRAPPED, kind) => self.assembler.skip(kind),
@@ -249,7 +254,8 @@ impl Rollout {
 
     fn unknown(&mut self, kind: &str, raw: &RawValue, time: When) {
         let kept = unknown_record("record", kind, raw, &mut self.assembler.source);
-        self.steps.extend(kept.map(|kept| Step::Item(Item::Product(vec![kept]), time)));
+        self.steps
+            .extend(kept.map(|kept| RolloutStep::Item(ResponsesItem::Product(vec![kept]), time)));
     }
 
     /// Who runs where. A fork holds its parent's after its own: the first one counts.
@@ -299,14 +305,15 @@ impl Rollout {
             return;
         };
         let task = self.steps.get_mut(start..).unwrap_or_default();
-        let heard = task.iter().any(|step| matches!(step, Step::Item(Item::Other(_), _)));
-        let trigger = match (task.iter().any(Step::is_models), heard, end) {
+        let heard =
+            task.iter().any(|step| matches!(step, RolloutStep::Item(ResponsesItem::Other(_), _)));
+        let trigger = match (task.iter().any(RolloutStep::is_models), heard, end) {
             (true, true, TaskEnd::Complete | TaskEnd::Open) => "auto",
             (false, false, TaskEnd::Complete) => "manual",
             _ => return,
         };
         for step in task {
-            if let Step::Compacted(known, ..) = step {
+            if let RolloutStep::Compacted(known, ..) = step {
                 *known = Some(trigger);
             }
         }
@@ -315,7 +322,7 @@ impl Rollout {
     /// The user went back: the last turns that somebody typed are in the context no more.
     fn roll_back(&mut self, turns: u64) {
         for _ in 0..turns {
-            let Some(at) = self.steps.iter().rposition(Step::is_typed) else {
+            let Some(at) = self.steps.iter().rposition(RolloutStep::is_typed) else {
                 break;
             };
             self.steps.truncate(at);
@@ -341,7 +348,7 @@ impl Rollout {
         self.saw_window(info.take_as("model_context_window"));
         match info.take("last_token_usage") {
             Some(raw) => self.bill(raw, None),
-            None => self.steps.push(Step::Bill(None, None)),
+            None => self.steps.push(RolloutStep::Bill(None, None)),
         }
     }
 
@@ -354,23 +361,23 @@ impl Rollout {
         });
         let repeated = bill.is_some() && bill == self.last_usage;
         self.last_usage = bill;
-        if repeated && let Some(Step::Bill(_, known)) = self.steps.last_mut() {
+        if repeated && let Some(RolloutStep::Bill(_, known)) = self.steps.last_mut() {
             *known = response.or(known.take());
             return self.assembler.skip("bill that was written twice");
         }
-        self.steps.push(Step::Bill(bill, response));
+        self.steps.push(RolloutStep::Bill(bill, response));
     }
 
     /// Removes the response that wrote a summary, and returns its bill.
     fn forget_summary(&mut self, response: &str) -> Option<CallBill> {
         let bill = self.steps.iter().rposition(
-            |step: &Step| matches!(step, Step::Bill(_, Some(known)) if **known == *response),
+            |step: &RolloutStep| matches!(step, RolloutStep::Bill(_, Some(known)) if **known == *response),
         )?;
         let said = self.steps[..bill].iter().rev().take_while(|step| step.is_of_response()).count();
         let forgotten = self.steps.drain(bill - said..=bill).next_back();
         self.assembler.skip("answer that is a summary");
         match forgotten {
-            Some(Step::Bill(bill, _)) => bill,
+            Some(RolloutStep::Bill(bill, _)) => bill,
             _ => None,
         }
     }
@@ -386,21 +393,21 @@ impl Rollout {
         }
         for step in std::mem::take(&mut self.steps) {
             match step {
-                Step::Item(item, time) => {
+                RolloutStep::Item(item, time) => {
                     self.bills_no_call(None);
-                    let waits = matches!(item, Item::Model(_)) || is_answer(&item);
+                    let waits = matches!(item, ResponsesItem::Model(_)) || is_answer(&item);
                     self.queue.push((item, time));
                     if !waits {
                         self.settle();
                     }
                 }
-                Step::Reasons(tokens) => self.reasoned += tokens,
-                Step::Bill(usage, _) => self.billed(usage),
-                Step::Turn(model) => {
+                RolloutStep::Reasons(tokens) => self.reasoned += tokens,
+                RolloutStep::Bill(usage, _) => self.billed(usage),
+                RolloutStep::Turn(model) => {
                     self.settle();
                     self.model = model.or(self.model.take());
                 }
-                Step::Compacted(trigger, left, bill) => {
+                RolloutStep::Compacted(trigger, left, bill) => {
                     let usage = bill.map(|(usage, _)| usage);
                     self.assembler.summary_usage = usage.or(self.loose_bill.take());
                     self.compact(trigger, left);
@@ -443,7 +450,7 @@ impl Rollout {
         self.is_open = false;
         self.is_billed = true;
         let bill = self.said(None, Vec::new(), Some(usage));
-        self.assembler.assistant(None, Answer { reasoning, ..bill });
+        self.assembler.assistant(None, ModelRecord { reasoning, ..bill });
     }
 
     /// The last bill of no call was no summary's; another may be.
@@ -454,14 +461,14 @@ impl Rollout {
     }
 
     /// A part of the call under way.
-    fn said(&self, time: When, blocks: Blocks, usage: Option<Usage>) -> Answer {
+    fn said(&self, time: When, blocks: Blocks, usage: Option<Usage>) -> ModelRecord {
         let call = format!("call-{}", self.calls).into();
-        Answer::of(blocks, time).by(Some(call), self.model.clone(), usage)
+        ModelRecord::of(blocks, time).by(Some(call), self.model.clone(), usage)
     }
 
     fn item(&mut self, raw: &RawValue, time: When) {
         self.steps.extend(reasons(raw));
-        self.steps.push(Step::Item(item(raw, &mut self.assembler), time));
+        self.steps.push(RolloutStep::Item(item(raw, &mut self.assembler), time));
     }
 
     /// Places what was said since the last bill: a call after a result is the next response's.
@@ -471,10 +478,10 @@ impl Rollout {
         }
     }
 
-    fn place(&mut self, item: Item, time: When) {
+    fn place(&mut self, item: ResponsesItem, time: When) {
         match item {
-            Item::Nothing => {}
-            Item::Model(block) => {
+            ResponsesItem::Nothing => {}
+            ResponsesItem::Model(block) => {
                 if !self.is_open {
                     self.calls += 1;
                     self.is_open = true;
@@ -482,13 +489,13 @@ impl Rollout {
                 }
                 self.assembler.assistant(None, self.said(time, block, None));
             }
-            Item::Other(blocks) => {
+            ResponsesItem::Other(blocks) => {
                 self.is_open = false;
                 let tag = kept_context::tag_of(&blocks);
                 self.typed.extend((tag == Some(Tag::TypedUser)).then(|| blocks.clone()));
                 self.assembler.hear(None, blocks, time, tag);
             }
-            Item::Product(blocks) => {
+            ResponsesItem::Product(blocks) => {
                 self.is_open = false;
                 self.assembler.hear(None, blocks, time, [Tag::Meta]);
             }
@@ -496,7 +503,7 @@ impl Rollout {
     }
 
     /// A compaction: the items that the context became, or an older version's summary alone.
-    fn compacted(&mut self, payload: &RawValue) -> Step {
+    fn compacted(&mut self, payload: &RawValue) -> RolloutStep {
         let mut compacted = Object::read(payload).unwrap_or_default();
         let summary = compacted.take_words("message");
         let history = compacted.take_list("replacement_history");
@@ -509,7 +516,7 @@ impl Rollout {
             (None, Some(summary)) => Err(summary),
             (None, None) => Ok(CompactedTo::Missing),
         };
-        Step::Compacted(None, left, bill)
+        RolloutStep::Compacted(None, left, bill)
     }
 
     fn compact(&mut self, trigger: Option<&str>, left: Result<CompactedTo, Arc<str>>) {

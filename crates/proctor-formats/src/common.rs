@@ -11,7 +11,7 @@ pub(super) type Blocks = Vec<ContentBlock>;
 pub(super) type When = Option<Timestamp>;
 
 /// The size of a prompt, where the recording tells it.
-pub(super) type Size = Option<Tokens>;
+pub(super) type PromptSize = Option<Tokens>;
 
 /// A text, where the recording has it.
 pub(super) type Text = Option<Arc<str>>;
@@ -51,7 +51,7 @@ pub(super) fn items(raw: &RawValue) -> Option<Vec<&RawValue>> {
     serde_json::from_str(raw.get()).ok()
 }
 
-impl Answer {
+impl ModelRecord {
     /// The model's blocks at a time.
     pub(super) fn of(blocks: Blocks, timestamp: When) -> Self {
         Self { blocks, timestamp, ..Self::default() }
@@ -163,7 +163,12 @@ impl Assembler {
     }
 
     /// Adds a compaction that happened now, and returns its index.
-    pub(super) fn compacts(&mut self, trigger: Text, before: Size, after: CompactedTo) -> usize {
+    pub(super) fn compacts(
+        &mut self,
+        trigger: Text,
+        before: PromptSize,
+        after: CompactedTo,
+    ) -> usize {
         let at = self.flush();
         self.compaction(at, trigger, before, after)
     }
@@ -172,7 +177,7 @@ impl Assembler {
     pub(super) fn summarizes(
         &mut self,
         trigger: Text,
-        before: Size,
+        before: PromptSize,
         summary: Text,
         kept: Option<usize>,
     ) -> usize {
@@ -190,7 +195,7 @@ impl Assembler {
     pub(super) fn replaces_results(
         &mut self,
         trigger: &str,
-        before: Size,
+        before: PromptSize,
         results: impl IntoIterator<Item = (Arc<str>, Arc<str>)>,
     ) -> usize {
         let at = self.flush();

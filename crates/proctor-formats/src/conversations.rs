@@ -24,7 +24,7 @@ pub(super) struct Conversation<'a> {
 
 /// Where a format keeps its messages.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Shape {
+pub(super) struct ConversationShape {
     /// The key of the messages.
     pub(super) key: &'static str,
     /// The key that every message has.
@@ -42,7 +42,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-impl Shape {
+impl ConversationShape {
     /// Conversations under `key`, whose messages have roles.
     pub(super) const fn of_messages(key: &'static str) -> Self {
         Self { key, of_message: "role", answer: None, api: None }
@@ -66,7 +66,7 @@ impl Shape {
 
 /// Reads all conversations of a file; `read` reads one.
 pub(super) fn sessions(
-    shape: Shape,
+    shape: ConversationShape,
     file: &SourceText,
     source: &mut Source,
     read: impl FnMut(Conversation<'_>, &mut Assembler),
@@ -78,7 +78,7 @@ pub(super) fn sessions(
     for value in in_order(file.values(source)?) {
         let unwrapped =
             shape.api.and_then(|api| bodies::unwrapped(value.text, shape.key, api, source));
-        let value = Line { text: unwrapped.as_deref().unwrap_or(value.text), ..value };
+        let value = RecordLine { text: unwrapped.as_deref().unwrap_or(value.text), ..value };
         let mut found = Vec::new();
         match find(shape, &value, &mut found) {
             Ok(Some(message)) => loose.push(message.to_owned()),
@@ -101,7 +101,7 @@ pub(super) fn sessions(
 
 /// The lines of a log in the order of their times, where each has one: a proxy writes a call when it was answered, and the
 /// next one may have been answered by then.
-fn in_order(lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
+fn in_order(lines: Vec<RecordLine<'_>>) -> Vec<RecordLine<'_>> {
     let times = lines.iter().map(|line| {
         let object = Object::read(line.parse().ok()?)?;
         counted::time(object.get("timestamp")?)
@@ -109,7 +109,7 @@ fn in_order(lines: Vec<Line<'_>>) -> Vec<Line<'_>> {
     let Some(times) = times.collect::<Option<Vec<Timestamp>>>() else {
         return lines;
     };
-    let mut timed: Vec<(Timestamp, Line<'_>)> = times.into_iter().zip(lines).collect();
+    let mut timed: Vec<(Timestamp, RecordLine<'_>)> = times.into_iter().zip(lines).collect();
     timed.sort_by_key(|(time, _)| *time);
     timed.into_iter().map(|(_, line)| line).collect()
 }
@@ -139,7 +139,7 @@ pub(super) fn exported(file: &SourceText, source: &mut Source, read: ReadExport)
 
 /// The conversations of a file so far.
 struct ConversationLog<'f, R> {
-    shape: Shape,
+    shape: ConversationShape,
     file: &'f SourceText,
     read: R,
     join: Join,
@@ -217,8 +217,8 @@ pub(super) fn name(sessions: &mut [Session], id: &str) {
 
 /// Finds the conversations in one value, or returns it if it is a message.
 fn find<'a>(
-    shape: Shape,
-    line: &Line<'a>,
+    shape: ConversationShape,
+    line: &RecordLine<'a>,
     found: &mut Vec<Conversation<'a>>,
 ) -> Result<Option<&'a RawValue>> {
     if !line.text.starts_with('[') {
@@ -248,7 +248,11 @@ fn find<'a>(
     Ok(None)
 }
 
-fn read_one<'a>(shape: Shape, line: &Line<'a>, mut around: Object<'a>) -> Result<Conversation<'a>> {
+fn read_one<'a>(
+    shape: ConversationShape,
+    line: &RecordLine<'a>,
+    mut around: Object<'a>,
+) -> Result<Conversation<'a>> {
     let may_be_empty = shape.answer.is_some();
     let messages = match around.remove(shape.key) {
         // A request of one text.

@@ -127,7 +127,7 @@ impl<'a> CopilotChatReading<'a> {
         let shown = request.items("response");
         let rounds = metadata.items("toolCallRounds");
         if rounds.is_empty() {
-            let part = Answer::of(self.shown(shown), None).by(None, model.clone(), None);
+            let part = ModelRecord::of(self.shown(shown), None).by(None, model.clone(), None);
             self.assembler.assistant(None, part);
         }
         let last = rounds.len().saturating_sub(1);
@@ -150,7 +150,7 @@ impl<'a> CopilotChatReading<'a> {
         }
         let Some(mut round) = Object::read(raw) else {
             let kept = self.assembler.unread_part("round", "malformed", raw);
-            return self.assembler.assistant(None, Answer::of(vec![kept], None));
+            return self.assembler.assistant(None, ModelRecord::of(vec![kept], None));
         };
         let id = round.take_text("id");
         let time = round.take_time("timestamp", &mut self.assembler);
@@ -172,7 +172,7 @@ impl<'a> CopilotChatReading<'a> {
         let usage = round.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         let named = id.as_ref().and_then(|id| self.summaries.remove(id));
         let summary = named.or(round.take_text("summary"));
-        let part = Answer::of(blocks, time).by(id, model, usage.and_then(unless_zero));
+        let part = ModelRecord::of(blocks, time).by(id, model, usage.and_then(unless_zero));
         self.assembler.assistant(None, part);
         self.assembler.hear_results(results, None);
         if let Some(summary) = summary {

@@ -16,7 +16,7 @@
 use super::prelude::*;
 
 /// The files of the first versions.
-const FIRST: Shape = Shape::of_messages("chatMessages");
+const FIRST: ConversationShape = ConversationShape::of_messages("chatMessages");
 
 /// Kinds of events that do not belong to the conversation, by the first word of their name.
 const BOOKKEEPING: &str = "session hook permission subagent skill command commands capabilities \
@@ -37,7 +37,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     if file.head().is("sessionId chatMessages") {
         return conversations::sessions(FIRST, file, source, |mut conversation, assembler| {
             let model = conversation.around.take_text("selectedModel");
-            openai_chat::read(conversation, Dialect::Api, assembler);
+            openai_chat::read(conversation, ChatDialect::Api, assembler);
             assembler.header.model = assembler.header.model.take().or(model);
         });
     }
@@ -59,7 +59,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 /// One event of the log.
-struct Event<'a> {
+struct CopilotEvent<'a> {
     kind: Arc<str>,
     id: Text,
     time: Text,
@@ -72,7 +72,7 @@ struct Event<'a> {
 /// The events that were not taken back.
 #[derive(Default)]
 struct CopilotLog<'a> {
-    events: Vec<Event<'a>>,
+    events: Vec<CopilotEvent<'a>>,
     /// The provider's bills, by its name for the call.
     usages: BTreeMap<Arc<str>, Usage>,
     source: Source,
@@ -99,7 +99,7 @@ impl<'a> CopilotLog<'a> {
             }
             _ => {}
         }
-        self.events.push(Event {
+        self.events.push(CopilotEvent {
             kind: kind.unwrap_or_else(|| "without type".into()),
             id,
             time,
@@ -133,11 +133,11 @@ struct CopilotCliReading {
     /// A compaction is under way: the number of the model's messages when it began.
     began: Option<usize>,
     /// A compaction that takes effect with the next call.
-    due: Option<Compaction>,
+    due: Option<CopilotCompaction>,
 }
 
 /// A compaction that was done.
-struct Compaction {
+struct CopilotCompaction {
     trigger: Text,
     pre_tokens: Option<Tokens>,
     usage: Option<Usage>,
@@ -147,7 +147,7 @@ struct Compaction {
 }
 
 impl CopilotCliReading {
-    fn event(&mut self, event: Event<'_>, usages: &BTreeMap<Arc<str>, Usage>) {
+    fn event(&mut self, event: CopilotEvent<'_>, usages: &BTreeMap<Arc<str>, Usage>) {
         let time = self.assembler.time(event.time.as_deref());
         let (kind, mut data) = (&*event.kind, event.data);
         match kind {
@@ -245,7 +245,7 @@ impl CopilotCliReading {
         // Published logs have their ids replaced by one and the same.
         let mut names = CALL_NAMES.iter().filter_map(|key| data.text(key));
         let call = names.find(|name| !name.contains("REDACTED"));
-        self.say(Answer::of(blocks, time).by(call, data.take_text("model"), usage));
+        self.say(ModelRecord::of(blocks, time).by(call, data.take_text("model"), usage));
     }
 
     /// Reads a call, whose tool is named by the key `name`.
@@ -263,7 +263,7 @@ impl CopilotCliReading {
     }
 
     /// Adds an answer of the model's, after a compaction that is due.
-    fn say(&mut self, mut record: Answer) {
+    fn say(&mut self, mut record: ModelRecord) {
         if record.blocks.is_empty() {
             self.assembler.skip("assistant record without content");
             return;
@@ -285,7 +285,7 @@ impl CopilotCliReading {
             return self.assembler.unknown("tool without a name");
         };
         self.assembler.warn("a tool was carried out that no message asked for");
-        self.say(Answer::of(vec![tool_use], time).by(None, model, None).tagged(tag));
+        self.say(ModelRecord::of(vec![tool_use], time).by(None, model, None).tagged(tag));
         self.is_waiting = true;
     }
 
@@ -306,7 +306,7 @@ impl CopilotCliReading {
         }
         // Results that are awaited need their calls.
         let awaited = (self.is_waiting && self.messages > 0).then_some(self.messages);
-        self.due = Some(Compaction {
+        self.due = Some(CopilotCompaction {
             trigger: data.take_text("trigger"),
             pre_tokens: data.take_as("preCompactionTokens").map(Tokens),
             usage: data.take_usage(

@@ -57,7 +57,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             assembler.summarizes(None, None, (!text.is_empty()).then(|| text.into()), None);
         } else if of_model {
             let known = model.filter(|model| !model.is_empty());
-            assembler.assistant(None, Answer::of(blocks, time).by(id, known, None));
+            assembler.assistant(None, ModelRecord::of(blocks, time).by(id, known, None));
         } else {
             assembler.hear_user(blocks, time, is_hidden || role.as_deref() == Some("system"));
         }

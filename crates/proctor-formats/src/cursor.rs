@@ -86,7 +86,7 @@ impl CursorReading {
         blocks.retain(|block| block.as_text().is_none_or(|text| !text.is_empty()));
         let uses = blocks.iter().filter_map(ContentBlock::as_use);
         self.open = uses.map(|tool_use| tool_use.id.clone()).collect();
-        self.assembler.assistant(None, Answer::of(blocks, None));
+        self.assembler.assistant(None, ModelRecord::of(blocks, None));
     }
 
     /// Adds what the user said, or results.

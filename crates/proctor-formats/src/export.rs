@@ -29,7 +29,7 @@ pub struct Exported {
 
 /// Writes a session in the shape of a provider's API.
 pub fn export(session: &Session, provider: Provider) -> Exported {
-    let mut left_out = Counts::default();
+    let mut left_out = ExportCounts::default();
     left_out.add("compaction", session.compactions().len());
     left_out.add("context window", session.context_window().is_some());
     let mut json = "{".to_owned();
@@ -66,9 +66,9 @@ pub fn export(session: &Session, provider: Provider) -> Exported {
 }
 
 #[derive(Default)]
-struct Counts(BTreeMap<&'static str, u64>);
+struct ExportCounts(BTreeMap<&'static str, u64>);
 
-impl Counts {
+impl ExportCounts {
     /// Counts something, which may be there or not.
     fn add(&mut self, what: &'static str, count: impl Into<usize>) {
         let count: usize = count.into();

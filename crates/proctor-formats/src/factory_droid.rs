@@ -33,7 +33,7 @@ fn read(mut record: Object<'_>, raw: &RawValue, assembler: &mut Assembler) {
         ("message", Some(mut message)) => {
             if message.take_text("role").as_deref() == Some("assistant") {
                 let said = message.take_blocks("content", Speaker::Assistant, assembler);
-                return assembler.assistant(None, Answer::of(said, time).by(name, None, None));
+                return assembler.assistant(None, ModelRecord::of(said, time).by(name, None, None));
             }
             let said = message.take_blocks("content", Speaker::User, assembler);
             let tag = speaker(&said, |text| text.trim_start().starts_with(INJECTED));

@@ -136,7 +136,7 @@ pub(crate) struct SourceText {
 
 /// One line that is not blank, or a JSON value, which may be on several lines.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'t> {
+pub(crate) struct RecordLine<'t> {
     pub(super) path: &'t Path,
     /// The number of its first line, from 1; blank lines count.
     pub(crate) number: u64,
@@ -149,7 +149,7 @@ impl SourceText {
     pub(crate) fn each_line<'t>(
         &'t self,
         source: &mut Source,
-        mut read: impl FnMut(Line<'t>) -> Result<()>,
+        mut read: impl FnMut(RecordLine<'t>) -> Result<()>,
     ) -> Result<()> {
         add_counts(source, self.source.clone());
         let (mut left_out, mut count) = (LeftOut::default(), 0);
@@ -226,7 +226,7 @@ impl SourceText {
     /// The JSON values of the file, and what was mended. A last value that was cut is left out, and so
     /// is one in the middle that cannot be read, where whole values stand on the lines behind it. One that is
     /// nested too deep is left out where there are others.
-    pub(super) fn values(&self, source: &mut Source) -> Result<Vec<Line<'_>>> {
+    pub(super) fn values(&self, source: &mut Source) -> Result<Vec<RecordLine<'_>>> {
         if self.text.trim_ascii().is_empty() {
             return Err(ImportError::Empty(self.path.clone()));
         }
@@ -307,12 +307,12 @@ impl SourceText {
         super::starts(self.text.as_bytes()).map(Head::of)
     }
 
-    fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<Line<'t>> {
+    fn line<'t>(&'t self, number: u64, text: &'t str) -> Result<RecordLine<'t>> {
         let limit = MAX_NESTING + if self.is_strict { NATIVE_WRAPPING } else { 0 };
         if nesting(text.as_bytes()) > limit {
             return Err(ImportError::Nesting(self.path.clone(), number, limit));
         }
-        Ok(Line { path: &self.path, number, text })
+        Ok(RecordLine { path: &self.path, number, text })
     }
 }
 
@@ -327,7 +327,7 @@ fn without_zeros<'t>(line: &'t str, source: &mut Source) -> &'t str {
     text
 }
 
-impl<'t> Line<'t> {
+impl<'t> RecordLine<'t> {
     /// Parses the line.
     pub(crate) fn parse<T: Deserialize<'t>>(&self) -> Result<T> {
         self.parse_part(self.text)
@@ -395,7 +395,7 @@ mod tests {
         SourceFile::read(Path::new("a.jsonl"), &mut &bytes[..], MAX_FILE).expect("small")
     }
 
-    fn shown(line: &Line<'_>) -> String {
+    fn shown(line: &RecordLine<'_>) -> String {
         format!("{}:{}", line.number, line.text)
     }
 

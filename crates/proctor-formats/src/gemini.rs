@@ -13,8 +13,10 @@
 use super::gemini_content as contents;
 use super::prelude::*;
 
-const SHAPE: Shape =
-    Shape { of_message: "parts", ..Shape::of_messages("contents").of_api(Api::GenerateContent) };
+const SHAPE: ConversationShape = ConversationShape {
+    of_message: "parts",
+    ..ConversationShape::of_messages("contents").of_api(Api::GenerateContent)
+};
 
 pub(super) const IMPORTER: Importer = Importer::new("gemini", detect, import);
 
@@ -59,12 +61,12 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
             said.extend(blocks);
             continue;
         }
-        answered(&mut said, Answer::of(Vec::new(), None), assembler);
+        answered(&mut said, ModelRecord::of(Vec::new(), None), assembler);
         assembler.hear_user(blocks, None, false);
     }
     let response = around.take_object("response");
     if response.is_none() || !said.is_empty() {
-        answered(&mut said, Answer::of(Vec::new(), None), assembler);
+        answered(&mut said, ModelRecord::of(Vec::new(), None), assembler);
     }
     if let Some(mut logged) = response {
         let mut response = logged.take_object("response").unwrap_or(logged);
@@ -78,7 +80,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         let model = response.take_text("modelVersion");
         assembler.header.model = assembler.header.model.take().or_else(|| model.clone());
         let record =
-            Answer::of(Vec::new(), time).by(response.take_text("responseId"), model, usage);
+            ModelRecord::of(Vec::new(), time).by(response.take_text("responseId"), model, usage);
         if said.is_empty() {
             assembler.skip("response without a message");
         }
@@ -104,7 +106,7 @@ fn tools(raw: &RawValue, assembler: &mut Assembler) {
 
 /// Adds what the model said, if it said anything. Texts that follow each other are one, as a stream brings them in
 /// pieces; empty ones are none.
-fn answered(said: &mut Blocks, record: Answer, assembler: &mut Assembler) {
+fn answered(said: &mut Blocks, record: ModelRecord, assembler: &mut Assembler) {
     let mut blocks: Blocks = Vec::new();
     let mut words = String::new();
     for block in said.drain(..) {
@@ -119,6 +121,6 @@ fn answered(said: &mut Blocks, record: Answer, assembler: &mut Assembler) {
     }
     blocks.extend((!words.is_empty()).then(|| ContentBlock::Text(words.into())));
     if !blocks.is_empty() || record.usage.is_some() {
-        assembler.answers(Answer { blocks, ..record });
+        assembler.answers(ModelRecord { blocks, ..record });
     }
 }

@@ -111,7 +111,7 @@ struct GeminiChat<'a> {
     /// The masks of the results of these calls.
     masks: BTreeMap<Arc<str>, Arc<str>>,
     /// The kind of the last message.
-    snapshot: Snapshot,
+    snapshot: LastSnapshot,
 }
 
 /// The part of a chat that a list of messages repeats.
@@ -315,10 +315,10 @@ impl<'a> GeminiChat<'a> {
         if snapshot && !self.assembler.is_empty() {
             let summary = Recorded::written(Role::User, blocks, &[Tag::CompactSummary]);
             let after = CompactedTo::Replaced(vec![summary]);
-            self.snapshot = Snapshot::Of(self.assembler.compacts(None, None, after));
+            self.snapshot = LastSnapshot::Of(self.assembler.compacts(None, None, after));
             return;
         }
-        self.snapshot = if snapshot { Snapshot::First } else { Snapshot::No };
+        self.snapshot = if snapshot { LastSnapshot::First } else { LastSnapshot::No };
         let tag = speaker_of(&blocks);
         self.hear(record.id.as_ref(), blocks, timestamp, tag);
     }
@@ -401,16 +401,16 @@ impl<'a> GeminiChat<'a> {
         let mut tags = Vec::new();
         // The product answers for the model, so that it speaks in its turn.
         match snapshot {
-            Snapshot::Of(compaction) if ack && usage.is_none() => {
+            LastSnapshot::Of(compaction) if ack && usage.is_none() => {
                 let written = Recorded::written(Role::Assistant, said, &[Tag::Synthetic]);
                 return self.assembler.compacted_to(compaction, written);
             }
-            Snapshot::First if ack && usage.is_none() => tags.push(Tag::Synthetic),
-            Snapshot::Of(_) | Snapshot::First | Snapshot::No => {}
+            LastSnapshot::First if ack && usage.is_none() => tags.push(Tag::Synthetic),
+            LastSnapshot::Of(_) | LastSnapshot::First | LastSnapshot::No => {}
         }
         self.records.note(record.id.as_ref(), &said);
         let (name, model) = (record.id, record.model);
-        let answer = Answer::of(said, timestamp).by(name.clone(), model, usage);
+        let answer = ModelRecord::of(said, timestamp).by(name.clone(), model, usage);
         self.assembler.assistant(name.as_ref(), answer.tagged(tags));
         if !results.is_empty() {
             self.hear(answers.as_ref(), results, None, None);
@@ -483,7 +483,7 @@ pub(super) const ACKS: &[&str] =
 
 /// Whether the last message was a snapshot.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Snapshot {
+enum LastSnapshot {
     #[default]
     No,
     /// It was the first of all messages.

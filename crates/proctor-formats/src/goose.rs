@@ -27,7 +27,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = GooseReading::default();
 
     let values = file.values(source)?;
-    let records = values.iter().map(Line::parse).collect::<Result<Vec<&RawValue>>>()?;
+    let records = values.iter().map(RecordLine::parse).collect::<Result<Vec<&RawValue>>>()?;
     for (at, raw) in once(records, source).into_iter().enumerate() {
         let mut object = Object::read(raw).unwrap_or_default();
         let mut keys = ["role", "created", "content"].iter();
@@ -50,7 +50,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 /// A piece of the context: a message of the session, or one that a compaction wrote.
-enum Piece {
+enum GoosePiece {
     Said(Arc<str>),
     Written(Arc<Message>),
 }
@@ -60,7 +60,7 @@ enum Piece {
 struct GooseReading {
     assembler: Assembler,
     /// Everything that was said or written, and whether the agent still sees it at the end.
-    pieces: Vec<(Piece, bool)>,
+    pieces: Vec<(GoosePiece, bool)>,
     /// Messages that a compaction wrote, until one follows that the user sees too.
     written: Vec<Arc<Message>>,
 }
@@ -96,7 +96,7 @@ impl GooseReading {
             };
             let message = Arc::new(Message::new(role, said).with_tags([tag]));
             self.written.push(message.clone());
-            return self.pieces.push((Piece::Written(message), to_agent));
+            return self.pieces.push((GoosePiece::Written(message), to_agent));
         }
         self.compacted();
         let name: Arc<str> = format!("message {}", self.pieces.len()).into();
@@ -104,9 +104,10 @@ impl GooseReading {
             let tags = speaker_of(&said);
             self.assembler.hear(Some(&name), said, timestamp, tags);
         } else {
-            self.assembler.assistant(Some(&name), Answer::of(said, timestamp).by(id, None, usage));
+            self.assembler
+                .assistant(Some(&name), ModelRecord::of(said, timestamp).by(id, None, usage));
         }
-        self.pieces.push((Piece::Said(name), to_agent));
+        self.pieces.push((GoosePiece::Said(name), to_agent));
     }
 
     /// Ends a compaction whose messages were collected.
@@ -121,15 +122,15 @@ impl GooseReading {
         for (place, (piece, is_visible)) in self.pieces.iter().enumerate() {
             match piece {
                 // The model saw the messages of this compaction, even if they are hidden later.
-                Piece::Written(message) if *is_visible || place >= before => {
+                GoosePiece::Written(message) if *is_visible || place >= before => {
                     after.push(Recorded::Written(message.clone()));
                 }
-                Piece::Said(name) if *is_visible => {
+                GoosePiece::Said(name) if *is_visible => {
                     if let Some(message) = self.assembler.message_of(name) {
                         Recorded::keep_once(message, &mut after);
                     }
                 }
-                Piece::Written(_) | Piece::Said(_) => {}
+                GoosePiece::Written(_) | GoosePiece::Said(_) => {}
             }
         }
         self.assembler.compacts(None, None, CompactedTo::Replaced(after));

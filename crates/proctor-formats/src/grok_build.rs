@@ -92,6 +92,6 @@ fn answer(mut record: Object<'_>, mut said: Blocks, assembler: &mut Assembler) {
     }));
     if !said.is_empty() || !record.is_empty() {
         let model = record.take_text("model_id");
-        assembler.assistant(None, Answer::of(said, None).by(None, model, None));
+        assembler.assistant(None, ModelRecord::of(said, None).by(None, model, None));
     }
 }

@@ -60,7 +60,7 @@ impl IflowReading {
         // Most models are not billed, and written with zeros.
         let (call, model) = (format!("call-{}", self.calls), message.take_text("model"));
         let usage = billed.and_then(unless_zero);
-        let record = Answer::of(blocks, time).by(Some(call.into()), model, usage);
+        let record = ModelRecord::of(blocks, time).by(Some(call.into()), model, usage);
         self.assembler.assistant(None, record);
     }
 

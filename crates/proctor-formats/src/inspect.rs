@@ -13,7 +13,7 @@
 use super::common::some;
 use super::prelude::*;
 use super::recordings;
-use sample::Sample;
+use sample::InspectSample;
 
 pub(crate) mod archive;
 mod attachments;
@@ -63,7 +63,7 @@ impl EvalLog {
         text.values(source)?.iter().try_for_each(|value| self.value(value, source))
     }
 
-    fn value(&mut self, value: &Line<'_>, source: &mut Source) -> Result<()> {
+    fn value(&mut self, value: &RecordLine<'_>, source: &mut Source) -> Result<()> {
         let raw: &RawValue = value.parse()?;
         let object = Object::read(raw).ok_or_else(|| value.error("a log is a JSON object"))?;
         if object.has("messages") && object.has("epoch") {
@@ -82,14 +82,14 @@ impl EvalLog {
         Ok(())
     }
 
-    fn sample(&mut self, line: &Line<'_>, raw: &RawValue, source: &mut Source) -> Result<()> {
+    fn sample(&mut self, line: &RecordLine<'_>, raw: &RawValue, source: &mut Source) -> Result<()> {
         let Some(sample) = Object::read(raw) else {
             source.not_understood("sample that is no object");
             return Ok(());
         };
         let mut assembler = Assembler::default();
         assembler.header.model.clone_from(&self.model);
-        if !Sample::read(sample, assembler, &mut self.sessions, line)? {
+        if !InspectSample::read(sample, assembler, &mut self.sessions, line)? {
             source.skip("sample without messages");
         }
         Ok(())

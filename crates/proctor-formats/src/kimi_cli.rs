@@ -15,7 +15,7 @@ use super::prelude::*;
 
 mod wire;
 
-const SHAPE: Shape = Shape::of_messages("messages");
+const SHAPE: ConversationShape = ConversationShape::of_messages("messages");
 
 /// The two files of a session's folder.
 const CONTEXT: &str = "context.jsonl";
@@ -47,7 +47,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             }
             false
         });
-        openai_chat::read(conversation, Dialect::Api, assembler);
+        openai_chat::read(conversation, ChatDialect::Api, assembler);
         assembler.header.system = system.or(assembler.header.system.take());
     })
 }

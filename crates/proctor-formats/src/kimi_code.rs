@@ -213,7 +213,7 @@ impl JournalAgent {
                     let call = Object::read(raw).unwrap_or_default();
                     said.push(self.call(call, "id", "arguments", raw));
                 }
-                self.assembler.assistant(None, Answer::of(said, time));
+                self.assembler.assistant(None, ModelRecord::of(said, time));
             }
             Some("tool") if message.has("toolCallId") => {
                 let id = message.take_text("toolCallId").unwrap_or_default();
@@ -256,7 +256,7 @@ impl JournalAgent {
             return self.assembler.skip("empty text");
         }
         let step = event.take_text("stepUuid").or_else(|| self.step.clone());
-        let part = Answer::of(vec![block], time).by(step, self.model.clone(), None);
+        let part = ModelRecord::of(vec![block], time).by(step, self.model.clone(), None);
         self.assembler.assistant(None, part);
     }
 
@@ -268,7 +268,7 @@ impl JournalAgent {
     /// Adds the bill of the last step.
     fn bill(&mut self, record: Object<'_>) {
         if let Some(usage) = self.usage(record) {
-            let part = Answer::default().by(self.step.clone(), None, Some(usage));
+            let part = ModelRecord::default().by(self.step.clone(), None, Some(usage));
             self.assembler.assistant(None, part);
         }
     }

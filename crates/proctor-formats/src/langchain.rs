@@ -55,7 +55,7 @@ const MESSAGE: &str = "lc id | \
     type=human,ai,AIMessageChunk,tool,system,function,chat data,content !role";
 
 /// The lists of messages in a file.
-fn conversations<'a>(values: &[Line<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
+fn conversations<'a>(values: &[RecordLine<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
     let mut found = Vec::new();
     let mut loose = Vec::new();
     for value in values {
@@ -178,7 +178,7 @@ fn ai(mut fields: Object<'_>, assembler: &mut Assembler) {
     let model = metadata.first_text(&["model_name", "model"]);
     // A trace knows when the message was there.
     let time = fields.take_time("timestamp", assembler);
-    let record = Answer::of(blocks, time).by(call, model, usage);
+    let record = ModelRecord::of(blocks, time).by(call, model, usage);
     assembler.assistant(None, record);
 }
 

@@ -154,7 +154,7 @@ pub static IMPORTERS: &[Importer] = &[
 pub struct Importer {
     format: &'static str,
     detect: Detect,
-    read: Reader,
+    read: FileReader,
     folder: Option<FolderFormat>,
 }
 
@@ -202,7 +202,7 @@ type FolderOf = fn(&Path) -> Option<Folder>;
 
 /// Reads all sessions of one file: the main conversation first, then its side chains.
 #[derive(Debug, Clone, Copy)]
-enum Reader {
+enum FileReader {
     Text(ReadText),
     File(ReadFile),
 }
@@ -223,12 +223,12 @@ impl Importer {
 
     /// A format that shapes show.
     const fn shaped(format: &'static str, detect: Detect, read: ReadText) -> Self {
-        Self { format, detect, read: Reader::Text(read), folder: None }
+        Self { format, detect, read: FileReader::Text(read), folder: None }
     }
 
     /// A format whose files are not texts of one session, or ask about their sessions.
     const fn of_file(format: &'static str, detect: Detect, read: ReadFile) -> Self {
-        Self { read: Reader::File(read), ..Self::shaped(format, detect, |_, _| Ok(Vec::new())) }
+        Self { read: FileReader::File(read), ..Self::shaped(format, detect, |_, _| Ok(Vec::new())) }
     }
 
     /// The format, which also keeps sessions in folders.
@@ -258,12 +258,12 @@ impl Importer {
     pub fn import_with_truth(&self, path: &Path, input: &mut dyn Read) -> Result<Vec<Recording>> {
         let file = SourceFile::read(path, input, MAX_FILE)?;
         Ok(self.named(match self.read {
-            Reader::Text(read) => {
+            FileReader::Text(read) => {
                 let (text, mut source) = (file.text(), Source::default());
                 let sessions = read(&text, &mut source)?;
                 recordings(common::all(sessions, source, &text.id, path)?)
             }
-            Reader::File(read) => read(file)?,
+            FileReader::File(read) => read(file)?,
         }))
     }
 
@@ -515,7 +515,7 @@ mod tests {
         for (mut record, _) in text.records(source)? {
             let blocks = record.take_text("says").into_iter().map(ContentBlock::Text).collect();
             if record.take_text("diary").as_deref() == Some("model") {
-                assembler.assistant(None, Answer::of(blocks, None));
+                assembler.assistant(None, ModelRecord::of(blocks, None));
             } else {
                 assembler.hear(None, blocks, None, [Tag::TypedUser]);
             }

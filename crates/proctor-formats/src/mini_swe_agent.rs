@@ -11,7 +11,7 @@ use super::prelude::*;
 
 const FORMAT: &str = "mini-swe-agent";
 
-const SHAPE: Shape = Shape::of_messages("messages");
+const SHAPE: ConversationShape = ConversationShape::of_messages("messages");
 
 /// The oldest version's report of a command's result.
 const OBSERVED: &str = "<returncode>";
@@ -37,7 +37,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
         let name = info.unwrap_or_default().inner("config").inner("model").take_text("model_name");
         conversation.around.take("trajectory_format");
-        openai_chat::read(conversation, Dialect::MiniSweAgent, assembler);
+        openai_chat::read(conversation, ChatDialect::MiniSweAgent, assembler);
         assembler.header.model = name.or(assembler.header.model.take());
     })
 }

@@ -43,7 +43,7 @@ impl OpenCall {
     pub(super) fn ends(&mut self, assembler: &mut Assembler) {
         let call = std::mem::take(self);
         if !call.said.is_empty() {
-            let part = Answer::of(call.said, call.time);
+            let part = ModelRecord::of(call.said, call.time);
             assembler.assistant(None, part.by(None, call.model.clone(), None));
         }
         assembler.hear_results(call.results, None);

@@ -22,7 +22,8 @@ use parts::{reasoning, refusal, tool_uses};
 mod actions;
 pub(super) mod parts;
 
-const SHAPE: Shape = Shape::of_messages("messages").of_api(Api::ChatCompletions);
+const SHAPE: ConversationShape =
+    ConversationShape::of_messages("messages").of_api(Api::ChatCompletions);
 
 pub(super) const IMPORTER: Importer = Importer::new("openai-chat", detect, import);
 
@@ -32,13 +33,13 @@ fn detect(head: &Head) -> bool {
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
-        read(conversation, Dialect::Api, assembler);
+        read(conversation, ChatDialect::Api, assembler);
     })
 }
 
 /// Who wrote the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum ChatDialect {
     /// A program that talks to the API.
     Api,
     /// SWE-agent, which runs without a user: only the task is typed.
@@ -48,7 +49,11 @@ pub(super) enum Dialect {
 }
 
 /// Reads one conversation.
-pub(super) fn read(conversation: Conversation<'_>, dialect: Dialect, assembler: &mut Assembler) {
+pub(super) fn read(
+    conversation: Conversation<'_>,
+    dialect: ChatDialect,
+    assembler: &mut Assembler,
+) {
     let actions = Actions::default();
     let reading = ChatReading { assembler, dialect, is_told: false, actions, responses: 0 };
     reading.read(conversation);
@@ -67,7 +72,7 @@ struct CallFacts<'a> {
 
 struct ChatReading<'r> {
     assembler: &'r mut Assembler,
-    dialect: Dialect,
+    dialect: ChatDialect,
     /// Whether the task was read.
     is_told: bool,
     actions: Actions,
@@ -125,7 +130,8 @@ impl ChatReading<'_> {
             return keep_unread("malformed", raw, self.assembler);
         };
         // Later versions of mini-swe-agent keep items of the responses API, and whole responses.
-        if self.dialect == Dialect::MiniSweAgent && (object.has("type") || object.has("output")) {
+        if self.dialect == ChatDialect::MiniSweAgent && (object.has("type") || object.has("output"))
+        {
             return self.items(raw, object);
         }
         let role = object.take_text("role");
@@ -150,7 +156,7 @@ impl ChatReading<'_> {
                 object.header(self.assembler);
                 self.assembler.skip("session_meta");
             }
-            Some("exit") if self.dialect == Dialect::MiniSweAgent => {
+            Some("exit") if self.dialect == ChatDialect::MiniSweAgent => {
                 self.assembler.skip("exit message");
             }
             role => keep_unread(role.unwrap_or("without role"), raw, self.assembler),
@@ -173,15 +179,15 @@ impl ChatReading<'_> {
             None => Vec::new(),
         };
         let blocks = match items::item(raw, self.assembler) {
-            items::Item::Nothing => return,
-            items::Item::Product(blocks) if self.assembler.is_empty() => {
+            items::ResponsesItem::Nothing => return,
+            items::ResponsesItem::Product(blocks) if self.assembler.is_empty() => {
                 return self.assembler.add_system(&blocks);
             }
-            items::Item::Model(blocks) => {
-                let record = Answer::of(blocks, extra.time);
+            items::ResponsesItem::Model(blocks) => {
+                let record = ModelRecord::of(blocks, extra.time);
                 return self.assembler.assistant(None, record);
             }
-            items::Item::Product(blocks) | items::Item::Other(blocks) => blocks,
+            items::ResponsesItem::Product(blocks) | items::ResponsesItem::Other(blocks) => blocks,
         };
         self.assembler.hear(None, blocks, extra.time, tags);
     }
@@ -196,7 +202,7 @@ impl ChatReading<'_> {
             return self.hear(object, extra.time, vec![result], Vec::new());
         }
         let tags = match (self.dialect, tags) {
-            (Dialect::SweAgent | Dialect::MiniSweAgent, []) if demo || self.is_told => {
+            (ChatDialect::SweAgent | ChatDialect::MiniSweAgent, []) if demo || self.is_told => {
                 vec![Tag::Meta]
             }
             (_, []) => Vec::from_iter(speaker_of(&blocks)),
@@ -227,9 +233,9 @@ impl ChatReading<'_> {
             return;
         };
         let action = match self.dialect {
-            Dialect::Api => None,
-            Dialect::SweAgent => object.take_text("action"),
-            Dialect::MiniSweAgent => known.or_else(|| actions::fenced(text).map(Arc::from)),
+            ChatDialect::Api => None,
+            ChatDialect::SweAgent => object.take_text("action"),
+            ChatDialect::MiniSweAgent => known.or_else(|| actions::fenced(text).map(Arc::from)),
         };
         let Some(action) = action.filter(|action| !action.trim().is_empty()) else {
             return;
@@ -265,7 +271,7 @@ impl ChatReading<'_> {
 
     /// The facts that mini-swe-agent keeps beside a message: its time, and the API's answer.
     fn extra<'m>(&mut self, object: &mut Object<'m>) -> CallFacts<'m> {
-        if self.dialect != Dialect::MiniSweAgent {
+        if self.dialect != ChatDialect::MiniSweAgent {
             return CallFacts::default();
         }
         let mut extra = object.inner("extra");
@@ -286,7 +292,7 @@ impl ChatReading<'_> {
 
     fn assistant<'m>(&mut self, mut object: Object<'m>, call: CallFacts<'m>) {
         // SWE-agent puts a demonstration in front of the task.
-        let demo = self.dialect == Dialect::SweAgent && object.take_flag("is_demo");
+        let demo = self.dialect == ChatDialect::SweAgent && object.take_flag("is_demo");
         let extra = self.extra(&mut object);
 
         let mut blocks = reasoning(&mut object, self.assembler);
@@ -307,7 +313,7 @@ impl ChatReading<'_> {
         let own_time = object.take_time("timestamp", self.assembler);
         // The model was not called for it.
         let model = call.model.or(extra.model).or_else(|| object.take_text("model"));
-        let record = Answer::of(blocks, own_time.or(call.time).or(extra.time))
+        let record = ModelRecord::of(blocks, own_time.or(call.time).or(extra.time))
             .by(call.id.or(extra.id), model, usage)
             .tagged(demo.then_some(Tag::Synthetic));
         object.take("role");

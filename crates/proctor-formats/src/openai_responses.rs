@@ -10,12 +10,16 @@
 
 use super::conversations::is_compaction;
 use super::prelude::*;
-use items::{Item, is_encrypted, item};
+use items::{ResponsesItem, is_encrypted, item};
 
 pub(super) mod items;
 
-const SHAPE: Shape =
-    Shape { key: "input", of_message: "type", answer: Some("output"), api: Some(Api::Responses) };
+const SHAPE: ConversationShape = ConversationShape {
+    key: "input",
+    of_message: "type",
+    answer: Some("output"),
+    api: Some(Api::Responses),
+};
 
 pub(super) const IMPORTER: Importer = Importer::new("openai-responses", detect, import);
 
@@ -88,8 +92,11 @@ impl<'r> ResponsesReading<'r> {
         let own = format!("call-{}", self.calls).into();
         let id = response.take_text("id").or(Some(own));
         let usage = response.take_usage("usage", CachedTokens::Within, self.assembler);
-        let call =
-            Answer::of(Vec::new(), time.or(created)).by(id, response.take_text("model"), usage);
+        let call = ModelRecord::of(Vec::new(), time.or(created)).by(
+            id,
+            response.take_text("model"),
+            usage,
+        );
         // The response repeats what it was asked with.
         for key in "object status tools instructions previous_response_id conversation".split(' ') {
             response.take(key);
@@ -104,7 +111,7 @@ impl<'r> ResponsesReading<'r> {
     }
 
     /// One item: of an output, with its call; or of an input.
-    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&Answer>) {
+    pub(super) fn item(&mut self, raw: &RawValue, call: Option<&ModelRecord>) {
         if let Some(text) = content::text(raw) {
             return self.heard(vec![ContentBlock::Text(text)], false);
         }
@@ -120,21 +127,21 @@ impl<'r> ResponsesReading<'r> {
         }
         let first = self.assembler.is_empty() && call.is_none();
         match item(raw, self.assembler) {
-            Item::Nothing => {}
-            Item::Model(blocks) => self.said(blocks, call),
-            Item::Product(blocks) if first && prompt => self.assembler.add_system(&blocks),
-            Item::Product(blocks) => self.heard(blocks, true),
-            Item::Other(blocks) => self.heard(blocks, false),
+            ResponsesItem::Nothing => {}
+            ResponsesItem::Model(blocks) => self.said(blocks, call),
+            ResponsesItem::Product(blocks) if first && prompt => self.assembler.add_system(&blocks),
+            ResponsesItem::Product(blocks) => self.heard(blocks, true),
+            ResponsesItem::Other(blocks) => self.heard(blocks, false),
         }
     }
 
-    fn said(&mut self, blocks: Blocks, call: Option<&Answer>) {
+    fn said(&mut self, blocks: Blocks, call: Option<&ModelRecord>) {
         let own = call.cloned().unwrap_or_else(|| {
             self.calls += u64::from(!self.is_open);
             self.is_open = true;
-            Answer::default().by(Some(format!("call-{}", self.calls).into()), None, None)
+            ModelRecord::default().by(Some(format!("call-{}", self.calls).into()), None, None)
         });
-        self.assembler.assistant(None, Answer { blocks, ..own });
+        self.assembler.assistant(None, ModelRecord { blocks, ..own });
     }
 
     fn heard(&mut self, blocks: Blocks, is_products: bool) {

@@ -237,7 +237,7 @@ impl OpencodeReading {
             self.cleared.entry(time).or_default().push(tool_use);
         }
         let name = call.clone();
-        let record = Answer::of(step.said, step.time.or(time))
+        let record = ModelRecord::of(step.said, step.time.or(time))
             .by(call, model, usage)
             .tagged(step.is_command.then_some(Tag::Synthetic));
         self.assembler.assistant(name.as_ref(), record);

@@ -117,7 +117,7 @@ type EventRow<'a> = (Vec<&'a RawValue>, Object<'a>);
 
 /// The sessions of a file: rows with a `history`, lists of events, or one event per line. A value
 /// that is none of these is counted, unless it is all there is.
-fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<EventRow<'a>>> {
+fn rows<'a>(values: &[RecordLine<'a>], file: &mut Source) -> Result<Vec<EventRow<'a>>> {
     let mut rows = Vec::new();
     let mut loose = Vec::new();
     let mut problem = None;
@@ -139,7 +139,7 @@ fn rows<'a>(values: &[Line<'a>], file: &mut Source) -> Result<Vec<EventRow<'a>>>
 }
 
 /// A row, or none if the value is an event.
-fn row<'a>(value: &Line<'a>) -> Result<Option<EventRow<'a>>> {
+fn row<'a>(value: &RecordLine<'a>) -> Result<Option<EventRow<'a>>> {
     if value.text.starts_with('[') {
         return Ok(Some((value.parse()?, Object::default())));
     }
@@ -295,7 +295,7 @@ impl OpenhandsReading {
         let name = &event.name;
         self.view.show(name, Role::Assistant, &blocks, &[]);
         let response = call.response.filter(|id| !id.is_empty());
-        let record = Answer::of(blocks, event.time).by(response, call.model, call.usage);
+        let record = ModelRecord::of(blocks, event.time).by(response, call.model, call.usage);
         self.assembler.assistant(Some(name), record);
     }
 

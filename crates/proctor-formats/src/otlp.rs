@@ -24,7 +24,7 @@ mod compacted;
 mod messages;
 
 type Attributes = BTreeMap<String, Value>;
-type SpanCall = TraceCall<Span>;
+type SpanCall = TraceCall<CallSpan>;
 
 pub(super) const IMPORTER: Importer = Importer::new("otlp", detect, import);
 
@@ -91,7 +91,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     compacted::place(told, &mut calls, source);
-    traces::sessions(calls, file, source, Span::exchange)
+    traces::sessions(calls, file, source, CallSpan::exchange)
 }
 
 /// The items of the innermost lists.
@@ -111,7 +111,7 @@ fn records<'a>(raw: &'a RawValue, keys: [&str; 3], source: &mut Source) -> Vec<&
 }
 
 /// A call of a model, as far as it was read.
-struct Span {
+struct CallSpan {
     id: Arc<str>,
     /// The trace, if the span names neither an operation nor a model.
     unnamed_in: Text,
@@ -130,7 +130,7 @@ fn call_of(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes
     TraceCall {
         conversation: own.or(session),
         start,
-        record: Span {
+        record: CallSpan {
             id: id.unwrap_or_default(),
             unnamed_in: None,
             compaction: compacted::told(&mut attributes),
@@ -183,7 +183,7 @@ fn span(
     Some(call)
 }
 
-impl Span {
+impl CallSpan {
     fn names_a_model(&self) -> bool {
         let mut keys = ["gen_ai.request.model", "gen_ai.response.model"].iter();
         keys.any(|key| self.attributes.contains_key(*key))

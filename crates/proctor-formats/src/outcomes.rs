@@ -28,7 +28,7 @@ const LONGEST_TASK: usize = 80;
 
 /// The outcome of one trial of a task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct TrialOutcome {
     /// The harness's name of the task, as an id.
     pub task: String,
     /// The name or the number of the strategy; without one the outcome is that of the only strategy.
@@ -45,7 +45,7 @@ pub struct Outcome {
     pub place: String,
 }
 
-impl Outcome {
+impl TrialOutcome {
     /// An outcome of no strategy by name; the file is added where it is read.
     fn new(task: &str, trial: u32, score: Result<f64, String>, place: impl Into<String>) -> Self {
         Self {
@@ -97,13 +97,13 @@ pub enum OutcomeError {
 type Problem = (String, String);
 
 /// Reads a JSON document; `None` where it is not of the harness.
-type ReadDocument = fn(Object<'_>) -> Option<Result<Vec<Outcome>, Problem>>;
+type ReadDocument = fn(Object<'_>) -> Option<Result<Vec<TrialOutcome>, Problem>>;
 
 /// The harnesses that write a JSON document.
 static HARNESSES: [ReadDocument; 3] = [harbor::read, swe_bench::read, inspect::read];
 
 /// Reads the outcomes in a file, or in all result files below a folder.
-pub fn read(path: &Path) -> Result<Vec<Outcome>, OutcomeError> {
+pub fn read(path: &Path) -> Result<Vec<TrialOutcome>, OutcomeError> {
     let mut outcomes = Vec::new();
     if path.is_dir() {
         for file in files(path, is_result)? {
@@ -124,8 +124,8 @@ pub fn read(path: &Path) -> Result<Vec<Outcome>, OutcomeError> {
 
 /// Refuses a second score for a trial. The scores of a harness's attempts at one base URL become their mean, and the
 /// attempts without a score stay as they are; returns how many trials have several attempts.
-pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeError> {
-    let mut trials: BTreeMap<(String, Option<String>, u32), Vec<Outcome>> = BTreeMap::new();
+pub fn merge(outcomes: Vec<TrialOutcome>) -> Result<(Vec<TrialOutcome>, usize), OutcomeError> {
+    let mut trials: BTreeMap<(String, Option<String>, u32), Vec<TrialOutcome>> = BTreeMap::new();
     for outcome in outcomes {
         let key = (outcome.task.clone(), outcome.strategy.clone(), outcome.trial);
         trials.entry(key).or_default().push(outcome);
@@ -136,7 +136,7 @@ pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeErr
         let attempts: BTreeSet<&String> = all.iter().flat_map(|one| &one.attempt).collect();
         several += usize::from(attempts.len() > 1);
         all.sort_by(|one, other| one.attempt.cmp(&other.attempt));
-        let (scored, mut missing): (Vec<Outcome>, Vec<Outcome>) =
+        let (scored, mut missing): (Vec<TrialOutcome>, Vec<TrialOutcome>) =
             all.into_iter().partition(|one| one.score.is_ok());
         let mut pairs = scored.array_windows();
         let twice = pairs
@@ -157,7 +157,7 @@ pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeErr
         }
         let scores: Vec<f64> = scored.iter().flat_map(|one| one.score.clone()).collect();
         if let Some(first) = scored.into_iter().next() {
-            merged.push(Outcome {
+            merged.push(TrialOutcome {
                 score: Ok(scores.iter().sum::<f64>() / scores.len() as f64),
                 ..first
             });
@@ -167,7 +167,7 @@ pub fn merge(outcomes: Vec<Outcome>) -> Result<(Vec<Outcome>, usize), OutcomeErr
     Ok((merged, several))
 }
 
-impl fmt::Display for Outcome {
+impl fmt::Display for TrialOutcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.score {
             Ok(score) => write!(f, "{score} in {}", self.place),
@@ -212,7 +212,7 @@ fn is_result(name: &str, depth: usize) -> bool {
 }
 
 /// Reads the outcomes of one file.
-fn read_file(path: &Path) -> Result<Vec<Outcome>, OutcomeError> {
+fn read_file(path: &Path) -> Result<Vec<TrialOutcome>, OutcomeError> {
     let file = SourceFile::open(path, MAX_FILE)?;
     let read = if file.bytes.starts_with(b"PK") {
         inspect::read_archive(&file)?
@@ -241,7 +241,7 @@ fn read_file(path: &Path) -> Result<Vec<Outcome>, OutcomeError> {
 }
 
 /// Reads a document of the first harness that it is of.
-fn read_document(object: &Object<'_>) -> Result<Vec<Outcome>, Problem> {
+fn read_document(object: &Object<'_>) -> Result<Vec<TrialOutcome>, Problem> {
     let found = HARNESSES.iter().find_map(|read| read(object.clone()));
     found.unwrap_or_else(|| Ok(Vec::new()))
 }

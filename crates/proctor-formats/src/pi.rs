@@ -193,7 +193,8 @@ impl PiReading {
                 let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
                 let name = self.name(at, &blocks);
                 let model = said.model.or_else(|| self.model.clone());
-                let record = Answer::of(blocks, time).by(None, model, usage.and_then(unless_zero));
+                let record =
+                    ModelRecord::of(blocks, time).by(None, model, usage.and_then(unless_zero));
                 return self.assembler.assistant(Some(&name), record);
             }
             Some("system") => {

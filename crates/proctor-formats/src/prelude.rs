@@ -1,21 +1,24 @@
 //! The imports of nearly every importer.
 
 pub(super) use super::api_detection::api_of;
-pub(super) use super::assemble::{Answer, Assembler, add_counts};
+pub(super) use super::assemble::{Assembler, ModelRecord, add_counts};
 pub(super) use super::common::{
     Blocks, Text, When, counted, cut, flat_call, input_or_empty, items, joined_texts, texts,
     time_or_local, value,
 };
 pub(super) use super::conversations::{
-    self, Conversation, LATE_SYSTEM, Shape, keep_unread, name, system_text, unknown_record,
+    self, Conversation, ConversationShape, LATE_SYSTEM, keep_unread, name, system_text,
+    unknown_record,
 };
 pub(super) use super::counted::Counted as _;
 pub(super) use super::error::{Imported, Result};
-pub(super) use super::file::{Line, MAX_FILE, SourceFile, SourceText, session_id, session_name};
+pub(super) use super::file::{
+    MAX_FILE, RecordLine, SourceFile, SourceText, session_id, session_name,
+};
 pub(super) use super::head::{Head, has_any, is_shaped};
 pub(super) use super::lenient;
 pub(super) use super::openai_chat::parts::{UNNAMED, Unnamed, arguments, arguments_in};
-pub(super) use super::openai_chat::{self, Dialect};
+pub(super) use super::openai_chat::{self, ChatDialect};
 pub(super) use super::product::{
     Parent, branch_of, climb, is_one_of, json_object, place_of, role_of, sessions_of, speaker,
     speaker_of, with_side_chains,

@@ -122,7 +122,7 @@ impl QwenChat {
             self.assembler.header.context_window = Some(Tokens(window));
         }
         let (call, model) = (record.take_text("uuid"), record.take_text("model"));
-        let part = Answer::of(said, time).by(call, model, usage);
+        let part = ModelRecord::of(said, time).by(call, model, usage);
         self.assembler.assistant(None, part);
     }
 

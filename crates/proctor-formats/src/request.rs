@@ -8,7 +8,7 @@ use super::conversations::is_compaction;
 use super::prelude::*;
 use super::requests::Name;
 use super::{anthropic, openai_responses};
-use proctor_sessions::wire::request::{BodyReader, Request, Turn, Unread};
+use proctor_sessions::wire::request::{BodyReader, Unread, WireRequest, WireTurn};
 
 /// The keys of a request to the responses API that refer to what the provider keeps.
 const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"];
@@ -17,7 +17,7 @@ const REFERENCES: [&str; 3] = ["previous_response_id", "conversation", "prompt"]
 pub const READER: BodyReader = BodyReader { request: read, answer };
 
 /// Reads the body of a request.
-pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
+pub fn read(api: Api, body: &str) -> Result<WireRequest<'_>, Unread> {
     let raw: &RawValue = serde_json::from_str(body).map_err(|_| Unread::NoMessages)?;
     let mut around = Object::read(raw).ok_or(Unread::NoMessages)?;
     if api == Api::Responses && REFERENCES.iter().any(|key| around.has(key)) {
@@ -40,13 +40,13 @@ pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
         Api::Messages => 0,
         _ => sides.iter().take_while(|one| **one == Side::System).count(),
     };
-    let mut turns: Vec<Turn> = Vec::new();
+    let mut turns: Vec<WireTurn> = Vec::new();
     let mut at = leading;
     while at < items.len() {
         let end = end_of_turn(api, &sides, at);
         let message = message_of(api, sides[at], &items[at..end])?;
         match (message, turns.last_mut()) {
-            (Some(message), _) => turns.push(Turn {
+            (Some(message), _) => turns.push(WireTurn {
                 items: at..end,
                 look: Look::of(&message),
                 message: Arc::new(message),
@@ -62,7 +62,7 @@ pub fn read(api: Api, body: &str) -> Result<Request<'_>, Unread> {
     let mut assembler = Assembler::default();
     around.remove("stream");
     read_by(api, around, items[..leading].to_vec(), &mut assembler);
-    Ok(Request {
+    Ok(WireRequest {
         list: start..start + list.get().len(),
         leading,
         turns,
@@ -149,7 +149,7 @@ fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &m
     let conversation = Conversation { around, messages };
     match api {
         Api::Messages => anthropic::read(conversation, assembler),
-        Api::ChatCompletions => openai_chat::read(conversation, Dialect::Api, assembler),
+        Api::ChatCompletions => openai_chat::read(conversation, ChatDialect::Api, assembler),
         Api::Responses | Api::GenerateContent => {
             openai_responses::ResponsesReading::after(0, assembler).conversation(conversation);
         }

@@ -14,7 +14,7 @@ use super::prelude::*;
 use super::assemble::ORPHANS;
 pub(super) use agent::Name;
 use agent::{AgentIdentity, Prompts};
-use fork::Kind;
+use fork::ForkKind;
 use known::{Known, hashes};
 use said::{holds_answer, summaries_in, sums_up, tag_acknowledgements, tag_as_summary};
 use thread::SessionThread;
@@ -104,7 +104,7 @@ impl Logged {
 
 /// A request that was answered.
 #[derive(Clone)]
-struct Request {
+struct LoggedRequest {
     one: Logged,
     /// A look for each message of the request.
     looks: Vec<Look>,
@@ -116,7 +116,7 @@ struct Request {
     begins_with: Vec<Arc<str>>,
 }
 
-impl Request {
+impl LoggedRequest {
     fn of(one: Logged, answer: Arc<Message>, agent: AgentIdentity) -> Self {
         let messages = &one.session.parts().messages;
         let asked = &messages[..messages.len() - 1];
@@ -215,7 +215,7 @@ impl Join {
             return;
         };
         let agent = self.prompts.agent(&one.session, one.name.clone());
-        let mut request = Request::of(one, answer, agent);
+        let mut request = LoggedRequest::of(one, answer, agent);
         if let Some(first) = request.asked().first() {
             let held =
                 self.answers.iter().filter(|one| holds_answer(first, std::slice::from_ref(one)));
@@ -239,7 +239,7 @@ impl Join {
         let answer = Arc::new(Message::text(Role::Assistant, ""));
         asked.session.parts_mut().messages.push(answer.clone());
         let agent = self.prompts.agent(&one.session, one.name.clone());
-        let request = Request::of(asked, answer, agent);
+        let request = LoggedRequest::of(asked, answer, agent);
         let near = self.near(&request, &request.said());
         let Some(at) = self.continued(&near, &request) else {
             self.begin(one);
@@ -270,7 +270,7 @@ impl Join {
     }
 
     /// Adds a request to the session it continues, or begins one with it. Returns the name of that session.
-    fn session_of(&mut self, request: Request, said: &[ContentHash]) -> usize {
+    fn session_of(&mut self, request: LoggedRequest, said: &[ContentHash]) -> usize {
         let summed_up = request.asked().iter().any(|message| sums_up(message, &self.answers));
         if request.one.follows.is_none() && !self.known.shares(said) && !summed_up {
             return self.begin(request.one);
@@ -283,7 +283,7 @@ impl Join {
         if let Some(at) = self.continued(&near, &request) {
             let of = &self.threads[at];
             if !request.acts() && request.agent.is_beside(&of.agent) {
-                return self.fork(at, request, Kind::Aside);
+                return self.fork(at, request, ForkKind::Aside);
             }
             let at = self.settle(at);
             let thread = &mut self.threads[at];
@@ -298,12 +298,12 @@ impl Join {
         let Some(of) = self.compacted(&near, &request, summed_up) else {
             let mut aside = near.into_iter().rev().filter(|_| !request.acts());
             return match aside.find(|at| self.threads[*at].shares_answer(&request)) {
-                Some(at) => self.fork(at, request, Kind::Aside),
+                Some(at) => self.fork(at, request, ForkKind::Aside),
                 None => self.begin(request.one),
             };
         };
         if !request.acts() && !summed_up {
-            return self.fork(of, request, Kind::Part);
+            return self.fork(of, request, ForkKind::Part);
         }
         let of = self.settle(of);
         let of = self.compact(of, request);
@@ -311,7 +311,7 @@ impl Join {
     }
 
     /// The sessions that say something of a request, and may be its own.
-    fn near(&self, request: &Request, said: &[ContentHash]) -> Vec<usize> {
+    fn near(&self, request: &LoggedRequest, said: &[ContentHash]) -> Vec<usize> {
         // A name that was seen before and is another's is never joined.
         let name = request.agent.name.as_ref();
         let new = name.is_none_or(|name| !self.names.contains(name));
@@ -321,7 +321,12 @@ impl Join {
     }
 
     /// The conversation of which a request holds most, as after a compaction.
-    fn compacted(&self, near: &[usize], request: &Request, is_summed_up: bool) -> Option<usize> {
+    fn compacted(
+        &self,
+        near: &[usize],
+        request: &LoggedRequest,
+        is_summed_up: bool,
+    ) -> Option<usize> {
         let answers: &[Arc<str>] = &self.answers;
         let threads = &self.threads;
         let kept = near.iter().filter_map(|at| {
@@ -347,7 +352,7 @@ impl Join {
     }
 
     /// The session that ended with the response that a request continues.
-    fn ended(&self, request: &Request) -> Option<usize> {
+    fn ended(&self, request: &LoggedRequest) -> Option<usize> {
         let id = request.one.follows.as_ref()?;
         let near = self.places(Some(self.ended.get(id)?.clone()));
         near.into_iter().find(|at| self.threads[*at].ends_with(id))
@@ -355,7 +360,7 @@ impl Join {
 
     /// The longest of the conversations that a request begins with. Of several, that which begins with the same words, and ends
     /// with the same ids.
-    fn continued(&self, near: &[usize], request: &Request) -> Option<usize> {
+    fn continued(&self, near: &[usize], request: &LoggedRequest) -> Option<usize> {
         let begun = near.iter().copied().filter(|at| {
             let thread = &self.threads[*at];
             if thread.is_other_answer() {
@@ -378,16 +383,16 @@ impl Join {
     }
 
     /// The conversation that a request leaves before its end.
-    fn left(&self, near: &[usize], request: &Request) -> Option<(usize, Kind)> {
+    fn left(&self, near: &[usize], request: &LoggedRequest) -> Option<(usize, ForkKind)> {
         let looks = &request.looks;
         let threads = near.iter().map(|at| (*at, &self.threads[*at]));
         let own = threads.filter(|(_, thread)| is_own(thread, request));
         if let Some((at, _)) = own.clone().find(|(_, thread)| thread.was_asked(request)) {
             let silent = self.threads[at].is_silent();
-            return Some((at, if silent { Kind::Anew } else { Kind::Again }));
+            return Some((at, if silent { ForkKind::Anew } else { ForkKind::Again }));
         }
         if let Some((at, _)) = own.clone().find(|(_, thread)| thread.was_not_answered(request)) {
-            return Some((at, Kind::Anew));
+            return Some((at, ForkKind::Anew));
         }
         let early = near.iter().filter_map(|at| {
             let thread = &self.threads[*at];
@@ -398,7 +403,7 @@ impl Join {
             let aside = begun && !request.acts() && !rest.iter().any(Look::has_calls);
             let like = (left || aside) && thread.agent.is_like(&request.agent);
             let (leaves, kind) =
-                if like { (left, Kind::Early(common)) } else { (aside, Kind::Aside) };
+                if like { (left, ForkKind::Early(common)) } else { (aside, ForkKind::Aside) };
             leaves.then_some((common, kind, *at))
         });
         let (_, kind, at) =
@@ -440,7 +445,7 @@ impl Join {
 }
 
 /// Whether a session may be the one of a request.
-fn is_own(thread: &SessionThread, request: &Request) -> bool {
+fn is_own(thread: &SessionThread, request: &LoggedRequest) -> bool {
     let (own, agent) = (&thread.agent, &request.agent);
     !thread.is_named_otherwise(request) && own.is_like(agent) && own.has_begun_prompt_of(agent)
 }

@@ -15,7 +15,7 @@ use views::Steps;
 
 mod views;
 
-const SHAPE: Shape = Shape::of_messages("history");
+const SHAPE: ConversationShape = ConversationShape::of_messages("history");
 
 /// The shapes of a file. The first step may be cut, and the history begins later. The model and the patch may fill all
 /// that is seen.
@@ -34,7 +34,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         if run.is_some() {
             assembler.skip("key `trajectory`");
         }
-        openai_chat::read(conversation, Dialect::SweAgent, assembler);
+        openai_chat::read(conversation, ChatDialect::SweAgent, assembler);
         if !assembler.is_empty() {
             steps.push(run.map(Steps::read));
         }

@@ -124,7 +124,7 @@ impl Tau2Reading {
         let usage = message.take_usage("usage", CachedTokens::Within, &mut self.assembler);
         // The model was not called for the greeting.
         let greeting = first && usage.is_none();
-        let record = Answer::of(blocks, timestamp)
+        let record = ModelRecord::of(blocks, timestamp)
             .by(None, message.inner("raw_data").take_text("model"), usage)
             .tagged(greeting.then_some(Tag::Synthetic));
         self.assembler.assistant(None, record);

@@ -5,7 +5,7 @@
 
 use super::prelude::*;
 
-const SHAPE: Shape = Shape::of_messages("traj");
+const SHAPE: ConversationShape = ConversationShape::of_messages("traj");
 
 /// The shapes of a run: a long `info` may come before the messages.
 const SHAPES: &str = "task_id traj | task_id reward info";
@@ -14,6 +14,6 @@ pub(super) const IMPORTER: Importer = Importer::shaped("tau-bench", Detect::Item
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
-        openai_chat::read(conversation, Dialect::Api, assembler);
+        openai_chat::read(conversation, ChatDialect::Api, assembler);
     })
 }

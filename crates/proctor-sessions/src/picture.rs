@@ -13,7 +13,7 @@ const HEAD: usize = 256 << 10;
 /// The keys of a source that say how large its picture is.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Keys<'a> {
+struct PictureKeys<'a> {
     #[serde(borrow)]
     r#type: Option<Cow<'a, str>>,
     #[serde(borrow)]
@@ -31,7 +31,7 @@ struct Keys<'a> {
 pub(super) fn of(image: &Image) -> Picture {
     let source = image.source.as_str();
     let whole = Picture { pixels: None, bytes: source.len() as u64 };
-    let Ok(keys) = serde_json::from_str::<Keys<'_>>(source) else {
+    let Ok(keys) = serde_json::from_str::<PictureKeys<'_>>(source) else {
         return whole;
     };
     if keys.r#type.as_deref() == Some("image-size") {

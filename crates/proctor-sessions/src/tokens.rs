@@ -27,7 +27,7 @@ mod reference;
 
 pub use bpe::{Cl100k, O200k, Vocabulary};
 pub use content::Cl100kContent;
-pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Estimate, Padded};
+pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Padded, TokenEstimate};
 pub use images::{IMAGE_TOKENS, ImageRule, Picture, Pixels};
 #[doc(hidden)]
 pub use packed::PackedSize;

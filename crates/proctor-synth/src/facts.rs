@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::family::Family;
 use super::grammar::{Grammar, WORDS, bank, fill};
 use super::random::{Random, whole};
-use super::workspace::{Action, Moment, Round, Workspace};
+use super::workspace::{Action, Round, WorkMoment, Workspace};
 use super::{Language, Recipe};
 use proctor_sessions::ground_truth::{
     Fact, Handle, Importance, KeyValue, PlanItem, PlantedFact, Revision,
@@ -304,7 +304,11 @@ impl Facts {
 
     /// The agent's words and calls for the facts that are due now, with the results of its tools; and
     /// whether they take the place of other work.
-    pub(crate) fn shown(&mut self, moment: Moment, workspace: &mut dyn Workspace) -> (Round, bool) {
+    pub(crate) fn shown(
+        &mut self,
+        moment: WorkMoment,
+        workspace: &mut dyn Workspace,
+    ) -> (Round, bool) {
         let late = |event: &DueEvent| event.due < moment.progress && event.channel != Channel::User;
         let most = match moment.progress {
             0..1_000 => self.at_once,

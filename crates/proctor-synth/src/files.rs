@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::code::{self, CodeLanguage, Import};
 use super::grammar::{bank, fill};
-use super::output::Place;
+use super::output::SourcePlace;
 use super::random::Random;
 use super::words::SIZES;
 
@@ -140,9 +140,9 @@ impl Files {
     }
 
     /// A function of a file, as output can name it.
-    pub(crate) fn place(&self, at: usize, random: &Random) -> Place {
+    pub(crate) fn place(&self, at: usize, random: &Random) -> SourcePlace {
         let file = &self.all[at];
-        Place {
+        SourcePlace {
             noun: file.noun,
             path: file.path.clone(),
             symbol: file.functions[random.index(file.functions.len())].clone(),

@@ -11,7 +11,7 @@ use super::output::clock;
 use super::prose::Topic;
 use super::random::{Random, whole};
 use super::words::SIZES;
-use super::workspace::{Action, Choice, Intent, Moment, Round, Workspace, WorkspaceKind};
+use super::workspace::{Action, Intent, Round, WorkChoice, WorkMoment, Workspace, WorkspaceKind};
 use super::{Language, Recipe};
 
 /// Look-ups that can be long, for rounds that must show much.
@@ -309,11 +309,11 @@ impl Workspace for HelpDesk {
     }
 
     /// One look-up or several, or one change.
-    fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round {
+    fn round(&mut self, choice: WorkChoice<'_>, moment: WorkMoment) -> Round {
         let random = self.random.clone();
         let size = moment.size(random.size(&SIZES.help_desk_results));
         let intent = || match choice {
-            Choice::Weighted(weights) if moment.scale_percent <= 100 => {
+            WorkChoice::Weighted(weights) if moment.scale_percent <= 100 => {
                 random.weighted_key(weights)
             }
             _ => LONG[random.weighted(&LONG.map(|(_, weight)| weight))].0,
@@ -350,7 +350,7 @@ impl Workspace for HelpDesk {
     }
 
     /// The look-up whose result says a planted fact, or the change that is refused.
-    fn show(&mut self, channel: Channel, content: &Content, moment: Moment) -> Action {
+    fn show(&mut self, channel: Channel, content: &Content, moment: WorkMoment) -> Action {
         let random = self.random.clone();
         let size = random.count(150, 700) * whole(random.usual_percent()) / 100;
         let mut shown = match channel {

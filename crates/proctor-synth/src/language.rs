@@ -26,9 +26,9 @@ pub enum Language {
 }
 
 /// Each English template or word, a tab, and its translation; a line feed is written as `\n`.
-type Table = LazyLock<HashMap<String, String>>;
+type Translations = LazyLock<HashMap<String, String>>;
 
-static CHINESE: Table = LazyLock::new(|| read(include_str!("language/zh.tsv")));
+static CHINESE: Translations = LazyLock::new(|| read(include_str!("language/zh.tsv")));
 
 fn read(table: &str) -> HashMap<String, String> {
     let lines = table.lines().filter_map(|line| line.split_once('\t'));

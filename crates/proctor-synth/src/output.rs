@@ -5,14 +5,14 @@ use super::random::Random;
 
 /// Something of the repository that output can refer to.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Place {
+pub(crate) struct SourcePlace {
     pub(crate) noun: &'static str,
     pub(crate) path: String,
     pub(crate) symbol: String,
     pub(crate) language: CodeLanguage,
 }
 
-impl Place {
+impl SourcePlace {
     fn slots(&self) -> [(&str, &str); 3] {
         [("noun", self.noun), ("path", &self.path), ("symbol", &self.symbol)]
     }
@@ -68,7 +68,7 @@ pub(crate) fn clock(milliseconds: i64) -> String {
 }
 
 /// Lines of a service's log, ending at `now`.
-pub(crate) fn log(random: &Random, place: &Place, now: i64, bytes: usize) -> Output {
+pub(crate) fn log(random: &Random, place: &SourcePlace, now: i64, bytes: usize) -> Output {
     let mut output = Output::default();
     let count = bytes / 105 + 1;
     let mut at = now - i64::try_from(count).unwrap_or(0) * 700;
@@ -83,7 +83,7 @@ pub(crate) fn log(random: &Random, place: &Place, now: i64, bytes: usize) -> Out
 /// One line of a service's log, mostly about the last of the requests.
 pub(crate) fn log_line(
     random: &Random,
-    place: &Place,
+    place: &SourcePlace,
     at: i64,
     requests: &mut Vec<String>,
 ) -> String {
@@ -102,7 +102,7 @@ pub(crate) fn log_line(
 }
 
 /// A test run that names the functions under test; there is at least one place.
-pub(crate) fn test_run(random: &Random, places: &[Place], now: i64, bytes: usize) -> Output {
+pub(crate) fn test_run(random: &Random, places: &[SourcePlace], now: i64, bytes: usize) -> Output {
     let mut output = Output::default();
     let language = places[0].language;
     let failing = random.weighted(&[55, 25, 15, 5]);
@@ -148,7 +148,7 @@ pub(crate) fn test_run(random: &Random, places: &[Place], now: i64, bytes: usize
 }
 
 /// The errors of a compiler or type checker.
-pub(crate) fn diagnostics(random: &Random, places: &[Place], bytes: usize) -> Output {
+pub(crate) fn diagnostics(random: &Random, places: &[SourcePlace], bytes: usize) -> Output {
     let mut output = Output::default();
     let mut count = 0;
     while output.size < bytes {
@@ -165,7 +165,7 @@ pub(crate) fn diagnostics(random: &Random, places: &[Place], bytes: usize) -> Ou
 /// Lines of a rule, each with an id of its own, and the ids.
 fn listed(
     random: &Random,
-    place: &Place,
+    place: &SourcePlace,
     (rule, id): (&str, &str),
     bytes: usize,
 ) -> (Output, Vec<String>) {
@@ -181,7 +181,7 @@ fn listed(
 }
 
 /// The answer of a JSON interface: records with ids and numbers.
-pub(crate) fn json(random: &Random, place: &Place, bytes: usize) -> Output {
+pub(crate) fn json(random: &Random, place: &SourcePlace, bytes: usize) -> Output {
     let (mut output, requests) = listed(random, place, ("record", "request"), bytes);
     output.names.requests = requests;
     let records = output.lines.join("\n");
@@ -190,14 +190,14 @@ pub(crate) fn json(random: &Random, place: &Place, bytes: usize) -> Output {
 }
 
 /// A one-line history.
-pub(crate) fn history(random: &Random, place: &Place, bytes: usize) -> Output {
+pub(crate) fn history(random: &Random, place: &SourcePlace, bytes: usize) -> Output {
     let (mut output, commits) = listed(random, place, ("logged_commit", "commit"), bytes);
     output.names.commits = commits;
     output
 }
 
 /// A page of documentation.
-pub(crate) fn page(random: &Random, place: &Place, bytes: usize) -> Output {
+pub(crate) fn page(random: &Random, place: &SourcePlace, bytes: usize) -> Output {
     let mut output = Output::default();
     output.push(&place.say(random, "page_title"));
     while output.size < bytes {

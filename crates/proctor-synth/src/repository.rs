@@ -9,11 +9,11 @@ use super::Recipe;
 use super::code;
 use super::facts::{Channel, Content, Ways};
 use super::files::{Files, Hunk, numbered};
-use super::output::{self, Output, OutputNames, Place};
+use super::output::{self, Output, OutputNames, SourcePlace};
 use super::prose::{self, Topic};
 use super::random::{Random, whole};
 use super::words::SIZES;
-use super::workspace::{Action, Choice, Intent, Moment, Round, Workspace, WorkspaceKind};
+use super::workspace::{Action, Intent, Round, WorkChoice, WorkMoment, Workspace, WorkspaceKind};
 
 /// From this size on, only logs and data are plausible.
 const HUGE: usize = 30_000;
@@ -69,7 +69,7 @@ impl Repository {
         self.focus = last.unwrap_or_else(|| self.random.pick(module));
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> SourcePlace {
         self.files.place(self.focus, &self.random)
     }
 
@@ -110,20 +110,20 @@ impl Repository {
         None
     }
 
-    fn intent(&mut self, choice: Choice<'_>, size: usize) -> Intent {
+    fn intent(&mut self, choice: WorkChoice<'_>, size: usize) -> Intent {
         if size >= HUGE {
             return Intent::Observe;
         }
-        if matches!(choice, Choice::Only(Intent::Orient)) {
+        if matches!(choice, WorkChoice::Only(Intent::Orient)) {
             return Intent::Orient;
         }
         if std::mem::take(&mut self.just_changed) && self.random.percent(55) {
             return Intent::Test;
         }
         let drawn = match choice {
-            Choice::Weighted(weights) => self.random.weighted_key(weights),
+            WorkChoice::Weighted(weights) => self.random.weighted_key(weights),
             // Draws as well, so that the rest of the session does not depend on it.
-            Choice::Only(intent) => [intent][self.random.weighted(&[1])],
+            WorkChoice::Only(intent) => [intent][self.random.weighted(&[1])],
         };
         match drawn {
             Intent::Edit | Intent::Create if self.visited.is_empty() => Intent::Read,
@@ -157,7 +157,7 @@ impl Repository {
         }
     }
 
-    fn read(&mut self, size: usize, moment: Moment) -> Vec<Action> {
+    fn read(&mut self, size: usize, moment: WorkMoment) -> Vec<Action> {
         let again = moment.reads == 0 && !self.visited.is_empty() && self.random.percent(38);
         let count = match moment.reads {
             0 if again => 1,
@@ -215,7 +215,7 @@ impl Repository {
     }
 
     /// The place in focus, and others of its module.
-    fn places(&self) -> Vec<Place> {
+    fn places(&self) -> Vec<SourcePlace> {
         let mut places = vec![self.place()];
         for _ in 0..3 {
             let at = self.random.pick(&self.files.modules[self.module]);
@@ -253,7 +253,7 @@ impl Repository {
 
     fn test(&mut self, size: usize, now: i64) -> Action {
         let places = self.places();
-        let Place { noun, language, .. } = places[0];
+        let SourcePlace { noun, language, .. } = places[0];
         let slots = [("noun", noun)];
         if self.random.percent(22) {
             let command = language.fill("check_command", &slots);
@@ -374,7 +374,7 @@ impl Repository {
         Action::new("WebFetch", input, output.lines.join("\n"))
     }
 
-    fn work(&mut self, intent: Intent, size: usize, moment: Moment) -> Vec<Action> {
+    fn work(&mut self, intent: Intent, size: usize, moment: WorkMoment) -> Vec<Action> {
         match intent {
             Intent::Orient => self.orient(size),
             Intent::Read => self.read(size, moment),
@@ -416,9 +416,9 @@ impl Workspace for Repository {
         }
     }
 
-    fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round {
+    fn round(&mut self, choice: WorkChoice<'_>, moment: WorkMoment) -> Round {
         let (mut intent, mut actions) = (Intent::Aside, Vec::new());
-        if !matches!(choice, Choice::Only(Intent::Aside)) {
+        if !matches!(choice, WorkChoice::Only(Intent::Aside)) {
             let size = moment.size(self.random.size(&SIZES.results));
             intent = self.intent(choice, size);
             actions = self.work(intent, size, moment);
@@ -433,7 +433,7 @@ impl Workspace for Repository {
         Round { thought: thinks.then(|| prose::thought(&topic)), paragraphs: vec![text], actions }
     }
 
-    fn show(&mut self, channel: Channel, content: &Content, moment: Moment) -> Action {
+    fn show(&mut self, channel: Channel, content: &Content, moment: WorkMoment) -> Action {
         let random = self.random.clone();
         let place = self.place();
         let noun = place.noun;

@@ -7,7 +7,7 @@ use super::family::{Family, Work};
 use super::random::{Random, whole};
 use super::screenshots::Screen;
 use super::words::{Pace, SIZES};
-use super::workspace::{Action, Moment, Talk};
+use super::workspace::{Action, Talk, WorkMoment};
 use super::{Length, Recipe, session_id, tools};
 use proctor_sessions::tokens::CountedTexts;
 use proctor_sessions::units::{ApiCallId, Timestamp, Tokens};
@@ -174,8 +174,8 @@ impl<'a> Transcript<'a> {
     }
 
     /// The next round as drawn, with results of up to `most` bytes.
-    pub(crate) fn moment(&self, most: usize) -> Moment {
-        Moment {
+    pub(crate) fn moment(&self, most: usize) -> WorkMoment {
+        WorkMoment {
             progress: self.progress(),
             asking: self.next(),
             now: self.now,
@@ -190,7 +190,7 @@ impl<'a> Transcript<'a> {
 
     /// The limits of the next round, so that results get the share that the recipe asks for: the
     /// further the share is off, the more the round leans the other way.
-    pub(crate) fn lean(&self, moment: Moment) -> Moment {
+    pub(crate) fn lean(&self, moment: WorkMoment) -> WorkMoment {
         let Some(target) = self.recipe.observation_percent.map(u64::from) else {
             return moment;
         };
@@ -208,7 +208,7 @@ impl<'a> Transcript<'a> {
         let lifted = target + 6;
         let room = (lifted * said).saturating_sub(100 * observed) / (100 - lifted);
         let room = whole(room * BYTES_PER_TOKEN).min(cap).max(LEAST_ROOM);
-        Moment {
+        WorkMoment {
             most: moment.most.min(room),
             aside: moment.aside.min(room),
             scale_percent,

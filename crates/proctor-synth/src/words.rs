@@ -18,7 +18,7 @@ pub(crate) static REPOSITORY_FACTS: LazyLock<WorkFacts> =
     LazyLock::new(|| table(include_str!("../families/shared/facts-repository.toml")));
 pub(crate) static HELP_DESK_FACTS: LazyLock<WorkFacts> =
     LazyLock::new(|| table(include_str!("../families/shared/facts-help-desk.toml")));
-pub(crate) static SIZES: LazyLock<Sizes> =
+pub(crate) static SIZES: LazyLock<SizeRanges> =
     LazyLock::new(|| table(include_str!("../families/shared/sizes.toml")));
 
 /// A test loads every table, so that none is ever empty.
@@ -91,7 +91,7 @@ pub(crate) struct RuleWords {
 /// Distributions of sizes and times.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Sizes {
+pub(crate) struct SizeRanges {
     pub(crate) files: Quantiles,
     pub(crate) results: Quantiles,
     pub(crate) help_desk_results: Quantiles,

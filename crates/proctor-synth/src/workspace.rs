@@ -50,10 +50,10 @@ pub(crate) trait Workspace {
     fn topic(&self) -> Topic;
 
     /// One round of work.
-    fn round(&mut self, choice: Choice<'_>, moment: Moment) -> Round;
+    fn round(&mut self, choice: WorkChoice<'_>, moment: WorkMoment) -> Round;
 
     /// The action whose result says a planted fact by a channel.
-    fn show(&mut self, channel: Channel, content: &Content, moment: Moment) -> Action;
+    fn show(&mut self, channel: Channel, content: &Content, moment: WorkMoment) -> Action;
 }
 
 /// A kind of work.
@@ -83,7 +83,7 @@ pub(crate) enum Intent {
 
 /// How the kind of work of a round is chosen.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Choice<'a> {
+pub(crate) enum WorkChoice<'a> {
     Weighted(&'a Weights),
     /// Whatever else the agent does.
     Only(Intent),
@@ -114,7 +114,7 @@ pub(crate) struct Round {
 
 /// When the agent acts, and how much the round may show.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct WorkMoment {
     /// In thousandths of the session.
     pub(crate) progress: u64,
     /// The index of the message in which it asks for tools.
@@ -160,7 +160,7 @@ impl Talk {
     }
 }
 
-impl Moment {
+impl WorkMoment {
     /// The bytes of a round's result, from the drawn size.
     pub(crate) fn size(self, drawn: usize) -> usize {
         let scaled = drawn * self.scale_percent / 100;

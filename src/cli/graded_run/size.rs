@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::Limit;
+use super::RunLimit;
 use crate::cli::forecast::{self, Detectable};
 use crate::cli::{Result, say};
 use crate::probe::Selection;
@@ -55,7 +55,7 @@ pub(super) struct Sized {
 
 impl Sized {
     /// The plan; says what it is, and which strategies and sessions of the whole plan it leaves out.
-    pub(super) fn say(self, of: &Plan, limit: Limit) -> Result<Plan> {
+    pub(super) fn say(self, of: &Plan, limit: RunLimit) -> Result<Plan> {
         let [all, kept] = [of, &self.plan].map(|plan| &plan.manifest().sessions);
         let sessions: Vec<&str> =
             all.iter().filter(|entry| !kept.contains(entry)).map(|entry| &*entry.id).collect();
@@ -86,7 +86,7 @@ impl Sized {
 pub(super) fn largest(
     plan: &Plan,
     cells: &[ForecastCell],
-    limit: Limit,
+    limit: RunLimit,
     enough: usize,
 ) -> Result<Result<Sized, Option<u64>>> {
     let strategies = own_strategies(plan);
@@ -109,7 +109,7 @@ pub(super) fn largest(
 fn fitting(
     plan: &Plan,
     all: &[ForecastCell],
-    limit: Limit,
+    limit: RunLimit,
     enough: usize,
 ) -> Result<Result<Sized, Option<u64>>> {
     let names: BTreeSet<&str> =
@@ -152,15 +152,15 @@ impl PlanSize {
     fn choose(
         plan: &Plan,
         cells: &mut [ForecastCell],
-        (limit, within): (Limit, u64),
+        (limit, within): (RunLimit, u64),
         enough: usize,
     ) -> Result<Self, Option<u64>> {
         let mut best: Option<(f64, Self)> = None;
         let mut cheapest: Option<u64> = None;
         let sizes = plan.manifest().sessions.iter().map(|entry| entry.tokens);
         let order = match limit {
-            Limit::Money { .. } => spread(sizes.len()),
-            Limit::Minutes(_) => smallest_first(&sizes.collect::<Vec<_>>()),
+            RunLimit::Money { .. } => spread(sizes.len()),
+            RunLimit::Minutes(_) => smallest_first(&sizes.collect::<Vec<_>>()),
         };
         for selection in selections(&plan.scenario().selection) {
             plan.ask_instead(cells, &selection);
@@ -205,7 +205,7 @@ fn sum(costs: &[u64], sessions: &[usize]) -> u64 {
 }
 
 /// The expected cost or time of each session: its cells are neighbours.
-fn costs(plan: &Plan, cells: &[ForecastCell], limit: Limit) -> Vec<u64> {
+fn costs(plan: &Plan, cells: &[ForecastCell], limit: RunLimit) -> Vec<u64> {
     let sessions = cells.chunk_by(|one, next| one.record.session == next.record.session);
     let costs: BTreeMap<&str, Option<u64>> = sessions
         .map(|own| (&*own[0].record.session, limit.of(&forecast::spend_of(plan, own))))

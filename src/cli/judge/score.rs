@@ -13,9 +13,9 @@ use crate::bill::Scale;
 use crate::cli::{CliError, Exit, Result, models, read_run, report, stop};
 use crate::model::{CallFailure, Model, Request};
 use crate::probe::judge::{self, JudgeTask};
-use crate::probe::{Unscored, Verdict};
+use crate::probe::{GradeVerdict, Unscored};
 use crate::record::JudgeCalibration;
-use crate::record::journal::{Journal, Run};
+use crate::record::journal::{Journal, RecordedRun};
 use crate::record::verdicts::{self, GivenVerdict};
 use crate::replay::{Fitness, RequestBill};
 use crate::report::Report;
@@ -89,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     for (judge, task) in judges.iter().zip(&panel.tasks) {
         say_of(judge.name(), *task, &given);
     }
-    let run = Run::read(&args.run).context("cannot read the run back")?;
+    let run = RecordedRun::read(&args.run).context("cannot read the run back")?;
     let made = Report::of(&run.manifest, &run.cells);
     if !args.output.takes_stdout() {
         report::print_as(&made, args.json)?;
@@ -130,7 +130,8 @@ impl RunAnswer<'_> {
     /// Whether judges grade it: where rules give no verdict, or with `all`.
     fn is_graded(&self, all: bool) -> bool {
         let reason = Unscored::NeedsJudge;
-        self.answer.text.is_some() && (all || self.answer.typed == Verdict::Unscored { reason })
+        self.answer.text.is_some()
+            && (all || self.answer.typed == GradeVerdict::Unscored { reason })
     }
 
     fn request(&self, task: JudgeTask) -> Request {
@@ -141,7 +142,7 @@ impl RunAnswer<'_> {
 
 /// Whether a judge meets the known verdict.
 fn is_met(given: &GivenVerdict) -> bool {
-    matches!((given.sentinel, given.verdict), (Some(is_right), Verdict::Scored { score, .. }) if (score > 0.5) == is_right)
+    matches!((given.sentinel, given.verdict), (Some(is_right), GradeVerdict::Scored { score, .. }) if (score > 0.5) == is_right)
 }
 
 /// After so many requests in a row that a judge gave no answer to, no other is made, as in a run.
@@ -221,7 +222,7 @@ impl Panel<'_> {
             kind: judge.kind(),
             rubric: judge::rubric_hash(),
             prompt: self.prompt.clone(),
-            verdict: Verdict::unscored(Unscored::JudgeUnfit),
+            verdict: GradeVerdict::unscored(Unscored::JudgeUnfit),
             usage: Usage::default(),
             key: None,
             lost: Vec::new(),
@@ -283,7 +284,7 @@ fn say_of(judge: &str, task: Option<JudgeTask>, given: &[GivenVerdict]) {
     let known: Vec<_> = known.filter(|one| one.narrow.is_some() == narrow).collect();
     let (met, all) = (known.iter().filter(|one| is_met(one)).count(), known.len());
     let answers = given.len();
-    given.retain(|one| matches!(one.verdict, Verdict::Unscored { .. }));
+    given.retain(|one| matches!(one.verdict, GradeVerdict::Unscored { .. }));
     let unscored = given.len();
     let asked = match task {
         None => {

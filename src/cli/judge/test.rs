@@ -13,7 +13,7 @@ use crate::cli::{
     stop_with, write_output,
 };
 use crate::model::Request;
-use crate::probe::Verdict;
+use crate::probe::GradeVerdict;
 use crate::probe::judge::{self, Brief, JudgeTask, Word};
 use crate::record::calibration::FORMAT;
 use crate::record::verdicts;
@@ -151,10 +151,10 @@ fn ask(
 }
 
 /// Whether a verdict calls the answer right, if it says anything.
-fn is_right(verdict: Verdict) -> Option<bool> {
+fn is_right(verdict: GradeVerdict) -> Option<bool> {
     match verdict {
-        Verdict::Scored { score, .. } => Some(score > 0.5),
-        Verdict::Unscored { .. } => None,
+        GradeVerdict::Scored { score, .. } => Some(score > 0.5),
+        GradeVerdict::Unscored { .. } => None,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::cli::compare::{MarginOptions, against, rules};
 use crate::cli::comparison::{self, ComparisonOptions, OutputFormat, RunSide};
 use crate::cli::report::PrintedTables;
 use crate::cli::{Exit, Result, baseline, stop_with};
-use crate::record::journal::Run;
+use crate::record::journal::RecordedRun;
 use crate::scenario::GateSetting;
 
 /// Comparing with a baseline, and keeping one.
@@ -82,7 +82,7 @@ impl AgainstBaseline {
     pub(super) fn apply(
         &self,
         setting: &GateSetting,
-        run: &Run,
+        run: &RecordedRun,
         folder: &str,
         exit: Exit,
         tables: Option<&PrintedTables>,

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::{Result, print, say, sessions};
 use crate::compare::{
-    Axis, AxisFinding, Chance, ComparedRun, Findings, Margins, Rule, Target, judge,
+    Axis, AxisFinding, Chance, ComparedRun, Findings, JudgingRule, Margins, Target, judge,
 };
-use crate::record::journal::{CELLS, Run};
+use crate::record::journal::{CELLS, RecordedRun};
 
 /// Strategies that the line names one by one.
 const NAMED: usize = 3;
@@ -27,13 +27,13 @@ impl EarlierRun {
     /// read is no run before.
     pub(super) fn find(folder: &Path, scenario: &str, is_replaced: bool) -> Option<Self> {
         let found = is_replaced.then(|| folder.to_owned()).or_else(|| newest(folder, scenario))?;
-        let run = Run::read(&found).ok()?;
+        let run = RecordedRun::read(&found).ok()?;
         Some(Self { when: when(&found), results: ComparedRun::of(&run.manifest, &run.cells) })
     }
 
     /// The difference to a run of the same sessions, in one line; `None` without a strategy and session in common.
     /// Runs under other conditions are not compared, and the line says which.
-    pub(super) fn difference(&self, run: &Run) -> Option<String> {
+    pub(super) fn difference(&self, run: &RecordedRun) -> Option<String> {
         let now = ComparedRun::of(&run.manifest, &run.cells);
         let dated = self.when.as_deref().map(|when| format!(" of {when}"));
         let since = dated.unwrap_or_else(|| " before".to_owned());
@@ -48,7 +48,7 @@ impl EarlierRun {
                 first.what, first.baseline, first.candidate
             ));
         }
-        let rule = Rule {
+        let rule = JudgingRule {
             target: Target::Suite,
             margins: Margins::default(),
             chance: Chance::Nowhere,

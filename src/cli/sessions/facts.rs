@@ -41,7 +41,7 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = "Models")]
     proposer: ProposerOptions,
     #[command(flatten, next_help_heading = "Output")]
-    output: Target,
+    output: FactsTarget,
 }
 
 #[derive(Debug, clap::Args)]
@@ -58,7 +58,7 @@ struct ProposerOptions {
 }
 
 #[derive(Debug, clap::Args)]
-struct Target {
+struct FactsTarget {
     /// File to write, or a folder where there are several sessions
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,

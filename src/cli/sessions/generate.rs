@@ -10,7 +10,7 @@ use crate::cli::{
 };
 use crate::scenario;
 use crate::session::synthetic::{self, FAMILIES, Generated, Recipe};
-use crate::settings::{Place, SettingError, Table, parse_value};
+use crate::settings::{Place, SettingError, SettingTable, parse_value};
 use crate::tokens::{CountedTexts, O200k};
 use crate::units::Tokens;
 
@@ -69,7 +69,7 @@ impl Args {
             (None, _, Some(window)) => ("for_window", window.0),
             (None, tokens, None) => ("tokens", tokens.unwrap_or(Tokens(100_000)).0),
         };
-        let mut table = Table::new(Place::Flag("sessions generate".into()));
+        let mut table = SettingTable::new(Place::Flag("sessions generate".into()));
         let place = Place::Flag(family.into());
         table.overlay("family", parse_value(family, &place))?;
         for (key, number) in [("seed", self.seed), (length, number)] {

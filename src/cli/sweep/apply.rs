@@ -7,7 +7,7 @@ use crate::cli::apply::not_written;
 use crate::cli::{Result, listed};
 use crate::compare::sweep::{Choice, Sweep};
 use crate::report::sweep::verdict;
-use crate::settings::Value;
+use crate::settings::SettingValue;
 use crate::strategy::StrategySpec;
 
 /// A choice with its settings: the one that was chosen, and the default in the same window.
@@ -111,5 +111,5 @@ fn preset(choice: &Choice, setting: &GridPoint) -> String {
     let knobs = listed(changed.map(|(knob, value)| format!("{knob}={value}")));
     let name = setting.spec.base_name();
     let says = format!("{name} with {knobs}, from a sweep");
-    preset.replace(own, &format!("description = {}", Value::Text(says)))
+    preset.replace(own, &format!("description = {}", SettingValue::Text(says)))
 }

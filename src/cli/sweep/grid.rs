@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::cli::{Exit, Result, stop_with};
-use crate::settings::{Place, Setting, Table, Value, parse_value};
+use crate::settings::{Place, Setting, SettingTable, SettingValue, parse_value};
 use crate::strategy::StrategySpec;
 use crate::strategy::preset::Tune;
 use crate::strategy::trigger::condition;
@@ -69,7 +69,7 @@ fn wrong<T>(typed: &str, problem: &str) -> Result<T> {
 
 /// The values from `low` to `high`, both included: whole numbers, or decimals where one of the three is.
 /// All are multiples of the last digit, so that no rounding adds up.
-fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
+fn range(low: &str, high: &str, step: &str) -> Option<Vec<SettingValue>> {
     let digits = [low, high, step].map(decimals).into_iter().max()?;
     let first = scaled(low, digits)?;
     let (last, step) = (scaled(high, digits)?, scaled(step, digits)?);
@@ -81,10 +81,10 @@ fn range(low: &str, high: &str, step: &str) -> Option<Vec<Value>> {
     // The shortest decimal of that many digits: 0.7, not 0.7000000000000001.
     let values = numbers.map(|number| {
         if digits == 0 {
-            return Some(Value::Integer(number));
+            return Some(SettingValue::Integer(number));
         }
         let shortest = format!("{:.digits$}", number as f64 / scale);
-        shortest.parse().ok().map(Value::Real)
+        shortest.parse().ok().map(SettingValue::Real)
     });
     values.collect()
 }
@@ -107,7 +107,7 @@ pub(super) fn trigger(strategy: &StrategySpec, path: &str, setting: &Setting) ->
         && condition::names().contains(&name)
         && strategy.value_of(path).is_none()
     {
-        let mut when = Table::new(setting.place.clone());
+        let mut when = SettingTable::new(setting.place.clone());
         when.set(name, setting.clone());
         return (format!("{stage}.when"), Setting::new(when, &setting.place));
     }

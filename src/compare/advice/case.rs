@@ -1,7 +1,7 @@
 //! A strategy beside doing nothing and beside its control: what of a recommendation is shown.
 
 use super::{Difference, RunRow};
-use crate::compare::judge::{AxisFinding, LEVEL, Pairs, Rule, State};
+use crate::compare::judge::{AxisFinding, JudgingRule, LEVEL, Pairs, State};
 use crate::compare::{Axis, Sample};
 use crate::stats::paired::FEWEST_SESSIONS;
 
@@ -13,7 +13,7 @@ pub(super) struct Three {
 }
 
 impl Three {
-    pub(super) fn of(pairs: &Pairs<'_>, rule: &Rule) -> Self {
+    pub(super) fn of(pairs: &Pairs<'_>, rule: &JudgingRule) -> Self {
         let answers = pairs.judge(Axis::Answers, rule).filter(AxisFinding::is_comparable);
         Self {
             bill: pairs.judge(Axis::Bill, rule),
@@ -22,7 +22,7 @@ impl Three {
         }
     }
 
-    pub(super) fn between(baseline: &Sample, candidate: &Sample, rule: &Rule) -> Self {
+    pub(super) fn between(baseline: &Sample, candidate: &Sample, rule: &JudgingRule) -> Self {
         Self::of(&Pairs::of(baseline, candidate), rule)
     }
 

@@ -51,7 +51,7 @@ pub(super) fn world(sessions: usize, fits: bool, rows: Vec<RunRow>) -> Rows {
         fits: all.filter(|_| fits).collect(),
         nothing,
         strategies: rows,
-        rule: Rule::of_population(1),
+        rule: JudgingRule::of_population(1),
     }
 }
 
@@ -142,7 +142,7 @@ fn an_outline_is_recommended_with_the_word_alone() {
         &["codex (an outline of Codex) is a trade: "],
     );
     let none = sample("none", SESSIONS, 1.0, 0.8);
-    let found = judge::judge(&none, &lossy.sample, &Rule::of_population(1));
+    let found = judge::judge(&none, &lossy.sample, &JudgingRule::of_population(1));
     let text = of_pair(&found).text;
     assert!(text.starts_with("Use codex (an outline of Codex): better on "), "{text}");
     for few in [1, 3] {
@@ -341,7 +341,7 @@ fn compare_says_of_a_world_what_run_says() {
     let of = |own: (f64, f64), other: (f64, f64)| {
         let left = sample("none", SESSIONS, other.0, other.1);
         let right = sample("codex", SESSIONS, own.0, own.1);
-        let found: Findings = judge::judge(&left, &right, &Rule::of_population(1));
+        let found: Findings = judge::judge(&left, &right, &JudgingRule::of_population(1));
         let line = of_pair(&found);
         let gated = gate(&found, [&left, &right], &Rules::default(), 1);
         // A gate passes what is used or the same, and fails what is worse in anything.

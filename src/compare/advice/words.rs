@@ -9,7 +9,7 @@ use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::{around, listed, money, percent, points};
-use crate::compare::{Line, Margins, NoteCode, Sample, judge};
+use crate::compare::{Margins, NoteCode, Sample, VerdictLine, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::{Tokens, many};
@@ -26,8 +26,8 @@ const LARGE: f64 = 0.4;
 impl Verdict {
     /// The advice in sentences: what to use, or why nothing is recommended, what to avoid, and what it turns
     /// with.
-    pub fn lines(&self) -> Vec<Line> {
-        let mut lines: Vec<Line> = self.tasks.iter().map(TasksSolved::line).collect();
+    pub fn lines(&self) -> Vec<VerdictLine> {
+        let mut lines: Vec<VerdictLine> = self.tasks.iter().map(TasksSolved::line).collect();
         lines.extend(self.prediction.as_ref().map(Prediction::line));
         // They say more than the replay of what the agents did.
         if lines.is_empty() {
@@ -35,16 +35,16 @@ impl Verdict {
         }
         if !self.turns_with.is_empty() {
             let text = format!("Turns with: {}.", self.turns_with.join("; "));
-            lines.push(Line::new(NoteCode::TurnsWith, text));
+            lines.push(VerdictLine::new(NoteCode::TurnsWith, text));
         }
         let avoid = self.avoid.iter().filter(|one| !one.is_broken);
         for one in avoid.clone().take(SHOWN) {
             let text = format!("Avoid {}: {}.", short_name(&one.strategy), one.why);
-            lines.push(Line::new(NoteCode::Avoid, text));
+            lines.push(VerdictLine::new(NoteCode::Avoid, text));
         }
         let others = avoid.skip(SHOWN).map(|one| short_name(&one.strategy));
         let others = around("Avoid also ", &others.collect::<Vec<_>>(), ".");
-        lines.extend((!others.is_empty()).then(|| Line::new(NoteCode::Avoid, others)));
+        lines.extend((!others.is_empty()).then(|| VerdictLine::new(NoteCode::Avoid, others)));
         lines
     }
 
@@ -65,7 +65,7 @@ impl Rows {
         answer: Answer,
         case: Option<&Case<'_>>,
         cases: &[Case<'_>],
-    ) -> Vec<Line> {
+    ) -> Vec<VerdictLine> {
         let text = match (answer, case) {
             (Answer::Use, Some(case)) => self.use_it(case, cases),
             (Answer::PlainTail, Some(case)) => plain_tail(case),
@@ -76,14 +76,14 @@ impl Rows {
             (Answer::FewSessions, case) => self.few(case),
             (answer, _) => answer.sentence(),
         };
-        let mut said = vec![Line::new(answer.code(), text)];
+        let mut said = vec![VerdictLine::new(answer.code(), text)];
         if answer != Answer::PlainTail && self.clusters >= FEWEST_SESSIONS {
             let plain = cases.iter().find(|other| other.is_plain_tail());
-            said.extend(plain.map(|case| Line::new(NoteCode::PlainTail, plain_tail(case))));
+            said.extend(plain.map(|case| VerdictLine::new(NoteCode::PlainTail, plain_tail(case))));
         }
         if answer == Answer::Ahead {
             let trade = cases.iter().find(|other| other.is_trade());
-            said.extend(trade.map(|case| Line::new(NoteCode::Trade, self.trade(case))));
+            said.extend(trade.map(|case| VerdictLine::new(NoteCode::Trade, self.trade(case))));
         }
         said
     }

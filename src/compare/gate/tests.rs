@@ -4,7 +4,7 @@ use super::*;
 use std::collections::BTreeMap;
 
 use crate::compare::judge::judge;
-use crate::compare::{Chance, ProbeSample, Rule, Sample, SessionSample};
+use crate::compare::{Chance, JudgingRule, ProbeSample, Sample, SessionSample};
 
 /// Twenty sessions of ten probes, all right; each session weighs a little less than the one before.
 fn sample() -> Sample {
@@ -29,8 +29,8 @@ fn sample() -> Sample {
     }
 }
 
-fn rule(target: Target, chance: Chance) -> Rule {
-    Rule { target, chance, ..Rule::of_population(1) }
+fn rule(target: Target, chance: Chance) -> JudgingRule {
+    JudgingRule { target, chance, ..JudgingRule::of_population(1) }
 }
 
 fn gated(alter: impl Fn(&mut Sample), chance: Chance, rules: &Rules) -> (Findings, GateResult) {

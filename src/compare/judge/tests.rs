@@ -39,8 +39,8 @@ fn with_copies(mut sample: Sample) -> Sample {
     sample
 }
 
-fn rule(target: Target, chance: Chance) -> Rule {
-    Rule { target, chance, ..Rule::of_population(1) }
+fn rule(target: Target, chance: Chance) -> JudgingRule {
+    JudgingRule { target, chance, ..JudgingRule::of_population(1) }
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn a_bill_is_a_ratio_of_sums_and_its_unit_says_nothing() {
     let facts = [0.9; 7];
     let cheaper = bills.map(|bill| bill * 0.9);
     let (old, new) = (billed("a", &bills, &facts), billed("b", &cheaper, &facts));
-    let found = judge(&old, &new, &Rule::of_population(1));
+    let found = judge(&old, &new, &JudgingRule::of_population(1));
     let bill = found.axis(Axis::Bill).unwrap();
     assert!((bill.difference() - 0.1).abs() < 1e-12);
     assert_eq!(bill.state, State::Better);
@@ -117,7 +117,7 @@ fn a_bill_is_a_ratio_of_sums_and_its_unit_says_nothing() {
         }
         sample
     };
-    let again = judge(&cents(&old), &cents(&new), &Rule::of_population(1));
+    let again = judge(&cents(&old), &cents(&new), &JudgingRule::of_population(1));
     let again = again.axis(Axis::Bill).unwrap();
     assert!(
         (again.bounds.unwrap().interval_lower - bill.bounds.unwrap().interval_lower).abs() < 1e-12
@@ -132,9 +132,9 @@ fn a_bill_is_a_ratio_of_sums_and_its_unit_says_nothing() {
         }
         sample
     };
-    let tokens = judge(&unpriced(&old, |_| false), &new, &Rule::of_population(1));
+    let tokens = judge(&unpriced(&old, |_| false), &new, &JudgingRule::of_population(1));
     assert_eq!(tokens.axis(Axis::Bill).unwrap().missing_sessions, 0);
-    let some = judge(&old, &unpriced(&new, |id| id != "s05"), &Rule::of_population(1));
+    let some = judge(&old, &unpriced(&new, |id| id != "s05"), &JudgingRule::of_population(1));
     let some = some.axis(Axis::Bill).unwrap();
     assert_eq!((some.missing_sessions, some.paired.by_session.n.sessions), (1, 6));
 }
@@ -176,7 +176,7 @@ fn text_by_a_stand_in_is_compared_with_itself_alone() {
         sample
     };
     let state = |left: &Sample, right: &Sample| {
-        let found = judge(left, right, &Rule::of_population(1));
+        let found = judge(left, right, &JudgingRule::of_population(1));
         assert_eq!(found.axis(Axis::Bill).unwrap().state, State::Same);
         let facts = found.axis(Axis::Facts).unwrap();
         (facts.state, facts.note.clone().unwrap_or_default())
@@ -203,7 +203,7 @@ fn fewer_than_six_sessions_say_nothing_unless_nothing_differs() {
         let found = judge(
             &billed("a", &bills, &facts),
             &billed("a", &new, &facts),
-            &Rule::of_population(1),
+            &JudgingRule::of_population(1),
         );
         found.axis(Axis::Bill).unwrap().state
     };

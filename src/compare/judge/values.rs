@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{AxisFinding, NOTHING, Pair, Rule, State, Target, both_have, cluster};
+use super::{AxisFinding, JudgingRule, NOTHING, Pair, State, Target, both_have, cluster};
 use crate::compare::axis::{Axis, Kind};
 use crate::compare::{ProbeSample, SessionSample};
 use crate::stats::bounds::Bounds;
@@ -14,7 +14,7 @@ use crate::stats::{Estimate, mean, signflip};
 pub(super) struct Values<'a> {
     axis: Axis,
     key: &'static str,
-    end: End,
+    end: RangeEnd,
     pairs: Vec<Pair<'a>>,
     names: Vec<&'a str>,
     clusters: Vec<Vec<PairedSession>>,
@@ -35,7 +35,7 @@ impl<'a> Values<'a> {
         });
         clusters.values().flatten().find(|session| session.values.is_some())?;
         let (names, clusters) = clusters.into_iter().unzip();
-        Some(Self { axis, key, end: End::Shown, pairs, names, clusters, missing })
+        Some(Self { axis, key, end: RangeEnd::Shown, pairs, names, clusters, missing })
     }
 
     /// Over the sessions of each cluster, the mean of what their values give.
@@ -48,7 +48,7 @@ impl<'a> Values<'a> {
     }
 
     /// Means over clusters, each weighing the same.
-    pub(super) fn means(self, rule: &Rule) -> Option<AxisFinding> {
+    pub(super) fn means(self, rule: &JudgingRule) -> Option<AxisFinding> {
         let mut paired = PairedDifference::of(&self.clusters, rule.seed)?;
         let estimate = &mut paired.by_session;
         if estimate.point_estimate.abs() < NOTHING {
@@ -64,7 +64,8 @@ impl<'a> Values<'a> {
         let suite = self.suite(rule);
         let bounds = self.bounds_of_means(paired.by_session, suite.as_ref(), rule);
         let open = paired.unscored + paired.unsure > 0;
-        let ends = open.then(|| Some((self.end(End::Worst, rule)?, self.end(End::Best, rule)?)));
+        let ends =
+            open.then(|| Some((self.end(RangeEnd::Worst, rule)?, self.end(RangeEnd::Best, rule)?)));
         Some(AxisFinding {
             by_cluster: differences.collect(),
             bounds,
@@ -78,14 +79,14 @@ impl<'a> Values<'a> {
         &self,
         mut found: Estimate,
         suite: Option<&SuiteDifference>,
-        rule: &Rule,
+        rule: &JudgingRule,
     ) -> Option<Bounds> {
         found.point_estimate = self.axis.turned(found.point_estimate);
         self.bounds(&found, suite, 1.0, rule)
     }
 
     /// The bounds if every open score were as bad, or as good, as can be for the candidate.
-    fn end(&self, end: End, rule: &Rule) -> Option<Bounds> {
+    fn end(&self, end: RangeEnd, rule: &JudgingRule) -> Option<Bounds> {
         let clusters = by_cluster(&self.pairs, |one| Some(paired_probes(self.axis, end, one)));
         let filled = Self {
             end,
@@ -99,7 +100,7 @@ impl<'a> Values<'a> {
     }
 
     /// Totals over all sessions: the ratio of two sums over clusters, with its clustered error.
-    pub(super) fn totals(self, rule: &Rule) -> Option<AxisFinding> {
+    pub(super) fn totals(self, rule: &JudgingRule) -> Option<AxisFinding> {
         let mut paired = PairedDifference::of(&self.clusters, rule.seed)?;
         let sums: Vec<(f64, f64)> = self.clusters.iter().map(|own| sum(own)).collect();
         let [old, new] = [sum_of(&sums, |(old, _)| *old), sum_of(&sums, |(_, new)| *new)];
@@ -134,7 +135,7 @@ impl<'a> Values<'a> {
         &self,
         [baseline, candidate]: [f64; 2],
         paired: PairedDifference,
-        rule: &Rule,
+        rule: &JudgingRule,
     ) -> AxisFinding {
         AxisFinding {
             axis: self.axis,
@@ -164,7 +165,7 @@ impl<'a> Values<'a> {
         estimate: &Estimate,
         suite: Option<&SuiteDifference>,
         scale: f64,
-        rule: &Rule,
+        rule: &JudgingRule,
     ) -> Option<Bounds> {
         let sessions = estimate.n.sessions;
         match rule.target {
@@ -185,7 +186,7 @@ impl<'a> Values<'a> {
 
     /// The difference on this suite by repeats, where chance has a part; `None` where a session was not scored
     /// in two repeats on both sides.
-    fn suite(&self, rule: &Rule) -> Option<SuiteDifference> {
+    fn suite(&self, rule: &JudgingRule) -> Option<SuiteDifference> {
         if rule.target != Target::Suite || !rule.chance.touches(self.axis) {
             return None;
         }
@@ -275,7 +276,7 @@ pub(in crate::compare) const DOLLARS: &str = "dollars";
 pub(super) fn paired(axis: Axis, key: &str, pair: &Pair<'_>) -> (PairedSession, bool) {
     let (_, old, new) = pair;
     if axis.kind() == Kind::Probes {
-        let session = paired_probes(axis, End::Shown, pair);
+        let session = paired_probes(axis, RangeEnd::Shown, pair);
         return (session, session.values.is_none() && session.unscored > 0);
     }
     match [Some(*old), *new].map(|side| mean(side?.metrics.get(key)?)) {
@@ -290,7 +291,7 @@ pub(super) fn paired(axis: Axis, key: &str, pair: &Pair<'_>) -> (PairedSession, 
 
 /// With what a score is compared that is not there, or is a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
+enum RangeEnd {
     /// With nothing, or with what is shown.
     Shown,
     /// As bad as can be for the candidate.
@@ -299,7 +300,7 @@ enum End {
     Best,
 }
 
-impl End {
+impl RangeEnd {
     /// The scores of a probe under both, repeat by repeat; `None` where they are not compared.
     fn scores(self, axis: Axis, probes: [Option<&ProbeSample>; 2]) -> Option<[Vec<f64>; 2]> {
         let scored = probes.map(|probe| probe.filter(|probe| probe.has(axis)));
@@ -342,7 +343,7 @@ fn weight_of(probes: [Option<&ProbeSample>; 2]) -> f64 {
 }
 
 /// A session under both: the means of its probes' scores by weight.
-fn paired_probes(axis: Axis, end: End, (_, old, new): &Pair<'_>) -> PairedSession {
+fn paired_probes(axis: Axis, end: RangeEnd, (_, old, new): &Pair<'_>) -> PairedSession {
     let mut session = PairedSession::default();
     let (mut sums, mut weights) = ((0.0, 0.0), 0.0);
     for probes in probes_of(old, *new) {

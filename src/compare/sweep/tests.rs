@@ -8,7 +8,7 @@ use super::choice::margin_rule;
 use super::*;
 use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
-use crate::compare::{ProbeSample, Rule, Sample, SessionSample};
+use crate::compare::{JudgingRule, ProbeSample, Sample, SessionSample};
 
 const QUALITY: Objective = Objective { axis: Axis::Facts, margin: 0.05 };
 
@@ -235,7 +235,7 @@ fn a_session_that_one_setting_lacks_counts_for_none_and_is_told() {
 
 #[test]
 fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
-    let rule = Rule::of_population(1);
+    let rule = JudgingRule::of_population(1);
     // How cost and quality change, in turns up and down; what is not shown, or the problem.
     let check = |change: &dyn Fn(f64) -> (f64, f64), sessions: usize, is_dead: bool, says: &str| {
         let base: Vec<(f64, f64)> = (0..sessions).map(|_| (0.2, 0.8)).collect();

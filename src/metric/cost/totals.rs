@@ -1,7 +1,7 @@
 //! Totals: the bill of a cell in dollars, and the time that its agent waits.
 
-use super::{Bill, SchemeCost};
-use crate::metric::pool::{Amount, Spending};
+use super::{BillBasis, SchemeCost};
+use crate::metric::pool::{Amount, SpendingPair};
 use crate::metric::prelude::*;
 use crate::record::words::Latency;
 use crate::units::{Usage, Usd};
@@ -32,7 +32,7 @@ impl CellSummary {
     /// Seconds that its agent waits for its own calls and for those of the strategy, modelled; `None` where the
     /// pace of its model is unknown.
     pub fn waiting(&self) -> Option<f64> {
-        self.time(&Bill::Shown, ModelledTime::Waiting)?.own
+        self.time(&BillBasis::Shown, ModelledTime::Waiting)?.own
     }
 
     /// Its cost under the bill of the comparison, where that is simulated call by call.
@@ -41,11 +41,11 @@ impl CellSummary {
     }
 
     /// What is spent under this bill. Tokens are thousandths of an input token of the session's model.
-    pub(crate) fn spending(&self, bill: &Bill) -> Option<Spending> {
+    pub(crate) fn spending(&self, bill: &BillBasis) -> Option<SpendingPair> {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
         cost.share()?;
         let paid = self.bill(bill);
-        Some(Spending {
+        Some(SpendingPair {
             tokens: (cost.cost as f64, cost.reference_cost as f64),
             dollars: paid.and_then(|paid| Some((paid.own?, paid.reference))),
             calls: cost.calls,
@@ -53,12 +53,12 @@ impl CellSummary {
     }
 
     /// The same up to a quarter (0), half (1) and three quarters (2) of the calls.
-    pub(crate) fn spending_until(&self, bill: &Bill, quarter: usize) -> Option<Spending> {
+    pub(crate) fn spending_until(&self, bill: &BillBasis, quarter: usize) -> Option<SpendingPair> {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
         let (own, reference) = *cost.by_call?.quarters.get(quarter)?;
         let (own, reference) = (own as f64, reference as f64);
         let price = self.price.as_ref().and_then(|price| price.per_token.input);
-        Some(Spending {
+        Some(SpendingPair {
             tokens: (own, reference),
             dollars: price.map(|Usd(price)| (own * price as f64, reference * price as f64)),
             calls: cost.calls,
@@ -66,7 +66,7 @@ impl CellSummary {
     }
 
     /// The dollars under this bill; `None` where those of full history are unknown.
-    pub(crate) fn bill(&self, bill: &Bill) -> Option<Amount> {
+    pub(crate) fn bill(&self, bill: &BillBasis) -> Option<Amount> {
         self.amount(SchemeCost::under_bill(&self.costs, bill)?)
     }
 
@@ -95,7 +95,7 @@ impl CellSummary {
     }
 
     /// The seconds under this bill; `None` where the pace of the model is unknown.
-    pub(crate) fn time(&self, bill: &Bill, time: ModelledTime) -> Option<Amount> {
+    pub(crate) fn time(&self, bill: &BillBasis, time: ModelledTime) -> Option<Amount> {
         let cost = SchemeCost::under_bill(&self.costs, bill)?;
         let latency = self.price.as_ref()?.latency?;
         let asked = &self.model_calls;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Span;
+use super::ForecastRange;
 use crate::metric::calls::is_on_the_bill;
 use crate::record::ForecastCell;
 use crate::record::words::Purpose;
@@ -14,10 +14,10 @@ pub(super) struct StrategyRequest {
     /// Its number among the calls of its cell.
     pub(super) number: usize,
     /// The length of its prompt.
-    pub(super) prompt: Span<Tokens>,
+    pub(super) prompt: ForecastRange<Tokens>,
     /// The length of its answer, with what a live model thinks before: that is billed as output,
     /// and is in no later prompt.
-    pub(super) output: Span<Tokens>,
+    pub(super) output: ForecastRange<Tokens>,
 }
 
 /// The prompts of a cell, with summaries of another length in them: the least where a live model writes nothing, and
@@ -29,7 +29,7 @@ pub(super) struct StrategyRequest {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Carry {
     /// The agent's prompts, by call.
-    pub(super) prompts: Vec<Span<Tokens>>,
+    pub(super) prompts: Vec<ForecastRange<Tokens>>,
     /// The strategy's own requests, in order.
     pub(super) requests: Vec<StrategyRequest>,
 }
@@ -40,7 +40,7 @@ impl Carry {
     pub fn of(cell: &ForecastCell, writes: Option<Tokens>) -> Self {
         let record = &cell.record;
         let asks = cell.asks.iter().filter(|_| writes.is_some());
-        let mut written: BTreeMap<usize, Span<Tokens>> = BTreeMap::new();
+        let mut written: BTreeMap<usize, ForecastRange<Tokens>> = BTreeMap::new();
         for (number, most) in asks {
             let Some(asked) = record.model_calls.get(*number) else {
                 continue;
@@ -49,15 +49,16 @@ impl Carry {
             if summary && asked.failure.is_none() {
                 let output = asked.usage.output;
                 *written.entry(asked.call).or_default() +=
-                    Span::new(Tokens::ZERO, output, output.max(*most));
+                    ForecastRange::new(Tokens::ZERO, output, output.max(*most));
             }
         }
         let limit = record.window.map_or(Tokens(u64::MAX), |window| window.tokens);
-        let with = |last: Option<(&usize, &Span<Tokens>)>, messages: Tokens, prompt: Tokens| {
-            let summary = last.map_or_else(Span::default, |(_, summary)| *summary);
-            let (less, more) = (summary.expected.min(messages), summary.more());
-            Span::new(prompt - less, prompt, prompt + more.min(limit - prompt))
-        };
+        let with =
+            |last: Option<(&usize, &ForecastRange<Tokens>)>, messages: Tokens, prompt: Tokens| {
+                let summary = last.map_or_else(ForecastRange::default, |(_, summary)| *summary);
+                let (less, more) = (summary.expected.min(messages), summary.more());
+                ForecastRange::new(prompt - less, prompt, prompt + more.min(limit - prompt))
+            };
         let prompts = record.prompt_tokens.iter().enumerate().map(|(call, prompt)| {
             let messages = *prompt - record.fixed_tokens;
             with(written.range(..=call).next_back(), messages, *prompt)
@@ -71,9 +72,9 @@ impl Carry {
                     prompt: with(written.range(..asked.call).next_back(), prompt, prompt),
                     output: match writes.zip(cell.asks.get(&number)) {
                         Some((thinking, most)) => {
-                            Span::new(Tokens::ZERO, output, output.max(*most) + thinking)
+                            ForecastRange::new(Tokens::ZERO, output, output.max(*most) + thinking)
                         }
-                        None => Span::exact(output),
+                        None => ForecastRange::exact(output),
                     },
                 }
             });
@@ -81,8 +82,8 @@ impl Carry {
     }
 
     /// All prompts together.
-    pub fn total(&self) -> Span<Tokens> {
-        let mut total = Span::default();
+    pub fn total(&self) -> ForecastRange<Tokens> {
+        let mut total = ForecastRange::default();
         let requests = self.requests.iter().map(|request| &request.prompt);
         for prompt in self.prompts.iter().chain(requests) {
             total += *prompt;

@@ -4,7 +4,7 @@ use std::ops::Sub;
 
 use serde::Serialize;
 
-use super::{Carry, Span, add_money};
+use super::{Carry, ForecastRange, add_money};
 use crate::record::words::{ModelKind, PerToken, ServerTiming};
 use crate::record::{ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::units::{Tokens, Usage, Usd, whole};
@@ -26,7 +26,7 @@ pub(crate) struct Tariff<'a> {
     /// The longest verdict of a judge.
     pub longest_verdict: Tokens,
     /// How much they may think before.
-    pub thinking: Thinking,
+    pub thinking: ThinkingTokens,
     /// The shortest prompt that the summariser's provider bills as written to its cache; `None`
     /// where writing costs what input costs.
     pub summaries_written_from: Option<Tokens>,
@@ -37,7 +37,7 @@ pub(crate) struct Tariff<'a> {
 /// How many tokens models may think before each answer: billed as output, in addition to the
 /// answer's own limit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Thinking {
+pub struct ThinkingTokens {
     /// The writer of summaries.
     pub summariser: Tokens,
     /// The reader.
@@ -59,17 +59,17 @@ pub struct Spend {
     /// Of these, billed as written to it.
     pub cache_written: Tokens,
     /// Tokens of the answers.
-    pub output_tokens: Span<Tokens>,
+    pub output_tokens: ForecastRange<Tokens>,
     /// In money, with the prompt cache that the requests set up, and what judges are asked at most;
     /// `None` where a price is unknown.
     #[serde(serialize_with = "super::in_dollars")]
-    pub dollars: Option<Span<Usd>>,
+    pub dollars: Option<ForecastRange<Usd>>,
     /// In money where readers and judges are asked in batches, in which nothing is read from a
     /// cache; `None` where a price is unknown.
     #[serde(serialize_with = "super::in_dollars")]
-    pub batch_dollars: Option<Span<Usd>>,
+    pub batch_dollars: Option<ForecastRange<Usd>>,
     /// Milliseconds, one request after the other; `None` where a model's latency is unknown.
-    pub milliseconds: Option<Span<u64>>,
+    pub milliseconds: Option<ForecastRange<u64>>,
     /// The longest prompt that is longer than all that its server was timed with.
     pub longest_untimed: Option<Tokens>,
     /// Verdicts that live judges may be asked for: rules grade what they can.
@@ -105,9 +105,9 @@ impl Spend {
     /// Adds up the requests to models in these cells.
     pub(crate) fn of(manifest: &Manifest, cells: &[ForecastCell], inputs: &Tariff<'_>) -> Self {
         let mut spend = Self {
-            dollars: Some(Span::default()),
-            batch_dollars: Some(Span::default()),
-            milliseconds: Some(Span::default()),
+            dollars: Some(ForecastRange::default()),
+            batch_dollars: Some(ForecastRange::default()),
+            milliseconds: Some(ForecastRange::default()),
             ..Self::default()
         };
         let writes = super::writes(manifest, &inputs.thinking);
@@ -126,7 +126,7 @@ impl Spend {
                     let thinking = inputs.thinking.judges.get(at).copied().unwrap_or_default();
                     let longest = inputs.longest_verdict;
                     let usual = Tokens(longest.0 / VERDICT_PART);
-                    let verdict = Span::new(Tokens::ZERO, usual, longest + thinking);
+                    let verdict = ForecastRange::new(Tokens::ZERO, usual, longest + thinking);
                     spend.verdicts(cell, inputs.batched(&judge.name), inputs, verdict);
                 }
             }
@@ -156,13 +156,13 @@ impl Spend {
             prompts.iter().map(move |(prompt, due)| (*prompt, *due, tokens.around(prompt.tokens)))
         });
         let each = cell.floor.iter();
-        let floor = each.map(|(prompt, due)| (*prompt, *due, Span::exact(prompt.tokens)));
+        let floor = each.map(|(prompt, due)| (*prompt, *due, ForecastRange::exact(prompt.tokens)));
         let asked = paid.chain(floor).filter(|(_, due, _)| due.questions > 0);
         for (prompt, due, tokens) in asked {
             let thinking = inputs.thinking.reader.times(due.questions);
             let longest = inputs.longest_answer.times(due.questions);
             let (gold, most) = (due.gold_tokens, longest.max(due.gold_tokens) + thinking);
-            let output = Span::new(Tokens::ZERO, gold, most);
+            let output = ForecastRange::new(Tokens::ZERO, gold, most);
             let all = tokens.zip(output, |tokens, output| {
                 let questions = Usage::uncached(due.question_tokens, output);
                 of_prompt(&prompt, tokens, due.questions) + questions
@@ -183,7 +183,7 @@ impl Spend {
         cell: &ForecastCell,
         terms: Terms,
         inputs: &Tariff<'_>,
-        verdict: Span<Tokens>,
+        verdict: ForecastRange<Tokens>,
     ) {
         let paid =
             cell.paid.range(..cell.record.prompt_tokens.len()).flat_map(|(_, prompts)| prompts);
@@ -192,7 +192,7 @@ impl Spend {
         for (due, is_floor) in reached.chain(floor).filter(|(due, _)| due.judged > 0) {
             self.judged_at_most += due.judged;
             let mut usage = judged(due, inputs, verdict);
-            let mut calls = Span::new(0, due.different, due.judged);
+            let mut calls = ForecastRange::new(0, due.different, due.judged);
             // Without the conversation a reader says that it does not know, and rules read that.
             if is_floor {
                 (usage.expected, calls.expected) = (Usage::default(), 0);
@@ -206,8 +206,8 @@ impl Spend {
             // Only a judge that is unfit for the first ones is asked these.
             let narrow = Usage::uncached(due.narrow_tokens, verdict.high.times(due.narrow_calls));
             let nothing = Usage::default();
-            let calls = Span::new(0, 0, due.narrow_calls);
-            self.pay(calls, Span::new(nothing, nothing, narrow), terms);
+            let calls = ForecastRange::new(0, 0, due.narrow_calls);
+            self.pay(calls, ForecastRange::new(nothing, nothing, narrow), terms);
         }
     }
 
@@ -216,7 +216,7 @@ impl Spend {
         &mut self,
         count: u64,
         input: Tokens,
-        output: Span<Tokens>,
+        output: ForecastRange<Tokens>,
         price: Option<PerToken>,
     ) {
         let usage = output.map(|output| Usage::uncached(input, output));
@@ -225,17 +225,17 @@ impl Spend {
     }
 
     /// Adds requests that use so much in all.
-    fn add(&mut self, count: u64, usage: Span<Usage>, terms: Terms) {
+    fn add(&mut self, count: u64, usage: ForecastRange<Usage>, terms: Terms) {
         self.calls += count;
         self.input_tokens += usage.expected.prompt();
         self.cache_read += usage.expected.cache_read;
         self.cache_written += usage.expected.cache_write_5m;
         self.output_tokens += usage.map(|usage| usage.output);
-        self.pay(Span::exact(count), usage, terms);
+        self.pay(ForecastRange::exact(count), usage, terms);
     }
 
     /// Adds what these requests cost and how long they take: of each bound so many, which use so much in all.
-    fn pay(&mut self, calls: Span<u64>, usage: Span<Usage>, terms: Terms) {
+    fn pay(&mut self, calls: ForecastRange<u64>, usage: ForecastRange<Usage>, terms: Terms) {
         let took = calls.zip(usage, |calls, usage| terms.took(calls, &usage));
         let live = calls.zip(usage, |calls, usage| terms.cost(calls, &usage));
         let batched = calls.zip(usage, |calls, usage| terms.cost_in_batch(calls, &usage));
@@ -292,12 +292,16 @@ pub(super) fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
 
 /// The usage of the requests to one judge at one call: none at the least, where rules grade all answers. Expected is
 /// one answer as long as the right one for each item that rules may not grade.
-fn judged(due: &ProbesDue, inputs: &Tariff<'_>, verdict: Span<Tokens>) -> Span<Usage> {
+fn judged(
+    due: &ProbesDue,
+    inputs: &Tariff<'_>,
+    verdict: ForecastRange<Tokens>,
+) -> ForecastRange<Usage> {
     let longest = inputs.longest_answer.times(due.judged);
     let shown = due.judge_tokens + due.judged_gold;
     let usual = Tokens(shown.times(due.different).0 / due.judged.max(1));
     let most = due.judge_tokens + longest.max(due.judged_gold);
-    let input = Span::new(Tokens::ZERO, usual, most);
+    let input = ForecastRange::new(Tokens::ZERO, usual, most);
     let mut output = verdict.map(|tokens| tokens.times(due.judged));
     output.expected = verdict.expected.times(due.different);
     input.zip(output, Usage::uncached)

@@ -91,14 +91,14 @@ fn forecast(summariser: ModelKind, reader: Option<ModelKind>) -> Forecast {
 }
 
 fn judged(summariser: ModelKind, reader: Option<ModelKind>, judges: &[ModelEntry]) -> Forecast {
-    thought(summariser, reader, judges, Thinking::default())
+    thought(summariser, reader, judges, ThinkingTokens::default())
 }
 
 fn thought(
     summariser: ModelKind,
     reader: Option<ModelKind>,
     judges: &[ModelEntry],
-    thinking: Thinking,
+    thinking: ThinkingTokens,
 ) -> Forecast {
     let price = PerToken { input: Some(Usd(1)), output: Some(Usd(10)), ..PerToken::default() };
     Forecast::of(
@@ -119,7 +119,7 @@ fn thought(
 #[track_caller]
 fn check(spend: &Spend, calls: u64, input: u64, dollars: [u64; 3]) {
     let [low, expected, high] = dollars.map(Usd);
-    let span = Span { low, expected, high };
+    let span = ForecastRange { low, expected, high };
     assert_eq!((spend.calls, spend.input_tokens.0), (calls, input));
     assert_eq!(spend.dollars, Some(span));
 }
@@ -130,9 +130,9 @@ fn only_what_a_live_model_writes_is_a_range() {
     let offline = forecast(Deterministic, None);
     let live = forecast(Live, None);
     let output = |forecast: &Forecast| forecast.strategies[1].strategy_output;
-    assert_eq!(output(&offline), Span::exact(Tokens(40)));
+    assert_eq!(output(&offline), ForecastRange::exact(Tokens(40)));
     // The recorded answer is what it is; the other one may be empty, or as long as allowed.
-    let range = Span { low: Tokens(30), expected: Tokens(40), high: Tokens(130) };
+    let range = ForecastRange { low: Tokens(30), expected: Tokens(40), high: Tokens(130) };
     assert_eq!(output(&live), range);
     assert_eq!(offline.strategies[1].input_tokens, Tokens(3_000 + 500));
     check(&offline.spend, 0, 0, [0, 0, 0]);
@@ -174,7 +174,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
         judges: &[],
         longest_answer: Tokens(1_024),
         longest_verdict: Tokens(64),
-        thinking: Thinking::default(),
+        thinking: ThinkingTokens::default(),
         summaries_written_from: None,
         batch_of: &|_| Some(500),
     };
@@ -219,7 +219,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
             judges,
             longest_answer: Tokens(1_024),
             longest_verdict: Tokens(64),
-            thinking: Thinking::default(),
+            thinking: ThinkingTokens::default(),
             summaries_written_from: None,
             batch_of: &|_| None,
         };
@@ -289,16 +289,16 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
     };
     let found = |writes| {
         let carry = Carry::of(&own, writes);
-        CostForecast::of(&own, &carry, Bill::Shown, cost, Some(&price))
+        CostForecast::of(&own, &carry, BillBasis::Shown, cost, Some(&price))
     };
     let live = Some(Tokens::ZERO);
     // 3,000 of prompts, 300 and 30 at home, 200 and 10 elsewhere.
     let exact = 3_000_000 + 300_000 + 150_000 + 200 * 500 + 10 * 2_000;
-    assert_eq!(found(None).thousandths, Span::exact(exact));
-    assert_eq!(found(None).dollars, Some(Span::exact(Usd(exact))));
+    assert_eq!(found(None).thousandths, ForecastRange::exact(exact));
+    assert_eq!(found(None).dollars, Some(ForecastRange::exact(Usd(exact))));
     // The one elsewhere may be empty or have 90 more; the last of two prompts and the other request
     // carry it, or do not.
-    let span = Span {
+    let span = ForecastRange {
         low: exact - 10 * 2_000 - 10 * 1_000,
         expected: exact,
         high: exact + 90 * 2_000 + 90 * 1_000,
@@ -307,7 +307,7 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
     assert_eq!(found(live).dollars, Some(span.map(Usd)));
     // Thinking is paid for as output, and no later prompt carries it.
     let thinking = Some(Tokens(500));
-    let more = Span { high: span.high + 500 * 2_000, ..span };
+    let more = ForecastRange { high: span.high + 500 * 2_000, ..span };
     assert_eq!(found(thinking).thousandths, more);
 }
 
@@ -315,14 +315,14 @@ fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
 fn what_models_may_think_is_part_of_the_most_and_of_nothing_else() {
     use ModelKind::{Deterministic, Live};
     let judges = [entry(Live), entry(Live)];
-    let most = |summariser, reader, judges: &[ModelEntry], thinking: Thinking| {
+    let most = |summariser, reader, judges: &[ModelEntry], thinking: ThinkingTokens| {
         let with = thought(summariser, reader, judges, thinking);
         let without = judged(summariser, reader, judges);
         let [with, without] = [with, without].map(|it| it.spend.dollars.unwrap());
         assert_eq!((with.low, with.expected), (without.low, without.expected));
         with.high.0 - without.high.0
     };
-    let thinking = || Thinking {
+    let thinking = || ThinkingTokens {
         summariser: Tokens(1_000),
         reader: Tokens(100),
         judges: vec![Tokens(10), Tokens(7)],
@@ -361,7 +361,7 @@ fn many_short_requests_are_no_long_prompt_however_few_of_them_are_expected() {
         judges: &[entry(ModelKind::Live)],
         longest_answer: Tokens(1_024),
         longest_verdict: Tokens(64),
-        thinking: Thinking::default(),
+        thinking: ThinkingTokens::default(),
         summaries_written_from: None,
         batch_of: &|_| Some(500),
     };
@@ -383,7 +383,7 @@ fn what_a_summary_adds_to_long_prompts_costs_as_much_as_they_do() {
     own.record.prompt_cache = vec![cache];
     let cost = &SchemeCost::of(&own.record, &full.record)[0];
     let carry = Carry::of(&own, Some(Tokens::ZERO));
-    let found = CostForecast::of(&own, &carry, Bill::Shown, cost, None).thousandths;
+    let found = CostForecast::of(&own, &carry, BillBasis::Shown, cost, None).thousandths;
     // Prompts of 1,000 and 2,000 cost 5,000: each of 90 tokens more costs 5/3.
     assert_eq!(found.high - found.expected, 90 * 5_000 + 90 * 5_000 / 3);
     assert_eq!(found.expected - found.low, 10 * 5_000 + 10 * 5_000 / 3);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{anthropic, openai, without_thoughts};
-use crate::model::{Answer, CallFailure, Response, Stop, overflow};
+use crate::model::{CallFailure, CallResult, Response, Stop, overflow};
 use crate::session::wire::Provider;
 use crate::session::wire::stream::{Api, Assembly, StreamProblem};
 use crate::units::{Tokens, Usage};
@@ -82,7 +82,7 @@ impl IncomingAnswer {
     }
 
     /// The whole answer; a failure where it did not come to its end.
-    pub fn finish(self) -> Answer {
+    pub fn finish(self) -> CallResult {
         if self.is_too_long() {
             return Err(CallFailure::Unreadable);
         }
@@ -133,7 +133,7 @@ fn first_object(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Reads an answer that came whole; without a reason to stop, it was cut.
-pub fn read(provider: Provider, whole: &Value) -> Answer {
+pub fn read(provider: Provider, whole: &Value) -> CallResult {
     if let Some(failure) = reported(whole) {
         return Err(failure);
     }

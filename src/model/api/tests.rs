@@ -1,7 +1,7 @@
 //! Exact bytes out, and answers in, cut anywhere.
 
 use super::*;
-use crate::model::{Answer, CallFailure, Purpose, Response, Stop};
+use crate::model::{CallFailure, CallResult, Purpose, Response, Stop};
 use crate::session::{JsonText, Opaque, Role, Thinking, ToolClass, ToolResult, ToolUse};
 use crate::units::{Tokens, Usage};
 
@@ -115,7 +115,7 @@ fn thoughts_in_front_of_an_answer_are_left_out() {
 
 /// Every cut of the bytes gives the same answer.
 #[track_caller]
-fn check(provider: Provider, is_stream: bool, bytes: &str, expected: &Answer) {
+fn check(provider: Provider, is_stream: bool, bytes: &str, expected: &CallResult) {
     for size in [1, 7, bytes.len().max(1)] {
         let mut incoming = IncomingAnswer::new(provider, is_stream, 1 << 20);
         for part in bytes.as_bytes().chunks(size) {

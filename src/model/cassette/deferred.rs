@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Cassette, CassetteModel, Entry, KeepFilter, RequestShape};
+use super::{Cassette, CassetteEntry, CassetteModel, KeepFilter, RequestShape};
 use crate::model::api::Dialect;
 use crate::model::cut;
 use crate::model::spending::Spending;
@@ -77,7 +77,8 @@ impl Cassette {
         self.check_read(model, sent, read, None).ok()?;
         if (deferred.keeps)(request, &response) {
             let (dialect, repeat) = (&deferred.dialect, deferred.repeat);
-            let entry = Entry::of(key, ModelKind::Live, dialect, request, repeat, &response);
+            let entry =
+                CassetteEntry::of(key, ModelKind::Live, dialect, request, repeat, &response);
             self.settle(key, Some(entry));
         }
         Some(response)
@@ -103,7 +104,7 @@ impl CassetteModel {
     }
 }
 
-impl Entry {
+impl CassetteEntry {
     /// An answer as it is kept.
     pub(super) fn of(
         key: &str,

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CassetteError, Entry, FORMAT, VERSION};
+use super::{CassetteEntry, CassetteError, FORMAT, VERSION};
 use crate::files::lines::{self, CheckedLines, LineError};
 use crate::files::{self, Readers};
 use crate::model::Purpose;
@@ -19,7 +19,7 @@ struct CassetteHead {
 }
 
 /// Writes one answer at once. A first line says what the file is.
-pub(super) fn append(path: &Path, entry: &Entry) -> io::Result<()> {
+pub(super) fn append(path: &Path, entry: &CassetteEntry) -> io::Result<()> {
     let line = lines::of(&[sorted(entry)?])?;
     // Of a name without a folder it is empty, and there.
     if let Some(folder) = path.parent() {
@@ -72,7 +72,7 @@ fn restore_head(path: &Path) -> Result<(), CassetteError> {
     let Some(mut lines) = CheckedLines::open(path).map_err(at(path))? else {
         return Ok(());
     };
-    let first = lines.read::<Entry>();
+    let first = lines.read::<CassetteEntry>();
     // Some systems replace no file that is open.
     drop(lines);
     if !matches!(first, Ok(Some(_))) {
@@ -103,7 +103,7 @@ fn at(path: &Path) -> impl Fn(io::Error) -> CassetteError + Copy {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Contents {
     /// The answers, in the order of the file; of a key that is there twice, the last.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<CassetteEntry>,
     /// Whether the last line was cut off by a crash. It is left out.
     pub is_torn: bool,
     /// Whether it is not in the canonical form. A process that was killed did not close it.
@@ -120,9 +120,9 @@ fn read_lines(path: &Path, accepts_unsigned: bool) -> Result<Contents, CassetteE
     let Some(mut lines) = begin(path, accepts_unsigned)? else {
         return Ok(contents);
     };
-    let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
+    let mut entries: BTreeMap<String, CassetteEntry> = BTreeMap::new();
     let mut last = None;
-    while let Some(entry) = lines.read::<Entry>().map_err(bad(path))? {
+    while let Some(entry) = lines.read::<CassetteEntry>().map_err(bad(path))? {
         let place = Some(place(&entry));
         contents.is_unsorted |= last >= place;
         last = place;
@@ -169,7 +169,7 @@ impl Tail {
     pub(super) fn read(
         &mut self,
         path: &Path,
-        take: &mut dyn FnMut(Entry),
+        take: &mut dyn FnMut(CassetteEntry),
     ) -> Result<(), CassetteError> {
         let mut lines = match self.0.take() {
             Some(lines) if lines.is_at(path).map_err(at(path))? => Some(lines),
@@ -207,7 +207,10 @@ pub(super) fn sort(path: &Path) -> Result<(), CassetteError> {
 }
 
 /// Takes answers out of a cassette, and puts it into its canonical form.
-pub(super) fn forget(path: &Path, is_void: &dyn Fn(&Entry) -> bool) -> Result<(), CassetteError> {
+pub(super) fn forget(
+    path: &Path,
+    is_void: &dyn Fn(&CassetteEntry) -> bool,
+) -> Result<(), CassetteError> {
     // Held until the new file is in its place.
     let _lock = locked(path).map_err(at(path))?;
     let entries = read(path)?.entries;
@@ -217,7 +220,7 @@ pub(super) fn forget(path: &Path, is_void: &dyn Fn(&Entry) -> bool) -> Result<()
 /// Writes entries in the canonical form.
 pub fn write_sorted<'a>(
     path: &Path,
-    entries: impl IntoIterator<Item = &'a Entry>,
+    entries: impl IntoIterator<Item = &'a CassetteEntry>,
 ) -> Result<(), CassetteError> {
     let bytes = canonical(entries).map_err(|error| at(path)(error.into()))?;
     files::replace(&target(path), Readers::Owner, &mut |out| out.write_all(&bytes))
@@ -226,9 +229,9 @@ pub fn write_sorted<'a>(
 
 /// The canonical form: sorted by model, purpose and key, keys of objects sorted.
 pub fn canonical<'a>(
-    entries: impl IntoIterator<Item = &'a Entry>,
+    entries: impl IntoIterator<Item = &'a CassetteEntry>,
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let mut ordered: Vec<&Entry> = entries.into_iter().collect();
+    let mut ordered: Vec<&CassetteEntry> = entries.into_iter().collect();
     ordered.sort_by_cached_key(|entry| place(entry));
     let mut bytes = head()?;
     for entry in ordered {
@@ -238,12 +241,12 @@ pub fn canonical<'a>(
 }
 
 /// The sort key of the canonical form.
-fn place(entry: &Entry) -> (String, Purpose, String) {
+fn place(entry: &CassetteEntry) -> (String, Purpose, String) {
     (entry.model.clone(), entry.purpose, entry.key.clone())
 }
 
 /// An entry with the keys of its objects sorted.
-fn sorted(entry: &Entry) -> Result<serde_json::Value, serde_json::Error> {
+fn sorted(entry: &CassetteEntry) -> Result<serde_json::Value, serde_json::Error> {
     let mut value = serde_json::to_value(entry)?;
     value.sort_all_objects();
     Ok(value)

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use super::file::{self, Tail};
-use super::{CassetteError, Entry};
+use super::{CassetteEntry, CassetteError};
 use crate::files;
 use crate::model::Purpose;
 use crate::stop::StopToken;
@@ -41,7 +41,7 @@ pub(super) struct SharedAnswers {
 #[derive(Debug, Default)]
 struct KnownAnswers {
     tail: Tail,
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<String, CassetteEntry>,
 }
 
 /// The right to ask, given back when it is dropped. Without a file where none can be made.
@@ -77,7 +77,7 @@ impl SharedAnswers {
     }
 
     /// The answer, if some process has it by now.
-    pub(super) fn answer(&self, key: &str) -> Option<Entry> {
+    pub(super) fn answer(&self, key: &str) -> Option<CassetteEntry> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // If the file cannot be read any more, the answer is asked for again; `close` returns the error.
         drop(known.read(&self.path));
@@ -85,14 +85,17 @@ impl SharedAnswers {
     }
 
     /// Adds an answer. Where this fails, other processes ask again.
-    pub(super) fn add(&self, entry: &Entry) {
+    pub(super) fn add(&self, entry: &CassetteEntry) {
         if !self.has_no_locks.load(Ordering::Relaxed) && file::append(&self.path, entry).is_ok() {
             self.is_unsorted.store(true, Ordering::Relaxed);
         }
     }
 
     /// Takes answers out, here and in the file.
-    pub(super) fn forget(&self, is_void: &dyn Fn(&Entry) -> bool) -> Result<(), CassetteError> {
+    pub(super) fn forget(
+        &self,
+        is_void: &dyn Fn(&CassetteEntry) -> bool,
+    ) -> Result<(), CassetteError> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.entries.retain(|_, entry| !is_void(entry));
         if self.path.exists() {

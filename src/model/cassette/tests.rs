@@ -273,9 +273,9 @@ fn an_answer_to_a_cut_prompt_that_an_earlier_version_kept_counts_as_none() {
         let answer = Response { usage, ..response("kept") };
         let dialect = Dialect::new(crate::session::wire::Provider::Anthropic, model);
         let key = CassetteModel::key(&dialect, &request(asked), 0).to_string();
-        Entry::of(&key, ModelKind::Live, &dialect, &request(asked), 0, &answer)
+        CassetteEntry::of(&key, ModelKind::Live, &dialect, &request(asked), 0, &answer)
     };
-    let check = |entries: &[Entry], expected: &str| {
+    let check = |entries: &[CassetteEntry], expected: &str| {
         write_sorted(&path, entries).unwrap();
         let (model, _) = counting();
         let cassette = Cassette::open(&path, ReplayMode::Auto).unwrap();

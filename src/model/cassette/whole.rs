@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cassette, CassetteState, Entry, ReplayMode, file};
+use super::{Cassette, CassetteEntry, CassetteState, ReplayMode, file};
 use crate::model::cut::{self, ReadSizes};
 use crate::model::{CallFailure, ModelKind};
 use crate::units::Tokens;
@@ -11,7 +11,7 @@ use crate::units::Tokens;
 pub(super) type CutModels = BTreeMap<String, (CallFailure, Tokens)>;
 
 /// Whether an answer may be to a cut prompt.
-pub(super) fn is_doubtful(cut: &CutModels, entry: &Entry) -> bool {
+pub(super) fn is_doubtful(cut: &CutModels, entry: &CassetteEntry) -> bool {
     let read = entry.answer.usage.prompt();
     let window = cut.get(&entry.model).map(|(_, window)| *window);
     entry.kind == ModelKind::Live && window.is_some_and(|window| cut::is_doubtful(read, window))
@@ -20,7 +20,7 @@ pub(super) fn is_doubtful(cut: &CutModels, entry: &Entry) -> bool {
 impl CassetteState {
     /// Whether a kept answer is to the whole prompt, of `sent` tokens: later answers may show that
     /// it is not.
-    pub(super) fn is_whole(&self, entry: &Entry, sent: Tokens) -> bool {
+    pub(super) fn is_whole(&self, entry: &CassetteEntry, sent: Tokens) -> bool {
         let read = entry.answer.usage.prompt();
         !cut::is_cut(sent, read, read)
             || !cut::is_cut(sent, read, largest_read(&self.entries, &entry.model))
@@ -28,7 +28,7 @@ impl CassetteState {
 }
 
 /// The largest prompt of the kept answers of a model, as its server reported it.
-fn largest_read(entries: &BTreeMap<String, Entry>, model: &str) -> Tokens {
+fn largest_read(entries: &BTreeMap<String, CassetteEntry>, model: &str) -> Tokens {
     let own = entries.values().filter(|entry| entry.model == model);
     own.map(|entry| entry.answer.usage.prompt()).max().unwrap_or_default()
 }

@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Live, Waits, Wire};
+use super::{LiveModel, Waits, Wire};
 use crate::model::{CallFailure, Response, api};
 use crate::session::wire::Provider;
 use crate::units::ContentHash;
@@ -42,7 +42,7 @@ pub struct BatchRequest {
 }
 
 /// The result of a request of a batch, by its name.
-pub type Answer = (String, Result<Response, CallFailure>);
+pub type BatchAnswer = (String, Result<Response, CallFailure>);
 
 /// Why a batch cannot be sent or fetched.
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +67,7 @@ fn line_of(BatchRequest { name, body }: &BatchRequest) -> String {
     format!("{{\"custom_id\":\"{name}\",\"method\":\"POST\",\"url\":\"{url}\",\"body\":{flat}}}\n")
 }
 
-impl Live {
+impl LiveModel {
     /// Sends requests as one batch, and returns its name at the provider. `label` is a name of our own, by which
     /// [`find_batch`](Self::find_batch) finds it.
     pub fn submit(&self, label: &str, requests: &[BatchRequest]) -> Result<String, BatchError> {
@@ -138,7 +138,7 @@ impl Live {
 
     /// The results of the batch of this name, in which requests that were never answered are missing; `None` while it
     /// is under way.
-    pub fn batch(&self, name: &str) -> Result<Option<Vec<Answer>>, BatchError> {
+    pub fn batch(&self, name: &str) -> Result<Option<Vec<BatchAnswer>>, BatchError> {
         let name = checked(name)?;
         match self.wire.provider {
             Provider::Anthropic => {
@@ -193,7 +193,7 @@ impl Live {
 
     /// Fetches a file of answers, which has as many lines as these counts say. One that was cut is fetched again: what
     /// it lacks would be paid for twice.
-    fn answers(&self, path: &str, counts: &[&Value]) -> Result<Vec<Answer>, BatchError> {
+    fn answers(&self, path: &str, counts: &[&Value]) -> Result<Vec<BatchAnswer>, BatchError> {
         let count: u64 = counts.iter().filter_map(|count| count.as_u64()).sum();
         for _ in 0..FETCHES {
             let bytes = self.fetched(path)?;
@@ -344,7 +344,7 @@ fn checked(name: &str) -> Result<String, BatchError> {
 
 /// The answers in lines, by the names of their requests. A line that is none is left out, and so is one that is too
 /// long: its request counts as never answered.
-fn answers(provider: Provider, lines: &[&[u8]]) -> Vec<Answer> {
+fn answers(provider: Provider, lines: &[&[u8]]) -> Vec<BatchAnswer> {
     let short = lines.iter().filter(|line| line.len() <= MOST_LINE);
     let values = short.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let named = values.filter_map(|value| {

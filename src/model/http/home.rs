@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{CallTime, Engine, Live, attempt};
+use super::{CallTime, Engine, LiveModel, attempt};
 use crate::model::api::Dialect;
 use crate::model::timing::{ServerTiming, TimedPrompt};
 use crate::model::{CallFailure, Purpose, Request, Task};
@@ -126,7 +126,7 @@ fn num_ctx(shown: &Value) -> Option<Tokens> {
     numbers.find_map(|number| number.trim().parse().ok().map(Tokens))
 }
 
-impl Live {
+impl LiveModel {
     /// How long the server takes, by requests behind one that loads the model: to read a small prompt and a large one
     /// that it never saw, to read each again, and to write behind it. Tokens are counted by `count`; `nonce` makes the
     /// prompts new ones.

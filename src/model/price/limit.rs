@@ -44,7 +44,7 @@ const LIMITED: [(&str, LimitedProperty, &str); 4] = [
 
 /// A limit of a provider's, over which a request is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Limit {
+pub struct RequestLimit {
     /// The property that it bounds.
     pub of: LimitedProperty,
     /// The most that is accepted.
@@ -61,7 +61,7 @@ pub struct Limit {
     pub date: String,
 }
 
-impl Limit {
+impl RequestLimit {
     pub(super) fn read(mut reader: Reader<'_>) -> Result<Self, SettingError> {
         let name = reader.choice("of", &LIMITED.map(|(name, ..)| name))?;
         let of = LIMITED.into_iter().find(|(word, ..)| Some(*word) == name);
@@ -99,7 +99,7 @@ impl Limit {
 }
 
 /// The limit in words: `at most 100 images in a request`.
-impl fmt::Display for Limit {
+impl fmt::Display for RequestLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (_, _, counted) = LIMITED[self.of as usize];
         write!(f, "at most {} {counted}", self.most)?;

@@ -5,7 +5,7 @@
 
 use super::{Scripted, response};
 use crate::model::{AGAIN, Purpose, Request};
-use crate::settings::{Reader, SettingError, Table};
+use crate::settings::{Reader, SettingError, SettingTable};
 
 /// The value of `format` in a script.
 pub const FORMAT: &str = "proctor-script";
@@ -36,7 +36,7 @@ const PURPOSES: [(&str, Purpose); 5] = [
 
 /// Reads a script.
 pub fn parse(file: &str, text: &str) -> Result<Scripted, SettingError> {
-    let table = Table::parse(file, text)?;
+    let table = SettingTable::parse(file, text)?;
     let mut reader = Reader::new(&table, "");
     if reader.text("format")? != Some(FORMAT) {
         let problem = format!("this is no script: it does not say `format = \"{FORMAT}\"`");

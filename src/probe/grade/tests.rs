@@ -7,7 +7,7 @@ use crate::session::ground_truth::{
     ArtifactVerb, Importance, KeyValue, PlanItem, Revision, RuleForm, TouchedFile,
 };
 
-const NEEDS_JUDGE: Verdict = Verdict::Unscored { reason: Unscored::NeedsJudge };
+const NEEDS_JUDGE: GradeVerdict = GradeVerdict::Unscored { reason: Unscored::NeedsJudge };
 
 fn probe(id: &str, fact: Fact) -> Probe {
     Probe {
@@ -180,9 +180,9 @@ fn probes() -> Vec<Probe> {
 fn said(id: &str, answer: &str) -> Option<(f64, Outcome)> {
     let probes = probes();
     let probe = probes.iter().find(|probe| probe.id == id).unwrap();
-    match Rules::new(&probes).verdict(probe, 5, answer) {
-        Verdict::Scored { score, outcome } => Some((score, outcome)),
-        verdict @ Verdict::Unscored { .. } => {
+    match GradingRules::new(&probes).verdict(probe, 5, answer) {
+        GradeVerdict::Scored { score, outcome } => Some((score, outcome)),
+        verdict @ GradeVerdict::Unscored { .. } => {
             assert_eq!(verdict, NEEDS_JUDGE, "{id}: {answer}");
             None
         }
@@ -357,20 +357,21 @@ fn parts_and_pairs_are_confirmed_whole_or_not_at_all() {
 
 #[test]
 fn what_a_person_asks_is_a_judges_unless_it_is_a_plain_abstention() {
-    let verdict = |fact: Fact, answer: &str| Rules::new(&[]).verdict(&probe("t", fact), 9, answer);
+    let verdict =
+        |fact: Fact, answer: &str| GradingRules::new(&[]).verdict(&probe("t", fact), 9, answer);
     // An omission alone could be told by rule: a share of omissions is no share of answers.
     for answer in ["7 May 2023", "Not in context.", "In June, I think."] {
         let fact = Fact::Open { answer: "7 May 2023".to_owned() };
         assert_eq!(verdict(fact, answer), NEEDS_JUDGE);
     }
-    let right = Verdict::Scored { score: 1.0, outcome: Outcome::Right };
+    let right = GradeVerdict::Scored { score: 1.0, outcome: Outcome::Right };
     let untold = |answer: &str| verdict(Fact::Unanswerable, answer);
     assert_eq!(untold("Not in context."), right);
     for answer in ["The violin.", "She did not say which instrument."] {
         assert_eq!(untold(answer), NEEDS_JUDGE, "{answer}");
     }
     let reason = Unscored::NoAnswer;
-    assert_eq!(untold(" \n"), Verdict::Unscored { reason });
+    assert_eq!(untold(" \n"), GradeVerdict::Unscored { reason });
 }
 
 #[test]

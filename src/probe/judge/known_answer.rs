@@ -7,7 +7,7 @@
 
 use super::{Brief, JudgeTask, NEVER_SAID, Word, verdict};
 use crate::model::Request;
-use crate::probe::{Unscored, Verdict};
+use crate::probe::{GradeVerdict, Unscored};
 
 /// An answer whose verdict is known.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl KnownAnswer {
     }
 
     /// The verdict that follows from the judge's word.
-    pub fn verdict(&self, said: Result<Word, Unscored>) -> Verdict {
+    pub fn verdict(&self, said: Result<Word, Unscored>) -> GradeVerdict {
         verdict(said, self.brief.is_never_said())
     }
 }

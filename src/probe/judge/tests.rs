@@ -3,15 +3,15 @@
 use super::*;
 use crate::model::scripted::{Scripted, response};
 use crate::model::{CallFailure, Model, Response, Stop};
-use crate::probe::grade::Rules;
+use crate::probe::grade::GradingRules;
 use crate::session::ground_truth::Importance;
-use crate::step::{Answer, Caller, drive};
+use crate::step::{CallResult, Caller, drive};
 
 #[derive(Debug)]
 struct Direct<'a>(&'a Scripted);
 
 impl Caller for Direct<'_> {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult> {
         requests.iter().map(|r| self.0.respond(r)).collect()
     }
 }
@@ -27,7 +27,7 @@ fn probe() -> Probe {
     }
 }
 
-fn check(reply: Answer, expected: Verdict) {
+fn check(reply: CallResult, expected: GradeVerdict) {
     let model = Scripted::new().answers([reply]);
     let probe = probe();
     let verdict = drive(Judge::default().grade(&probe, 1, "48213"), &mut Direct(&model));
@@ -36,10 +36,10 @@ fn check(reply: Answer, expected: Verdict) {
 
 #[test]
 fn a_refusal_a_failure_and_what_cannot_be_read_are_no_verdict() {
-    let right = Verdict::Scored { score: 1.0, outcome: Outcome::Right };
-    let wrong = Verdict::Scored { score: 0.0, outcome: Outcome::Wrong };
-    let unparsable = Verdict::Unscored { reason: Unscored::Unparsable };
-    let failed = Verdict::Unscored { reason: Unscored::JudgeFailed };
+    let right = GradeVerdict::Scored { score: 1.0, outcome: Outcome::Right };
+    let wrong = GradeVerdict::Scored { score: 0.0, outcome: Outcome::Wrong };
+    let unparsable = GradeVerdict::Unscored { reason: Unscored::Unparsable };
+    let failed = GradeVerdict::Unscored { reason: Unscored::JudgeFailed };
     check(Ok(response("{\"verdict\": \"correct\"}")), right);
     check(Ok(response("```json\n{\"verdict\":\"incorrect\"}\n```")), wrong);
     check(Ok(response("VERDICT: mostly correct")), unparsable);
@@ -51,10 +51,10 @@ fn a_refusal_a_failure_and_what_cannot_be_read_are_no_verdict() {
 
 #[test]
 fn a_panel_votes_and_those_without_a_verdict_do_not() {
-    let scored = |score, outcome| Verdict::Scored { score, outcome };
+    let scored = |score, outcome| GradeVerdict::Scored { score, outcome };
     let right = scored(1.0, Outcome::Right);
     let wrong = scored(0.0, Outcome::Wrong);
-    let none = |reason| Verdict::Unscored { reason };
+    let none = |reason| GradeVerdict::Unscored { reason };
     let failed = none(Unscored::JudgeFailed);
     for (verdicts, expected) in [
         (vec![], None),
@@ -164,18 +164,18 @@ fn probe_to_reader_to_rules_to_judge() {
         "VERDICT: correct",
     ]);
     let probe = probe();
-    let rules = Rules::new(std::slice::from_ref(&probe));
+    let rules = GradingRules::new(std::slice::from_ref(&probe));
     let context = [Arc::new(Message::text(Role::User, "hello"))];
     let ask =
         || model.respond(&questions(None, &context, &probe, Asking::default())[0]).unwrap().text;
     let outcome = |answer: &str| match rules.verdict(&probe, 1, answer) {
-        Verdict::Scored { outcome, .. } => Some(outcome),
-        Verdict::Unscored { .. } => None,
+        GradeVerdict::Scored { outcome, .. } => Some(outcome),
+        GradeVerdict::Unscored { .. } => None,
     };
     assert_eq!(outcome(&ask()), Some(Outcome::Right));
     assert_eq!(outcome(&ask()), Some(Outcome::Abstained));
     let spelled = ask();
     assert_eq!(outcome(&spelled), None);
     let judged = drive(Judge::default().grade(&probe, 1, &spelled), &mut Direct(&model));
-    assert_eq!(judged, Verdict::Scored { score: 1.0, outcome: Outcome::Right });
+    assert_eq!(judged, GradeVerdict::Scored { score: 1.0, outcome: Outcome::Right });
 }

@@ -9,7 +9,7 @@ use super::order::{ValueState, standing};
 use super::quantity::{is_same_quantity, quantities};
 use super::sentence::{Sentence, is_alike};
 use super::words::{WordPlace, each_word, sentences};
-use super::{BINDING_BYTES, Match, SearchBy, SoughtPart, Survival, around};
+use super::{BINDING_BYTES, Match, SearchBy, SoughtPart, SurvivalSlots, around};
 
 /// The keys of what is searched for, by their words.
 #[derive(Debug, Default)]
@@ -171,7 +171,7 @@ impl<'t> ValuesInText<'t> {
     }
 }
 
-impl Survival {
+impl SurvivalSlots {
     /// How a text written by a compaction holds a value that is bound there: taken back, or beside another value that its
     /// key names, it is another; where it is not clear which of them the key names, it is not known. `is_one_of` says that
     /// the text has other values of the same fact.

@@ -20,7 +20,7 @@ fn value(key: &str, value: &str) -> Probe {
 }
 
 fn check(probes: &[Probe], text: &str, expected: &[(usize, Match)]) {
-    let survival = Survival::new(probes).unwrap();
+    let survival = SurvivalSlots::new(probes).unwrap();
     let found = survival.find(&Arc::from(text), WrittenBy::Compaction);
     let found: Vec<_> = found.iter().map(|f| (f.slot, f.found)).collect();
     assert_eq!(found, expected, "{text}");
@@ -194,7 +194,7 @@ fn each_path_of_a_list_is_looked_for() {
         check(&probes, text, &[(2, Match::Bound)]);
     }
     check(&probes, r"wrote lib\src\b.rs", &[]);
-    let survival = Survival::new(&probes).unwrap();
+    let survival = SurvivalSlots::new(&probes).unwrap();
     assert_eq!(survival.slots(1), 1..3);
     assert_eq!(survival.slot_count(), 3);
 }
@@ -214,7 +214,7 @@ fn a_rule_stands_where_it_was_said() {
     );
     check(&probes, "- no Friday deploys", &[(0, Match::Kept)]);
     assert_eq!(Match::Kept.strength(), MatchStrength::Strong);
-    let survival = Survival::new(&probes).unwrap();
+    let survival = SurvivalSlots::new(&probes).unwrap();
     let recorded = survival.find(&Arc::from("- no Friday deploys"), WrittenBy::Session);
     assert_eq!(*recorded, []);
 }
@@ -223,7 +223,8 @@ fn a_rule_stands_where_it_was_said() {
 fn check_rule(topic: &str, rule: &str, cases: &[(&str, Option<MatchStrength>)]) {
     let (topic, statement) = (topic.to_owned(), rule.to_owned());
     let form = RuleForm::Open;
-    let survival = Survival::new(&[probe(Fact::Constraint { topic, statement, form })]).unwrap();
+    let survival =
+        SurvivalSlots::new(&[probe(Fact::Constraint { topic, statement, form })]).unwrap();
     for (text, expected) in cases {
         let found = survival.find(&Arc::from(*text), WrittenBy::Compaction);
         let found = found.first().map(|finding| match finding.found.strength() {

@@ -104,7 +104,7 @@ mod tests {
     use super::super::tests::{cell, manifest};
     use super::*;
     use crate::record::StrategyEntry;
-    use crate::record::journal::Run;
+    use crate::record::journal::RecordedRun;
 
     #[test]
     fn a_forgotten_cell_leaves_no_line_and_may_be_written_again() {
@@ -128,14 +128,14 @@ mod tests {
         let forgotten = BTreeSet::from([cell("one").key()]);
         journal.forget(&forgotten, &changed).unwrap();
         assert_eq!(journal.done(), &BTreeSet::from([cell("two").key()]));
-        let run = Run::read(folder.path()).unwrap();
+        let run = RecordedRun::read(folder.path()).unwrap();
         assert!(run.manifest.strategies[0].is_random);
         assert_eq!(run.cells, [cell("two")]);
         let times: Vec<CellKey> = lines::read(&folder.path().join(TIMINGS)).unwrap();
         assert_eq!(times, [cell("two").key()]);
         journal.append(&cell("one")).unwrap();
         drop(journal);
-        let run = Run::read(folder.path()).unwrap();
+        let run = RecordedRun::read(folder.path()).unwrap();
         assert_eq!(run.cells, [cell("one"), cell("two")]);
     }
 }

@@ -16,7 +16,7 @@ use super::{
     lease, lines, no_json, read_manifest, read_shard, unreadable, unwritable, write_private,
 };
 use crate::files::{self, lines::CheckedLines};
-use crate::model::cassette::{self, CassetteError, Entry};
+use crate::model::cassette::{self, CassetteEntry, CassetteError};
 use crate::record::shard::{Partition, Shard};
 use crate::record::{CellKey, Manifest, StrategyEntry};
 use crate::units::ContentHash;
@@ -475,7 +475,7 @@ type PieceWriter<'a> =
 /// other ones are kept beside it, in a file that is named after the part whose cells they are of. Returns how many
 /// these are.
 pub fn join_answers(folders: &[(&Path, Option<&Shard>)], out: &Path) -> Result<usize, MergeError> {
-    let mut all: BTreeMap<String, BTreeMap<String, (Entry, String)>> = BTreeMap::new();
+    let mut all: BTreeMap<String, BTreeMap<String, (CassetteEntry, String)>> = BTreeMap::new();
     for (folder, shard) in folders {
         for path in cassettes(folder)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -492,7 +492,7 @@ pub fn join_answers(folders: &[(&Path, Option<&Shard>)], out: &Path) -> Result<u
         }
     }
     let mut first = Vec::new();
-    let mut others: BTreeMap<&str, Vec<&Entry>> = BTreeMap::new();
+    let mut others: BTreeMap<&str, Vec<&CassetteEntry>> = BTreeMap::new();
     for own in all.values() {
         let mut answers = own.values();
         first.extend(answers.next().map(|(entry, _)| entry));

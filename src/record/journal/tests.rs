@@ -60,7 +60,7 @@ fn a_torn_last_line_is_dropped_and_written_over() {
     journal.append(&cell("two")).unwrap();
     drop(journal);
     assert_eq!(fs::read(&path).unwrap(), whole);
-    assert_eq!(Run::read(folder.path()).unwrap().cells, [cell("one"), cell("two")]);
+    assert_eq!(RecordedRun::read(folder.path()).unwrap().cells, [cell("one"), cell("two")]);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_folder_that_was_removed_or_replaced_takes_no_further_cell() {
         assert!(matches!(gone, JournalError::Gone(_)), "{gone:?}");
         assert_eq!(folder.exists(), is_replaced);
     }
-    assert_eq!(Run::read(&folder).unwrap().cells, []);
+    assert_eq!(RecordedRun::read(&folder).unwrap().cells, []);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::{Meter, RequestBill, answered};
 use crate::model::{Model, Reply, Request};
 use crate::replay::MissedAnswer;
-use crate::step::Answer;
+use crate::step::CallResult;
 use crate::tokens::CountedTexts;
 
 /// Threads that wait for answers of one cell, at most: how many requests are under way is decided by
@@ -42,7 +42,7 @@ struct OutgoingRequest<'s> {
 impl Meter<'_> {
     /// Puts requests to readers and judges, and says of each what it came to and what it cost, in
     /// their order. What is logged does not depend on which was answered first.
-    pub(crate) fn ask(&mut self, puts: &[EvaluatorRequest]) -> Vec<(Answer, RequestBill)> {
+    pub(crate) fn ask(&mut self, puts: &[EvaluatorRequest]) -> Vec<(CallResult, RequestBill)> {
         let started = self.clock.now();
         let outgoing = puts.iter().map(|put| {
             let (model, repeat) = self.route(put.request.purpose, put.judge, put.turn);

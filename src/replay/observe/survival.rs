@@ -9,7 +9,7 @@ use super::sources::Pointers;
 use super::{BilledRequest, CallView, Observer};
 use crate::patterns::PatternsError;
 use crate::probe::faithful::Quote;
-use crate::probe::survival::{MatchStrength, Survival, WrittenBy};
+use crate::probe::survival::{MatchStrength, SurvivalSlots, WrittenBy};
 use crate::probe::{AnswerFormat, AnswerSet, Fact, Item, Probe, ProbeKind, Selection};
 use crate::probe::{ProbeExt as _, Specified as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
@@ -34,7 +34,7 @@ const COMPACTED: [usize; 3] = [2, 3, 4];
 /// Everything about one session that its cells share: made once.
 #[derive(Debug)]
 pub struct SurvivalPlan {
-    pub(super) survival: Survival,
+    pub(super) survival: SurvivalSlots,
     pub(super) probes: Arc<[Probe]>,
     /// The session's items, in the order of the record.
     pub(super) items: Vec<Item>,
@@ -78,7 +78,7 @@ impl SurvivalPlan {
         probes: Arc<[Probe]>,
         items: Vec<Item>,
     ) -> Result<Self, PatternsError> {
-        let survival = Survival::new(&probes)?;
+        let survival = SurvivalSlots::new(&probes)?;
         let calls = session.calls();
         let first_calls = items.iter().map(|item| {
             let evidence = probes[item.probe].evidence_before(calls[item.call]);
@@ -413,7 +413,7 @@ struct SlotMatch {
     at: (usize, usize),
 }
 
-fn each_finding(survival: &Survival, entry: &Entry, mut each: impl FnMut(SlotMatch)) {
+fn each_finding(survival: &SurvivalSlots, entry: &Entry, mut each: impl FnMut(SlotMatch)) {
     let place = place_of(&entry.origin);
     let written = matches!(entry.origin, Origin::Derived(_) | Origin::Authored);
     for (block, text) in entry.message.model_text().iter().enumerate() {

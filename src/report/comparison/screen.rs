@@ -8,7 +8,9 @@ use super::difference::{change, interval, level, margin};
 use super::hard_breaks::{self, fact_of, probe_and_percent};
 use super::{Comparisons, GatedComparison, MOST_BREAKS};
 use crate::compare::gate::{GateResult, Verdict};
-use crate::compare::{Axis, AxisFinding, ChangedProbe, Line, NoteCode, State, Target, of_pair};
+use crate::compare::{
+    Axis, AxisFinding, ChangedProbe, NoteCode, State, Target, VerdictLine, of_pair,
+};
 use crate::report::display::many;
 use crate::report::evidence::capital;
 use crate::report::grid::{GridRow, INDENT};
@@ -49,7 +51,7 @@ impl Terminal {
             out.push(format!("{INDENT}… and {others}: --tables"));
         }
         let alone = comparisons.len() == 1;
-        let said: Vec<Line> = comparisons.iter().map(|one| sentence(one, alone)).collect();
+        let said: Vec<VerdictLine> = comparisons.iter().map(|one| sentence(one, alone)).collect();
         add(&mut out, self.verdict(&said, sentences));
         let mut ends = self.losses(&comparisons, lost);
         ends.extend(self.beside("Sure?", &trust(compared)));
@@ -151,7 +153,7 @@ fn lost(one: &GatedComparison) -> impl Iterator<Item = &ChangedProbe> {
 }
 
 /// The verdict on one comparison.
-fn sentence(one: &GatedComparison, alone: bool) -> Line {
+fn sentence(one: &GatedComparison, alone: bool) -> VerdictLine {
     let Some(gated) = &one.gated else {
         return of_pair(&one.comparison);
     };
@@ -163,7 +165,7 @@ fn sentence(one: &GatedComparison, alone: bool) -> Line {
     for note in &gated.notes {
         let _ = write!(text, ". {}", capital(note));
     }
-    Line::new(gated.code, text + ".")
+    VerdictLine::new(gated.code, text + ".")
 }
 
 /// The reasons for a verdict: hard breaks first, then the metrics with that verdict.

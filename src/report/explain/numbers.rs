@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::ExplainError;
 use crate::metric::completion::Completion;
-use crate::metric::cost::Bill;
+use crate::metric::cost::BillBasis;
 use crate::metric::fidelity::Anchors;
 use crate::metric::survival::{chance, uncorrected};
 use crate::metric::{CellSummary, Formula, Metric, Unit, metric};
@@ -158,7 +158,7 @@ fn values(metric: &Metric, cells: &[&CellSummary], anchors: Anchors) -> Vec<Sess
     for cell in cells {
         clusters.entry(&cell.cluster).or_default().push(cell);
     }
-    let priced = cells.iter().all(|cell| cell.bill(&Bill::Shown).is_some());
+    let priced = cells.iter().all(|cell| cell.bill(&BillBasis::Shown).is_some());
     let values = clusters.into_iter().map(|(cluster, own)| {
         let session = cluster.to_owned();
         let (value, of) = value(metric, &own, anchors, priced);

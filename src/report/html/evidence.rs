@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::metric::survival::is_planted;
+use crate::record::words::GradeVerdict;
 use crate::record::words::HIGH_WEIGHT;
-use crate::record::words::Verdict;
 use crate::record::{Arm, Fate, ProbeRecord};
 use crate::report::template::InternedRows;
 use crate::report::{AskedItem, RenderError, Report, asked_items, display};
@@ -130,7 +130,7 @@ fn left(probe: &ProbeRecord) -> String {
     left
 }
 
-fn verdict(verdict: Verdict) -> String {
+fn verdict(verdict: GradeVerdict) -> String {
     match verdict.scored() {
         Some((score, outcome)) => format!("{}, {score:.2}", display::name_of(&outcome)),
         None => "not scored".to_owned(),

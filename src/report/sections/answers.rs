@@ -44,7 +44,7 @@ pub(crate) fn ceiling(material: &Material<'_>) -> Option<String> {
 /// Items that no reader could be asked, because the prompt was too long; `None` where there are
 /// none.
 pub(crate) fn too_long(material: &Material<'_>) -> Option<String> {
-    let too_long = Some(Verdict::unscored(Unscored::TooLong));
+    let too_long = Some(GradeVerdict::unscored(Unscored::TooLong));
     let refused =
         |cell: &CellRecord| cell.probes.iter().filter(|item| item.verdict() == too_long).count();
     let all: usize = material.cells.iter().map(|cell| refused(cell)).sum();

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::prelude::*;
-use crate::metric::cost::Bill;
+use crate::metric::cost::BillBasis;
 use crate::metric::{self, Direction, Metric, MetricMark, PooledValue};
 use crate::record::words::ModelKind;
 use crate::record::words::Placement;
@@ -83,7 +83,7 @@ fn metrics(material: &Material<'_>) -> impl Iterator<Item = &'static Metric> {
 /// Whether any strategy names the lowest entry that it changes next.
 fn has_edges(material: &Material<'_>) -> bool {
     let mut costs = material.strategies.iter().flat_map(|one| &one.costs);
-    costs.any(|cost| cost.bill == Bill::Own(Placement::Edge))
+    costs.any(|cost| cost.bill == BillBasis::Own(Placement::Edge))
 }
 
 /// The metrics that were not measured, in one line: they take up no column on a terminal.

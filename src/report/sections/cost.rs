@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::prelude::*;
 use crate::metric::CellSummary;
-use crate::metric::cost::{AS_BILLED, Bill};
+use crate::metric::cost::{AS_BILLED, BillBasis};
 use crate::record::words::{FAST, LongPrompts, Placement};
 use crate::record::{BILLED, PriceEntry};
 use crate::report::cost::StrategyCost;
@@ -48,9 +48,9 @@ pub(super) fn schemes(material: &Material<'_>) -> Section {
         strategy.costs.iter().filter_map(move |cost| {
             let (bill, placement) = match &cost.bill {
                 // It is one of the placements.
-                Bill::Shown => return None,
-                Bill::Own(placement) => ("as billed", placement.name()),
-                Bill::Fixed(_) => ("fixed", Placement::Usual.name()),
+                BillBasis::Shown => return None,
+                BillBasis::Own(placement) => ("as billed", placement.name()),
+                BillBasis::Fixed(_) => ("fixed", Placement::Usual.name()),
             };
             let sum = &cost.sum;
             let total = sum.total();

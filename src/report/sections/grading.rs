@@ -36,7 +36,7 @@ fn graded_twice<'a>(material: &'a Material<'_>) -> Vec<DoubleGrading<'a>> {
     let mut found = Vec::new();
     for AskedItem { cell, probe, text } in asked_items(material.cells.iter().copied()) {
         for answer in probe.every_answer() {
-            let judged = answer.judged.and_then(Verdict::scored);
+            let judged = answer.judged.and_then(GradeVerdict::scored);
             let both = answer.typed.scored().zip(judged);
             let (Some((rules, judge)), Some(said)) = (both, answer.text.as_deref()) else {
                 continue;

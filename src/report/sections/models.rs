@@ -87,8 +87,8 @@ pub(super) fn agreement(material: &Material<'_>) -> Section {
             let text = answer.text.as_deref().unwrap_or_default().trim();
             let key = (&*cell.session, &*probe.probe, point, text);
             let said = answer.panel.iter().map(|verdict| match verdict {
-                Verdict::Scored { score, .. } => Some(score.round()),
-                Verdict::Unscored { .. } => None,
+                GradeVerdict::Scored { score, .. } => Some(score.round()),
+                GradeVerdict::Unscored { .. } => None,
             });
             units.entry(key).or_insert_with(|| said.collect());
         }

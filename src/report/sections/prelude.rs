@@ -1,6 +1,6 @@
 //! The imports of nearly every section.
 
-pub(super) use crate::record::words::Verdict;
+pub(super) use crate::record::words::GradeVerdict;
 pub(super) use crate::record::{Arm, CellRecord};
 pub(super) use crate::report::build::Material;
 pub(super) use crate::report::display::many;

@@ -94,9 +94,9 @@ impl ProgramLines {
 /// The program that started this process and speaks the protocol with it: one connection, which one cell has at a time.
 /// Clones share it.
 #[derive(Debug, Clone)]
-pub struct Caller(Arc<Mutex<Option<ProgramLines>>>);
+pub struct CallingProgram(Arc<Mutex<Option<ProgramLines>>>);
 
-impl Caller {
+impl CallingProgram {
     /// The longest line that is read, in bytes: as a program that is started has by default.
     const LONGEST: usize = 64 << 20;
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::lines::{Caller, Chunk, ProgramLines};
+use super::lines::{CallingProgram, Chunk, ProgramLines};
 use super::protocol::{FromProgram, Hello, Numbered, PROTOCOL, ToProgram};
 use super::{Host, Launch, ProgramError};
 use crate::process::{Group, PATIENCE};
@@ -50,7 +50,7 @@ enum Owner {
     /// Proctor did.
     Proctor(Child),
     /// The program started Proctor, and gets its lines back.
-    Program(Caller),
+    Program(CallingProgram),
 }
 
 /// A process that Proctor started.
@@ -113,7 +113,10 @@ impl Process {
     }
 
     /// Greets the program that started this process.
-    pub(super) fn of_caller(caller: &Caller, launch: &Launch) -> Result<Self, ProgramError> {
+    pub(super) fn of_caller(
+        caller: &CallingProgram,
+        launch: &Launch,
+    ) -> Result<Self, ProgramError> {
         let Some(mut lines) = caller.take() else {
             return Err(ProgramError::Start {
                 program: launch.command.join(" "),

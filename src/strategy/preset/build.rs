@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::worth::OF_WORTH;
 use super::{OVERFLOW, StrategySpec, name_of};
-use crate::settings::{Reader, Setting, SettingError, Table, Value, with_suggestion};
+use crate::settings::{Reader, Setting, SettingError, SettingTable, SettingValue, with_suggestion};
 use crate::strategy::control::{DIGEST, following_words};
 use crate::strategy::guard::Guards;
 use crate::strategy::knob::Knobs;
 use crate::strategy::pipeline::{Retries, RetriesPer, Slot};
 use crate::strategy::stage::{self, STAGES};
-use crate::strategy::trigger::{Condition, Scope, Trigger};
+use crate::strategy::trigger::{Condition, Trigger, TriggerScope};
 use crate::units::Tokens;
 use crate::window::{PromptSizes, Window};
 
@@ -93,8 +93,8 @@ impl StrategySpec {
         for slot in &slots {
             let when = &slot.notes.when;
             let head = match when.scope {
-                Scope::Prompt => prompts.head,
-                Scope::Messages => Tokens::ZERO,
+                TriggerScope::Prompt => prompts.head,
+                TriggerScope::Messages => Tokens::ZERO,
             };
             // A tail ends in front of a message that does not fit into it whole.
             let kept = slot.least_kept(window) - prompts.round;
@@ -120,7 +120,7 @@ impl StrategySpec {
             DIGEST => (DIGEST, &[][..]),
             _ => ("select", &["method", "seed"][..]),
         };
-        let mut table = Table::new(self.table.place().clone());
+        let mut table = SettingTable::new(self.table.place().clone());
         table.put("kind", kind, self.table.place());
         for key in keys {
             if let Some(setting) = self.table.get(key) {
@@ -177,7 +177,7 @@ impl StrategySpec {
     }
 
     /// Whether stages wait only for what was asked before them.
-    fn check_order(&self, slots: &[Slot], tables: &[&Table]) -> Result<(), SettingError> {
+    fn check_order(&self, slots: &[Slot], tables: &[&SettingTable]) -> Result<(), SettingError> {
         let overflow = self.table.get(OVERFLOW).map(|_| OVERFLOW);
         for (at, (slot, table)) in slots.iter().zip(tables).enumerate() {
             let earlier: Vec<&str> =
@@ -202,7 +202,7 @@ impl StrategySpec {
     /// The stage of this table; `sizes` are those of the strategy that it follows.
     fn slot(
         &self,
-        table: &Table,
+        table: &SettingTable,
         guards: Guards,
         sizes: Option<&BTreeMap<usize, Tokens>>,
     ) -> Result<Slot, SettingError> {
@@ -260,12 +260,14 @@ impl StrategySpec {
         let Some(wanted) = reader.text("stage")? else {
             return Err(SettingError::new(&place, "`overflow` names no `stage`"));
         };
-        let mut table = Table::new(place.clone());
+        let mut table = SettingTable::new(place.clone());
         match self.stage(wanted) {
             Some(stage) => table.clone_from(stage),
             None => table.put("kind", wanted, &place),
         }
-        for (key, setting) in self.table.table(OVERFLOW).map(Table::entries).unwrap_or_default() {
+        for (key, setting) in
+            self.table.table(OVERFLOW).map(SettingTable::entries).unwrap_or_default()
+        {
             if !matches!(key.as_str(), "stage" | "max_retries" | "max_retries_per") {
                 table.set(key, setting.clone());
             }
@@ -276,8 +278,8 @@ impl StrategySpec {
             table.remove(key);
         }
         if let Some(of) = of {
-            let mut when = Table::new(place.clone());
-            when.set("always", Setting::new(Value::Flag(true), &place));
+            let mut when = SettingTable::new(place.clone());
+            when.set("always", Setting::new(SettingValue::Flag(true), &place));
             when.set("of", of);
             table.put("when", when, &place);
         }

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use super::{OVERFLOW, StrategySpec, name_of};
-use crate::settings::{CheckedTable, Reader, Setting, SettingError, Table, Value};
+use crate::settings::{CheckedTable, Reader, Setting, SettingError, SettingTable, SettingValue};
 use crate::strategy::knob::KEYS;
 use crate::strategy::trigger::condition;
 
@@ -128,7 +128,7 @@ impl StrategySpec {
     }
 
     /// The table of `[overflow]`, with the kind of its stage.
-    fn overflow_kind(&self) -> Option<(&str, &Table)> {
+    fn overflow_kind(&self) -> Option<(&str, &SettingTable)> {
         let table = self.table.table(OVERFLOW)?;
         let wanted = table.text("stage")?;
         let kind = self.stage(wanted).and_then(|stage| stage.text("kind"));
@@ -137,7 +137,7 @@ impl StrategySpec {
 }
 
 impl Tune {
-    fn read(table: &Table) -> Result<Self, SettingError> {
+    fn read(table: &SettingTable) -> Result<Self, SettingError> {
         let checked = CheckedTable::new(table, "tune", (&KEYS, "tune"))?;
         let Some(knob) = checked.text("knob") else {
             let problem = "`tune` names no `knob`";
@@ -166,7 +166,7 @@ impl Tune {
 }
 
 impl Tunable {
-    fn of(name: &str, kind: &str, stage: &Table) -> Self {
+    fn of(name: &str, kind: &str, stage: &SettingTable) -> Self {
         let when = stage.get("when");
         let keeps = first_set(kind, stage, "keeps");
         let waits = when.and_then(|when| {
@@ -189,13 +189,13 @@ impl Tunable {
 }
 
 /// Whether a stage is not switched off.
-fn is_on(stage: &Table) -> bool {
+fn is_on(stage: &SettingTable) -> bool {
     let enabled = stage.get("enabled").map(|enabled| &enabled.value);
-    enabled != Some(&Value::Flag(false))
+    enabled != Some(&SettingValue::Flag(false))
 }
 
 /// The first knob of a stage that is set and has this part.
-fn first_set(kind: &str, stage: &Table, part: &str) -> Option<Stepped> {
+fn first_set(kind: &str, stage: &SettingTable, part: &str) -> Option<Stepped> {
     stage.entries().iter().find_map(|(key, _)| Some((key.clone(), steps_of(kind, key, part)?)))
 }
 
@@ -205,7 +205,7 @@ fn steps_of(section: &str, key: &str, part: &str) -> Option<[usize; 2]> {
         return None;
     };
     match (&below.value, &above.value) {
-        (Value::Integer(below), Value::Integer(above)) => {
+        (SettingValue::Integer(below), SettingValue::Integer(above)) => {
             Some([usize::try_from(*below).ok()?, usize::try_from(*above).ok()?])
         }
         _ => None,
@@ -225,7 +225,7 @@ fn waited_for<'a>(when: &'a Setting, name: &str) -> Option<&'a Setting> {
 }
 
 /// Sets `when.CONDITION` of a stage where its trigger has such a condition; `false` where it has none.
-pub(super) fn set_condition(stage: &mut Table, knob: &str, value: &Setting) -> bool {
+pub(super) fn set_condition(stage: &mut SettingTable, knob: &str, value: &Setting) -> bool {
     let named = knob.strip_prefix("when.").zip(stage.get_mut("when"));
     named.is_some_and(|(name, when)| set_first(when, name, value))
 }
@@ -240,30 +240,32 @@ fn set_first(when: &mut Setting, name: &str, value: &Setting) -> bool {
         return true;
     }
     table.entries_mut().any(|(_, list)| match &mut list.value {
-        Value::List(items) => items.iter_mut().any(|item| set_first(item, name, value)),
+        SettingValue::List(items) => items.iter_mut().any(|item| set_first(item, name, value)),
         _ => false,
     })
 }
 
-fn number(value: &Value) -> Option<f64> {
+fn number(value: &SettingValue) -> Option<f64> {
     match value {
-        Value::Integer(number) => Some(*number as f64),
-        Value::Real(number) => Some(*number),
+        SettingValue::Integer(number) => Some(*number as f64),
+        SettingValue::Real(number) => Some(*number),
         _ => None,
     }
 }
 
 /// A number between so many steps below and above it. Where one side has too few, the other gets more.
-fn around(own: &Value, [below, above]: [usize; 2]) -> Option<Vec<Value>> {
+fn around(own: &SettingValue, [below, above]: [usize; 2]) -> Option<Vec<SettingValue>> {
     let own_number = number(own)?;
-    let steps: Vec<Value> = match own {
-        Value::Integer(_) => {
+    let steps: Vec<SettingValue> = match own {
+        SettingValue::Integer(_) => {
             let powers = (0..16).map(|power| 10_i64.pow(power));
-            powers.flat_map(|power| DIGITS.map(|digit| Value::Integer(digit * power))).collect()
+            powers
+                .flat_map(|power| DIGITS.map(|digit| SettingValue::Integer(digit * power)))
+                .collect()
         }
-        _ => SHARES.map(Value::Real).into(),
+        _ => SHARES.map(SettingValue::Real).into(),
     };
-    let (lower, higher): (Vec<Value>, Vec<Value>) = steps
+    let (lower, higher): (Vec<SettingValue>, Vec<SettingValue>) = steps
         .into_iter()
         .filter(|step| number(step).is_some_and(|step| is_apart(own, own_number, step)))
         .partition(|step| number(step) < Some(own_number));
@@ -274,9 +276,9 @@ fn around(own: &Value, [below, above]: [usize; 2]) -> Option<Vec<Value>> {
 }
 
 /// Whether a step tries something else than the strategy's own value.
-fn is_apart(own: &Value, own_number: f64, step: f64) -> bool {
+fn is_apart(own: &SettingValue, own_number: f64, step: f64) -> bool {
     match own {
-        Value::Integer(_) => step / own_number >= NEAREST || own_number / step >= NEAREST,
+        SettingValue::Integer(_) => step / own_number >= NEAREST || own_number / step >= NEAREST,
         _ => (step - own_number).abs() >= NEAREST_SHARE,
     }
 }
@@ -386,7 +388,7 @@ mod tests {
         #[track_caller]
         fn check(tune: &str, says: &str) {
             let text = format!("{tune}\n[[stage]]\nkind = 'clear_results'\nkeep_last = 4\n");
-            let table = Table::parse("mine.toml", &text).unwrap();
+            let table = SettingTable::parse("mine.toml", &text).unwrap();
             let spec = StrategySpec::of("mine", table, &Trigger::always());
             let said = spec.and_then(|spec| spec.tunes().map(|_| shown(&spec).join("; ")));
             let said = said.unwrap_or_else(|error| error.to_string());

@@ -3,7 +3,7 @@
 
 use super::StrategySpec;
 use crate::record::words::{Fidelity, Worth};
-use crate::settings::{CheckedTable, Reader, SettingError, Table, Value};
+use crate::settings::{CheckedTable, Reader, SettingError, SettingTable, SettingValue};
 use crate::strategy::knob::KEYS;
 
 /// The keys of a strategy that are read here.
@@ -43,7 +43,7 @@ impl StrategySpec {
     pub fn sources(&self) -> Result<Vec<String>, SettingError> {
         let mut reader = Reader::new(&self.table, "");
         match self.table.get("source").map(|source| &source.value) {
-            Some(Value::List(_)) => {
+            Some(SettingValue::List(_)) => {
                 reader.tables("source")?.into_iter().map(|table| self.source(table)).collect()
             }
             _ => Ok(reader.text("source")?.into_iter().map(str::to_owned).collect()),
@@ -51,7 +51,7 @@ impl StrategySpec {
     }
 
     /// `npm:opencode-ai 1.18.33, dist/compaction.js, read 2026-11`.
-    fn source(&self, table: &Table) -> Result<String, SettingError> {
+    fn source(&self, table: &SettingTable) -> Result<String, SettingError> {
         let checked = CheckedTable::new(table, "source", (&KEYS, "source"))?;
         let origins: Vec<&str> = ORIGINS.into_iter().filter_map(|key| checked.text(key)).collect();
         let [origin] = origins[..] else {
@@ -64,7 +64,8 @@ impl StrategySpec {
             return Err(SettingError::new(table.place(), problem));
         }
         let mut texts = checked.reader().table("constants")?;
-        for (knob, text) in table.table("constants").map(Table::entries).unwrap_or_default() {
+        for (knob, text) in table.table("constants").map(SettingTable::entries).unwrap_or_default()
+        {
             if let Some(reader) = &mut texts {
                 reader.text(knob)?;
             }
@@ -97,26 +98,26 @@ mod tests {
         let stage = "[[stage]]\nkind = 'summarize'\nname = 'all'\nmax_output_tokens = 9\n\
                      when = { any = ['manual', { tokens_over = 5 }] }\n\
                      prepare_at = { window_fraction = 0.8 }\nguards = { min_gain_tokens = 3 }\n";
-        let table = Table::parse("mine.toml", &format!("{head}\n{stage}"))?;
+        let table = SettingTable::parse("mine.toml", &format!("{head}\n{stage}"))?;
         StrategySpec::of("mine", table, &Trigger::always())
     }
 
     #[test]
     fn every_preset_says_what_it_is_worth_and_no_run_knows() {
         for (name, text) in PRESETS {
-            let table = Table::parse(name, text).unwrap();
+            let table = SettingTable::parse(name, text).unwrap();
             let spec = StrategySpec::of(name, table, &Trigger::always())
                 .unwrap_or_else(|error| panic!("{error}"));
             let worth = spec.worth().unwrap_or_else(|| panic!("{name} has no fidelity"));
             let says_what = worth.missing.as_ref().is_some_and(|text| text.ends_with('.'));
             assert!(says_what || worth.fidelity == Fidelity::Exact, "{name}: {worth:?}");
             assert!(!spec.sources().unwrap().is_empty(), "{name} has no source");
-            let ran = Table::parse(name, &spec.to_toml()).unwrap();
+            let ran = SettingTable::parse(name, &spec.to_toml()).unwrap();
             for key in OF_WORTH {
                 assert_eq!(ran.get(key), None, "{name}");
             }
             // What is shown is read as what was written.
-            let shown = Table::parse(name, &spec.to_file()).unwrap();
+            let shown = SettingTable::parse(name, &spec.to_file()).unwrap();
             let shown = StrategySpec::of(name, shown, &Trigger::always()).unwrap();
             assert_eq!(shown.worth(), spec.worth(), "{name}");
             assert_eq!(shown.sources(), spec.sources(), "{name}");
@@ -136,7 +137,7 @@ mod tests {
         assert_eq!(read(head), lines);
         // Keys with a dot are in quotes, so that the file is read again as it was.
         let file = of(head).unwrap().to_file();
-        let table = Table::parse("mine.toml", &file).unwrap();
+        let table = SettingTable::parse("mine.toml", &file).unwrap();
         let again = StrategySpec::of("mine", table, &Trigger::always()).unwrap();
         assert_eq!(again.sources().unwrap(), lines);
     }

@@ -5,7 +5,7 @@
 
 use super::prelude::*;
 use crate::model::Task;
-use crate::step::Answer;
+use crate::step::CallResult;
 use crate::strategy::model_text;
 use crate::strategy::stage::json_of;
 
@@ -143,7 +143,7 @@ impl CollapseGroups {
         &mut self,
         groups: Vec<Range<usize>>,
         origins: Vec<Origin>,
-        answers: Vec<Answer>,
+        answers: Vec<CallResult>,
         cx: &Situation,
     ) -> Result<Patch, StageError> {
         let mut edits = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::prelude::*;
 use crate::model::{CallFailure, Response, Stop, Task};
 use crate::settings::SettingError;
-use crate::step::Answer;
+use crate::step::CallResult;
 use crate::strategy::external::protocol::{
     AskLine, EditLine, FromProgram, History, Moment, ToProgram, Turn, WindowLine, Wording,
 };
@@ -294,7 +294,7 @@ fn request(ask: AskLine, base: &[Entry], cx: &Situation) -> Result<Request, Stri
     })
 }
 
-fn answer_line(answer: Answer) -> ToProgram {
+fn answer_line(answer: CallResult) -> ToProgram {
     let (text, stop, error) = match answer {
         Ok(Response { text, stop, .. }) => {
             let stop = match stop {

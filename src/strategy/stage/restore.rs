@@ -28,7 +28,7 @@ pub(super) struct Restore {
     reported: Vec<Vec<Range<usize>>>,
     /// Tool uses without an answer so far, and where they are.
     #[serde(skip)]
-    asked: BTreeMap<Arc<str>, (ToolUse, BlockPlace)>,
+    asked: BTreeMap<Arc<str>, (ToolUse, SessionBlock)>,
     /// The items that can be restored, in their last version.
     #[serde(skip)]
     known: BTreeMap<ItemKey, LastVersion>,
@@ -70,7 +70,7 @@ type ItemKey = (ItemKind, String);
 
 /// A block of a message of the session.
 #[derive(Debug, Clone, Copy)]
-struct BlockPlace {
+struct SessionBlock {
     message: usize,
     block: usize,
 }
@@ -80,7 +80,7 @@ struct BlockPlace {
 struct LastVersion {
     text: Arc<str>,
     /// Where the session says so.
-    place: BlockPlace,
+    place: SessionBlock,
     /// A file was changed since.
     is_changed: bool,
     /// A command showed the file, which is put back beside the command's result.
@@ -125,13 +125,13 @@ impl Stage for Restore {
         self.has_begun |= entry.message.role() == Role::Assistant;
         for (block, text) in entry.message.model_text().iter().enumerate() {
             if !self.has_begun && text.starts_with("<system-reminder>") {
-                let place = BlockPlace { message, block };
+                let place = SessionBlock { message, block };
                 let reminder = (ItemKind::Reminder, format!("{message}.{block}"));
                 self.note(reminder, text.clone(), place);
             }
         }
         for (block, tool) in entry.message.tool_uses() {
-            let place = BlockPlace { message, block };
+            let place = SessionBlock { message, block };
             // A read, a write or a load has to succeed first; a list counts as it is set.
             if is_named(tool, PLAN_TOOLS) {
                 self.note((ItemKind::Plan, String::new()), tool.input.as_str(), place);
@@ -144,14 +144,20 @@ impl Stage for Restore {
             if let Some((tool, asked)) = self.asked.remove(&result.tool_use_id)
                 && !result.is_error
             {
-                self.answered(&tool, asked, entry, BlockPlace { message, block });
+                self.answered(&tool, asked, entry, SessionBlock { message, block });
             }
         }
     }
 }
 
 impl Restore {
-    fn answered(&mut self, tool: &ToolUse, asked: BlockPlace, answer: &Entry, place: BlockPlace) {
+    fn answered(
+        &mut self,
+        tool: &ToolUse,
+        asked: SessionBlock,
+        answer: &Entry,
+        place: SessionBlock,
+    ) {
         let text = &answer.message.model_text()[place.block];
         if let Some((path, content)) = files::written_by(tool) {
             self.note((ItemKind::File, path), content, asked);
@@ -196,7 +202,7 @@ impl Restore {
         self.sources.is_empty() || self.sources.contains(&kind)
     }
 
-    fn note(&mut self, thing: ItemKey, text: impl Into<Arc<str>>, place: BlockPlace) {
+    fn note(&mut self, thing: ItemKey, text: impl Into<Arc<str>>, place: SessionBlock) {
         self.uses += 1;
         let known = LastVersion {
             text: text.into(),
@@ -359,7 +365,7 @@ impl<'c> ContextIndex<'c> {
         if known.is_shown {
             return false;
         }
-        let BlockPlace { message, block } = known.place;
+        let SessionBlock { message, block } = known.place;
         self.messages.get(&message).is_some_and(|entry: &&Entry| {
             entry.is_verbatim(block) || entry.message.model_text().get(block) == Some(&known.text)
         })

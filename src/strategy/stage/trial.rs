@@ -5,8 +5,8 @@
 use super::prelude::*;
 use crate::model::scripted;
 use crate::session::{JsonText, tool_names};
-use crate::settings::{SettingError, Table};
-use crate::step::{Answer, Caller, drive};
+use crate::settings::{SettingError, SettingTable};
+use crate::step::{CallResult, Caller, drive};
 use crate::strategy::knob::Knobs;
 use crate::strategy::situation::Overflow;
 use crate::tokens::{CharsPer4, CountedTexts};
@@ -59,7 +59,7 @@ pub(super) fn fails(id: &str, text: &str) -> Message {
 
 /// A stage of that kind, or why it cannot be built.
 pub(super) fn build(kind: &str, knobs: &str) -> Result<Box<dyn Stage>, SettingError> {
-    let table = Table::parse("own.toml", knobs)?;
+    let table = SettingTable::parse("own.toml", knobs)?;
     let kind = super::kind(kind).unwrap();
     (kind.build)(&Knobs::new(&table, kind.name, kind)?)
 }
@@ -79,12 +79,12 @@ pub(super) struct Trial {
 /// Gives out answers, and notes what was asked.
 #[derive(Debug, Default)]
 struct CannedAnswers {
-    answers: VecDeque<Answer>,
+    answers: VecDeque<CallResult>,
     asked: Vec<Request>,
 }
 
 impl Caller for CannedAnswers {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult> {
         self.asked.extend(requests.iter().cloned());
         let answer = |_| Ok(scripted::response("S"));
         requests
@@ -133,7 +133,7 @@ impl Trial {
     }
 
     /// Sets the model's next answer; `S` if there is none left.
-    pub(super) fn will_answer(&mut self, answer: Answer) {
+    pub(super) fn will_answer(&mut self, answer: CallResult) {
         self.model.answers.push_back(answer);
     }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::context::Applied;
-use crate::settings::{Reader, Setting, SettingError, Value, with_suggestion};
+use crate::settings::{Reader, Setting, SettingError, SettingValue, with_suggestion};
 use crate::strategy::knob::KEYS;
 use crate::strategy::percent;
 use crate::strategy::situation::Situation;
@@ -329,13 +329,13 @@ pub(super) fn read_condition(
     part: WindowPart,
 ) -> Result<Condition, SettingError> {
     let table = match &setting.value {
-        Value::Text(word) if words().contains(&word.as_str()) => {
+        SettingValue::Text(word) if words().contains(&word.as_str()) => {
             return of_json(setting, json!(word));
         }
-        Value::Table(table) => table,
+        SettingValue::Table(table) => table,
         value => {
             let problem = format!("must be `{}` or a table", words().join("`, `"));
-            let Value::Text(word) = value else {
+            let SettingValue::Text(word) = value else {
                 return Err(wrong(path, setting, &problem));
             };
             let error = wrong(path, setting, &format!("{problem}, not `{word}`"));
@@ -361,7 +361,7 @@ pub(super) fn read_condition(
                 Some(if name == "all" { Condition::All(nested) } else { Condition::Any(nested) })
             }
             word if words().contains(&word) => match own.value {
-                Value::Flag(true) => Some(of_json(own, json!(word))?),
+                SettingValue::Flag(true) => Some(of_json(own, json!(word))?),
                 _ => None,
             },
             kind if names().contains(&kind) => {

@@ -225,7 +225,7 @@ fn an_agent_waits_no_longer_than_it_is_told_and_the_log_says_so() {
     let log = Bytes::default();
     let make = |patience| {
         let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-        let setting = Setting {
+        let setting = StrategySetting {
             spec: spec("codex"),
             window: Window::new(WINDOW),
             sizes: Sizes::Counted,
@@ -328,7 +328,7 @@ fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
     let events = log.events();
     assert_eq!(front(None).0.restore(&events), Ok(Vec::new()));
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let other = Setting {
+    let other = StrategySetting {
         spec: spec("none"),
         window: Window::new(WINDOW),
         sizes: Sizes::Counted,

@@ -53,7 +53,7 @@ impl Model for Gate {
 }
 
 fn front(model: &Arc<Gate>, patience: u64) -> (Live, Bytes) {
-    let setting = Setting {
+    let setting = StrategySetting {
         spec: spec("codex"),
         window: Window::new(WINDOW),
         sizes: Sizes::Billed,

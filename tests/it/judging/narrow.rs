@@ -7,8 +7,8 @@ use std::path::Path;
 
 use proctor::probe::judge::JudgeTask;
 use proctor::probe::judge::known_answer::known_answers;
-use proctor::probe::{Outcome, Unscored, Verdict};
-use proctor::record::journal::Run;
+use proctor::probe::{GradeVerdict, Outcome, Unscored};
+use proctor::record::journal::RecordedRun;
 use serde_json::Value;
 
 use super::{careful, judge, run, shown, standings};
@@ -31,7 +31,7 @@ fn weak(folder: &Path, name: &str) -> String {
 }
 
 /// A scenario with a reader whose answers rules cannot grade, and this judge.
-fn judged_by(folder: &Path, judge: &str, exit: i32) -> Run {
+fn judged_by(folder: &Path, judge: &str, exit: i32) -> RecordedRun {
     careful(folder, "reader", "");
     let scenario = format!(
         "name = \"judged\"\n[models]\n\
@@ -43,11 +43,11 @@ fn judged_by(folder: &Path, judge: &str, exit: i32) -> Run {
     fs::write(folder.join("s.toml"), scenario).unwrap();
     let command = ["run", "s.toml", "--out", "out", "-o", "r.json"];
     run(folder, &command, exit);
-    Run::read(&folder.join("out")).unwrap()
+    RecordedRun::read(&folder.join("out")).unwrap()
 }
 
 /// The verdicts on the sentinels of each task, in order.
-fn known_verdicts(run: &Run) -> [Vec<Verdict>; 2] {
+fn known_verdicts(run: &RecordedRun) -> [Vec<GradeVerdict>; 2] {
     [JudgeTask::Wide, JudgeTask::Narrow].map(|task| {
         let known = run.cells.iter().flat_map(|cell| &cell.sentinels);
         let known = known.filter(|record| record.task() == task);
@@ -65,8 +65,8 @@ fn a_judge_that_is_unfit_for_six_words_is_asked_yes_or_no() {
     let items = run_of_it.cells.iter().flat_map(|cell| &cell.probes);
     let judged = items.filter_map(|item| item.answer.as_ref()?.judged);
     let outcome = |verdict| match verdict {
-        Verdict::Scored { outcome, .. } => outcome,
-        Verdict::Unscored { reason } => panic!("{reason:?}"),
+        GradeVerdict::Scored { outcome, .. } => outcome,
+        GradeVerdict::Unscored { reason } => panic!("{reason:?}"),
     };
     let outcomes: BTreeSet<Outcome> = judged.map(outcome).collect();
     assert!(outcomes.contains(&Outcome::Wrong), "{outcomes:?}");
@@ -97,7 +97,7 @@ fn a_judge_that_is_unfit_for_six_words_is_asked_yes_or_no() {
     assert!(said.contains("it meets, with yes or no, 12 of 12 answers"), "{said}");
     let found = standings(path)["weak"].to_string();
     assert!(found.starts_with("\"asked yes or no, provisional (2 labels"), "{found}");
-    let after = Run::read(&path.join("out")).unwrap();
+    let after = RecordedRun::read(&path.join("out")).unwrap();
     assert_eq!(after.manifest.conditions["judge prompt"], *prompt);
     assert_eq!(known_verdicts(&after).map(|known| known.len()), [20, 12]);
     // Its verdicts and those of a judge with six words make no difference of strategies.
@@ -114,7 +114,7 @@ fn a_judge_that_writes_nonsense_is_ended_after_three_replies() {
     let path = folder.path();
     let nonsense = judge(path, "nonsense", "[[answer]]\ntext = \"The ferry is blue.\"\n");
     let run_of_it = judged_by(path, &nonsense, 102);
-    let unscored = |reason| Verdict::Unscored { reason };
+    let unscored = |reason| GradeVerdict::Unscored { reason };
     for known in known_verdicts(&run_of_it) {
         assert!(known.len() > 10);
         let (asked, rest) = known.split_at(3);

@@ -13,7 +13,7 @@ use proctor::replay::observe::validity::Validity;
 use proctor::replay::observe::{CallView, Observer};
 use proctor::replay::{NoClock, PreparedSession, Replayed, replay_observed};
 use proctor::session::{Role, Session, Tag};
-use proctor::step::{Answer, Caller, Step, drive};
+use proctor::step::{CallResult, Caller, Step, drive};
 use proctor::strategy::law::Law;
 use proctor::strategy::situation::Situation;
 use proctor::strategy::{Compaction, Pipeline, Strategy, StrategySpec};
@@ -41,7 +41,11 @@ pub(super) struct Seen {
 }
 
 /// Replays the session, in which each request of the strategy gets `answer`.
-pub(super) fn observed(spec: &StrategySpec, prepared: &PreparedSession, answer: &Answer) -> Seen {
+pub(super) fn observed(
+    spec: &StrategySpec,
+    prepared: &PreparedSession,
+    answer: &CallResult,
+) -> Seen {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let once = |strategy: Box<dyn Strategy>| {
         let police = Police { seen: seen.clone(), session: prepared.session().clone() };
@@ -170,19 +174,19 @@ impl Police {
 
 /// A model that always says the same. Requests that are made at once succeed or fail as one.
 pub(super) struct Fixed<'a> {
-    answer: &'a Answer,
+    answer: &'a CallResult,
     /// How often it was asked.
     pub(super) asked: usize,
 }
 
 impl<'a> Fixed<'a> {
-    pub(super) fn new(answer: &'a Answer) -> Self {
+    pub(super) fn new(answer: &'a CallResult) -> Self {
         Self { answer, asked: 0 }
     }
 }
 
 impl Caller for Fixed<'_> {
-    fn call(&mut self, requests: Vec<Request>) -> Vec<Answer> {
+    fn call(&mut self, requests: Vec<Request>) -> Vec<CallResult> {
         self.asked += 1;
         requests.iter().map(|_| self.answer.clone()).collect()
     }
@@ -193,7 +197,7 @@ impl Caller for Fixed<'_> {
 struct Twice {
     inner: Pipeline,
     seen: Arc<Mutex<Seen>>,
-    answer: Answer,
+    answer: CallResult,
 }
 
 impl Twice {

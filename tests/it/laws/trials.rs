@@ -1,6 +1,6 @@
 //! What is put on trial: every preset and control, and each kind of stage with work to do.
 
-use proctor::settings::Table;
+use proctor::settings::SettingTable;
 use proctor::strategy::StrategySpec;
 use proctor::strategy::preset::PRESETS;
 use proctor::strategy::trigger::Trigger;
@@ -51,7 +51,7 @@ pub(super) fn on_trial() -> Vec<StrategySpec> {
 
 /// A strategy of these stages, which fire at every call unless they say when.
 pub(super) fn own(name: &str, text: &str) -> StrategySpec {
-    let table = Table::parse(name, text).unwrap();
+    let table = SettingTable::parse(name, text).unwrap();
     StrategySpec::of(name, table, &Trigger::always()).unwrap()
 }
 

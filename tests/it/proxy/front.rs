@@ -1,6 +1,6 @@
 //! The proxy with strategies in it.
 
-use proctor::live::{Live, Setting};
+use proctor::live::{Live, StrategySetting};
 use proctor::model::offline::Offline;
 use proctor::proxy::Front;
 use proctor::record::Sizes;
@@ -16,7 +16,7 @@ use super::*;
 
 fn front(names: &[&str]) -> Arc<Front> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
-    let settings = names.iter().map(|name| Setting {
+    let settings = names.iter().map(|name| StrategySetting {
         spec: StrategySpec::named(name, &Trigger::always(), &Place::BuiltIn).unwrap(),
         window: Window::new(Tokens(3_000)),
         sizes: Sizes::Counted,

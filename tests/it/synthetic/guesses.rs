@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use proctor::probe::AnswerFormat;
-use proctor::probe::grade::Rules;
-use proctor::probe::{Fact, OTHER_ORDER, Outcome, Probe, Selection, Verdict};
+use proctor::probe::grade::GradingRules;
+use proctor::probe::{Fact, GradeVerdict, OTHER_ORDER, Outcome, Probe, Selection};
 use proctor::probe::{ProbeExt as _, Specified as _};
 use proctor::session::ground_truth::RuleForm;
 use proctor::session::synthetic::{FAMILIES, Generated, Length, Recipe, generate};
@@ -101,7 +101,7 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
         for seed in 1..=2 {
             let made = made(family.name, seed);
             let probes = made.truth.facts.clone();
-            let rules = Rules::new(&probes);
+            let rules = GradingRules::new(&probes);
             for item in Selection::default().items(&made.session, &probes) {
                 let probe = &probes[item.probe];
                 if item.percent != 100 || probe.kind().is_never_said() {
@@ -126,8 +126,8 @@ fn a_reader_that_sees_the_question_only_is_at_chance_in_every_family() {
                     let answer = answers.join(OTHER_ORDER);
                     let verdict = rules.verdict(probe, before, &answer);
                     let score = match verdict {
-                        Verdict::Scored { score, .. } => score,
-                        Verdict::Unscored { .. } => 0.0,
+                        GradeVerdict::Scored { score, .. } => score,
+                        GradeVerdict::Unscored { .. } => 0.0,
                     };
                     let tally = tallies.entry(name).or_default();
                     let part = if is_choice { &mut tally.choices } else { &mut tally.others };
@@ -202,14 +202,14 @@ fn a_reader_that_knows_what_was_planted_is_right_at_every_point() {
     for family in FAMILIES.iter() {
         let made = made(family.name, 2);
         let probes = made.truth.facts.clone();
-        let rules = Rules::new(&probes);
+        let rules = GradingRules::new(&probes);
         for item in Selection::default().items(&made.session, &probes) {
             let probe = &probes[item.probe];
             let before = made.session.calls()[item.call];
             let answers = known(probe, before);
             assert_eq!(answers.len(), probe.questions().len(), "{}", probe.id);
             let verdict = rules.verdict(probe, before, &answers.join(OTHER_ORDER));
-            let right = Verdict::Scored { score: 1.0, outcome: Outcome::Right };
+            let right = GradeVerdict::Scored { score: 1.0, outcome: Outcome::Right };
             let place = format!("{} {} at {} %", family.name, probe.id, item.percent);
             assert_eq!(verdict, right, "{place}: {answers:?}");
             optional += probe.fact.spec().optional(before).len();

@@ -1,6 +1,6 @@
 //! Where the user went back and asked anew, the recording forks.
 
-use super::chain::{Entry, RecordKind};
+use super::chain::{ChainEntry, RecordKind};
 use super::records::{Parents, parent_of};
 use crate::prelude::*;
 
@@ -16,7 +16,11 @@ enum Above<'a> {
 /// Drops the branches that the user went back from. Of several prompts with one parent, only the
 /// one that the end of the file descends from stays, with its descendants. A prompt that nothing
 /// follows was typed before the next one, and stays.
-pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, source: &mut Source) {
+pub(super) fn leave_abandoned(
+    entries: &mut Vec<ChainEntry>,
+    parents: &Parents,
+    source: &mut Source,
+) {
     let mut prompts: BTreeMap<Above<'_>, Vec<&Arc<str>>> = BTreeMap::new();
     let mut compactions = 0;
     for entry in entries.iter().filter(|entry| entry.chain == 0) {
@@ -38,7 +42,7 @@ pub(super) fn leave_abandoned(entries: &mut Vec<Entry>, parents: &Parents, sourc
     if prompts.is_empty() {
         return;
     }
-    let messages = entries.iter().filter(|entry: &&Entry| {
+    let messages = entries.iter().filter(|entry: &&ChainEntry| {
         matches!(entry.said, RecordKind::User(..) | RecordKind::Assistant(_) | RecordKind::ApiError)
     });
     let last = messages.clone().rfind(|entry| entry.chain == 0);

@@ -5,7 +5,7 @@ use crate::prelude::*;
 
 /// A record's part of its conversation.
 pub(super) enum RecordKind {
-    Assistant(Answer),
+    Assistant(ModelRecord),
     /// The product's message about a failed call, which is not sent again.
     ApiError,
     /// Of the user or a tool, by its author where that is no tool.
@@ -31,7 +31,7 @@ pub(super) struct ClearedContent {
 }
 
 /// A record that is part of a conversation.
-pub(super) struct Entry {
+pub(super) struct ChainEntry {
     pub(super) uuid: Text,
     pub(super) parent: Text,
     pub(super) chain: usize,
@@ -80,7 +80,7 @@ impl Chain {
     }
 
     /// Adds a record; `known` names all records of the file.
-    pub(super) fn add(&mut self, entry: Entry, known: &Parents) {
+    pub(super) fn add(&mut self, entry: ChainEntry, known: &Parents) {
         let uuid = entry.uuid.as_ref();
         match entry.said {
             RecordKind::Assistant(part) => {

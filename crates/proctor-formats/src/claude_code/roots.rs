@@ -5,7 +5,7 @@
 //! another session, hooks of a resumed or compacted session, and roots after which the provider
 //! billed more than before. A run of another session in a stream is confirmed by its bill in the same way.
 
-use super::chain::{Entry, RecordKind};
+use super::chain::{ChainEntry, RecordKind};
 use super::records::{Parents, Record, parent_of};
 use crate::prelude::*;
 
@@ -34,7 +34,7 @@ pub(super) fn is_root(record: &Record<'_>, kind: &str) -> bool {
 }
 
 /// Whether an entry is the first one of a new context that begins with `root`.
-pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool {
+pub(super) fn begins(entry: &ChainEntry, root: &Arc<str>, parents: &Parents) -> bool {
     match &entry.said {
         // The root itself is a prompt: it is not an attempt to ask the first prompt anew.
         RecordKind::User(blocks, tag) if entry.uuid.as_ref() == Some(root) => {
@@ -57,7 +57,7 @@ pub(super) fn begins(entry: &Entry, root: &Arc<str>, parents: &Parents) -> bool 
 
 /// Drops the roots and runs before which nothing was answered, which another session wrote, or after which
 /// the prompt was billed larger. Roots that stay get the last bill before them.
-pub(super) fn confirm(entries: &mut Vec<Entry>) {
+pub(super) fn confirm(entries: &mut Vec<ChainEntry>) {
     let mut confirmed: BTreeMap<usize, Option<Tokens>> = BTreeMap::new();
     let mut waiting = None;
     let mut is_answered = false;

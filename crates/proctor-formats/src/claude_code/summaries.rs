@@ -1,7 +1,7 @@
 //! The agents that write summaries: no conversations, but billed.
 
 use super::records::{ApiMessage, Record};
-use super::{RecordKind, Recording, raw_records, time};
+use super::{ClaudeTranscript, RecordKind, raw_records, time};
 use crate::prelude::*;
 
 /// How the agent is named whose only work is a compaction's summary.
@@ -10,7 +10,7 @@ const SUMMARISER: &str = "acompact-";
 /// How the name of its file begins.
 const FILE_OF_SUMMARISER: &str = "agent-acompact-";
 
-impl Recording {
+impl ClaudeTranscript {
     /// Reads the agents in files of their own, of the session in the file at `path`.
     pub(super) fn read_summarisers(&mut self, path: &Path) {
         let beside = Folder::open(&path.with_file_name(compressed::stem(path)));

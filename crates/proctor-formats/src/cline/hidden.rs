@@ -8,7 +8,7 @@
 use std::ops::RangeInclusive;
 
 use super::blocks_of;
-use super::shown::{Shown, ShownCompactionTime};
+use super::shown::{ShownCompactionTime, TaskRecords};
 use crate::prelude::*;
 
 /// The number of messages that a summary keeps if it comes before them.
@@ -56,7 +56,7 @@ pub(super) fn name(at: usize) -> Arc<str> {
 
 impl HiddenMessages {
     /// Looks through all messages of a task.
-    pub(super) fn of(messages: &[&RawValue], shown: &Shown) -> Self {
+    pub(super) fn of(messages: &[&RawValue], shown: &TaskRecords) -> Self {
         let read = messages.iter().map(|raw| serde_json::from_str(raw.get()));
         let marks: Vec<Marks> = read.map(Result::unwrap_or_default).collect();
         let mut due: BTreeMap<usize, Vec<PendingCompaction>> = BTreeMap::new();

@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// The records of one task that the user saw.
 #[derive(Debug, Default)]
-pub(super) struct Shown {
+pub(super) struct TaskRecords {
     calls: Vec<(Timestamp, Counters)>,
     /// The record of each summary or marker, by its name.
     pub(super) compactions: BTreeMap<Arc<str>, ShownCompactionTime>,
@@ -60,7 +60,7 @@ impl Counters {
     }
 }
 
-impl Shown {
+impl TaskRecords {
     /// Reads the file at `path`, a list of records.
     pub(super) fn read(path: &Path) -> Result<Self> {
         let text = SourceFile::open(path, MAX_FILE)?.text();

@@ -1,6 +1,6 @@
 //! Reads the context that a compaction of Codex left, and the authors of its parts.
 
-use crate::openai_responses::items::{self, Item, item};
+use crate::openai_responses::items::{self, ResponsesItem, item};
 use crate::prelude::*;
 
 /// The beginnings of user messages that the product wrote, one a line.
@@ -46,10 +46,10 @@ pub(super) fn replacement(
     let mut pieces = Vec::new();
     for raw in history {
         let (role, blocks, tag) = match item(raw, assembler) {
-            Item::Nothing => continue,
-            Item::Model(blocks) => (Role::Assistant, blocks, None),
-            Item::Product(blocks) => (Role::User, blocks, Some(Tag::Meta)),
-            Item::Other(blocks) => {
+            ResponsesItem::Nothing => continue,
+            ResponsesItem::Model(blocks) => (Role::Assistant, blocks, None),
+            ResponsesItem::Product(blocks) => (Role::User, blocks, Some(Tag::Meta)),
+            ResponsesItem::Other(blocks) => {
                 // The summary is in the history too, after the words that introduce it.
                 let tag = summary
                     .is_some_and(|summary| texts(&blocks).any(|text| text.ends_with(summary)))

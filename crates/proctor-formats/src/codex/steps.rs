@@ -1,7 +1,7 @@
 //! Reads the order of a rollout's records: which call a bill belongs to, what triggered a compaction.
 
-use super::super::openai_responses::items::Item;
-use super::{Step, kept_context};
+use super::super::openai_responses::items::ResponsesItem;
+use super::{RolloutStep, kept_context};
 use crate::prelude::*;
 
 /// Until this minor version of Codex 0 a bill is written before the items of its response, as far as the file shows
@@ -23,11 +23,11 @@ const REASONING_PERCENT: [(&str, u64); 8] = [
 ];
 
 /// Whether this file has each bill before the items of its response.
-pub(super) fn bills_first(steps: &[Step], version: Option<&str>) -> bool {
+pub(super) fn bills_first(steps: &[RolloutStep], version: Option<&str>) -> bool {
     let first = steps.iter().find(|step| step.is_bill() || step.is_models());
     let numbers = version.unwrap_or_default().strip_prefix("0.");
     let minor = numbers.and_then(|rest| rest.split('.').next()?.parse::<u64>().ok());
-    first.is_some_and(Step::is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)
+    first.is_some_and(RolloutStep::is_bill) && minor.is_some_and(|minor| minor < BILLS_AFTER_ITEMS)
 }
 
 /// Estimates Codex's own token count of reasoning from the billed tokens, for files without its content.
@@ -38,7 +38,7 @@ pub(super) fn as_codex_counts(billed: Tokens, model: &str) -> Tokens {
 
 /// Codex's own token count of a reasoning item: three quarters of the encrypted length, less 650 bytes, divided
 /// by four.
-pub(super) fn reasons(raw: &RawValue) -> Option<Step> {
+pub(super) fn reasons(raw: &RawValue) -> Option<RolloutStep> {
     if !raw.get().contains("\"encrypted_content\"") {
         return None;
     }
@@ -47,27 +47,28 @@ pub(super) fn reasons(raw: &RawValue) -> Option<Step> {
     // A redaction mark is far shorter than any encrypted content.
     let tokens = (content.len() / 4 * 3).saturating_sub(650) / 4;
     (&*item.take_type() == "reasoning" && tokens > 0)
-        .then_some(Step::Reasons(Tokens(tokens as u64)))
+        .then_some(RolloutStep::Reasons(Tokens(tokens as u64)))
 }
 
 /// Gives compactions a trigger where the file has no tasks: behind a tool's answer the product compacted, and
 /// between an answer of the model and what a user types a person did.
-pub(super) fn tell_triggers(steps: &mut [Step]) {
-    fn said(step: &Step) -> Option<&Item> {
+pub(super) fn tell_triggers(steps: &mut [RolloutStep]) {
+    fn said(step: &RolloutStep) -> Option<&ResponsesItem> {
         match step {
-            Step::Item(Item::Nothing, _) => None,
-            Step::Item(item, _) => Some(item),
+            RolloutStep::Item(ResponsesItem::Nothing, _) => None,
+            RolloutStep::Item(item, _) => Some(item),
             _ => None,
         }
     }
     for at in 0..steps.len() {
         let (before, after) = steps.split_at_mut(at);
-        let Some((Step::Compacted(trigger @ None, ..), after)) = after.split_first_mut() else {
+        let Some((RolloutStep::Compacted(trigger @ None, ..), after)) = after.split_first_mut()
+        else {
             continue;
         };
         *trigger = match (before.iter().rev().find_map(said), after.iter().find_map(said)) {
             (Some(before), _) if is_answer(before) => Some("auto"),
-            (Some(Item::Model(_)), Some(Item::Other(next)))
+            (Some(ResponsesItem::Model(_)), Some(ResponsesItem::Other(next)))
                 if kept_context::tag_of(next) == Some(Tag::TypedUser) =>
             {
                 Some("manual")
@@ -78,16 +79,16 @@ pub(super) fn tell_triggers(steps: &mut [Step]) {
 }
 
 /// Puts each bill behind the items of its response, in front of which it was written.
-pub(super) fn bills_after_items(steps: Vec<Step>) -> Vec<Step> {
+pub(super) fn bills_after_items(steps: Vec<RolloutStep>) -> Vec<RolloutStep> {
     let mut placed = Vec::with_capacity(steps.len());
     let mut bill = None;
     for step in steps {
-        let answers = matches!(&step, Step::Item(item, _) if is_answer(item));
+        let answers = matches!(&step, RolloutStep::Item(item, _) if is_answer(item));
         if !answers && !step.is_of_response() {
             placed.extend(bill.take());
         }
         match step {
-            Step::Bill(..) => bill = Some(step),
+            RolloutStep::Bill(..) => bill = Some(step),
             _ => placed.push(step),
         }
     }
@@ -96,18 +97,18 @@ pub(super) fn bills_after_items(steps: Vec<Step>) -> Vec<Step> {
 }
 
 /// Whether a tool answers.
-pub(super) fn is_answer(item: &Item) -> bool {
-    matches!(item, Item::Other(blocks) if blocks.iter().any(ContentBlock::is_result))
+pub(super) fn is_answer(item: &ResponsesItem) -> bool {
+    matches!(item, ResponsesItem::Other(blocks) if blocks.iter().any(ContentBlock::is_result))
 }
 
 /// Puts the calls of each response before their results. Words and thoughts after a result begin
 /// another response.
-pub(super) fn by_response(queue: Vec<(Item, When)>) -> Vec<(Item, When)> {
+pub(super) fn by_response(queue: Vec<(ResponsesItem, When)>) -> Vec<(ResponsesItem, When)> {
     let mut placed = Vec::with_capacity(queue.len());
     let mut answers = Vec::new();
     for (item, time) in queue {
         match &item {
-            Item::Model(blocks) if !blocks.iter().all(ContentBlock::is_use) => {
+            ResponsesItem::Model(blocks) if !blocks.iter().all(ContentBlock::is_use) => {
                 placed.append(&mut answers);
             }
             _ if is_answer(&item) => {

@@ -18,7 +18,7 @@ pub(super) fn detect(head: &Head) -> bool {
 }
 
 /// A section: its mark, and the lines below it.
-enum Section<'t> {
+enum CursorSection<'t> {
     User,
     Model,
     Thought(&'t str),
@@ -27,12 +27,12 @@ enum Section<'t> {
 }
 
 pub(super) fn read(text: &str, reading: &mut CursorReading) {
-    let mut sections: Vec<(Section<'_>, String)> = Vec::new();
+    let mut sections: Vec<(CursorSection<'_>, String)> = Vec::new();
     for line in text.lines() {
         let section = match (line, sections.last()) {
-            ("user:", _) => Some(Section::User),
-            ("assistant:", _) => Some(Section::Model),
-            (_, None | Some((Section::User, _))) => None,
+            ("user:", _) => Some(CursorSection::User),
+            ("assistant:", _) => Some(CursorSection::Model),
+            (_, None | Some((CursorSection::User, _))) => None,
             _ => marked(line),
         };
         match section {
@@ -52,25 +52,25 @@ pub(super) fn read(text: &str, reading: &mut CursorReading) {
         let text = below.trim_matches('\n');
         let text = (!text.is_empty()).then(|| ContentBlock::Text(text.into()));
         match section {
-            Section::User => {
+            CursorSection::User => {
                 call.ends(reading);
                 reading.hears(text.into_iter().collect());
             }
-            Section::Model => {
+            CursorSection::Model => {
                 call.ends(reading);
                 call.said.extend(text);
             }
-            Section::Thought(thought) => {
+            CursorSection::Thought(thought) => {
                 call.said.push(ContentBlock::thinking(thought.trim(), None));
                 call.said.extend(text);
             }
-            Section::Call(name) => {
+            CursorSection::Call(name) => {
                 let (id, name): (_, Arc<str>) = (next(&mut reading.calls), name.trim().into());
                 call.open.entry(name.clone()).or_default().push_back(id.clone());
                 let arguments = JsonText::string(below.trim_end());
                 call.said.push(ContentBlock::tool_use(id, name, arguments));
             }
-            Section::Result(name) => {
+            CursorSection::Result(name) => {
                 let asked = call.open.get_mut(name.trim()).and_then(VecDeque::pop_front);
                 let id = asked.unwrap_or_else(|| next(&mut reading.calls));
                 let result = text.map(|text| ContentBlock::tool_result(id, vec![text], false));
@@ -82,10 +82,10 @@ pub(super) fn read(text: &str, reading: &mut CursorReading) {
 }
 
 /// The section that a mark begins in what the model said.
-fn marked(line: &str) -> Option<Section<'_>> {
-    let thought = line.strip_prefix(THOUGHT).map(Section::Thought);
-    let call = thought.or_else(|| line.strip_prefix(CALL).map(Section::Call));
-    call.or_else(|| line.strip_prefix(RESULT).map(Section::Result))
+fn marked(line: &str) -> Option<CursorSection<'_>> {
+    let thought = line.strip_prefix(THOUGHT).map(CursorSection::Thought);
+    let call = thought.or_else(|| line.strip_prefix(CALL).map(CursorSection::Call));
+    call.or_else(|| line.strip_prefix(RESULT).map(CursorSection::Result))
 }
 
 /// What the model said in one section, and the results below it.

@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 
-use super::{Counts, Exported};
+use super::{ExportCounts, Exported};
 
 /// The version that is written.
 const VERSION: &str = "ATIF-v1.6";
@@ -10,7 +10,7 @@ const VERSION: &str = "ATIF-v1.6";
 /// Writes a session as a trajectory. A step of the agent's holds its call, and what its tools
 /// answered; what the product wrote in the user's place is the system's.
 pub fn atif(session: &Session) -> Exported {
-    let mut left_out = Counts::default();
+    let mut left_out = ExportCounts::default();
     left_out.add("compaction", session.compactions().len());
     let mut steps: Vec<Value> = Vec::new();
     steps.extend(session.system().map(|system| step("system", system, None)));
@@ -80,7 +80,7 @@ fn step(who: &str, text: &str, time: When) -> Value {
 }
 
 /// Adds what the model thought, the tools it asked for, and what the call cost.
-fn add_answer(step: &mut Value, message: &Message, left_out: &mut Counts) {
+fn add_answer(step: &mut Value, message: &Message, left_out: &mut ExportCounts) {
     let thinking = message.content().iter().filter_map(|block| match block {
         ContentBlock::Thinking(thinking) => Some(thinking),
         _ => None,
@@ -120,7 +120,7 @@ fn observe(step: &mut Value, told: Value) {
 }
 
 /// The texts of blocks, one a line; other blocks than tools' and thinking are left out.
-fn texts(blocks: &[ContentBlock], left_out: &mut Counts) -> String {
+fn texts(blocks: &[ContentBlock], left_out: &mut ExportCounts) -> String {
     let mut texts: Vec<&str> = Vec::new();
     for block in blocks {
         match block {

@@ -4,7 +4,7 @@
 //! each span that of its place. A span ends when its answer came, and begins when the last message
 //! in front of it did; where the recording has no time, it is that of the span before, or 0.
 
-use super::{Counts, Exported};
+use super::{ExportCounts, Exported};
 use crate::prelude::*;
 use proctor_sessions::wire::{Provider, definition, for_provider};
 
@@ -24,7 +24,7 @@ pub struct TraceTooLarge {
 
 /// Writes a session as a trace. After a compaction, a span holds what the compaction left.
 pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
-    let mut left_out = Counts::default();
+    let mut left_out = ExportCounts::default();
     let messages = session.messages();
     let told: Vec<String> = messages.iter().map(|message| chat(message, &mut left_out)).collect();
     let calls = session.calls();
@@ -106,11 +106,11 @@ fn replaced(pieces: &[Recorded], told: &[String], messages: &[Arc<Message>]) -> 
 }
 
 fn sent(message: &Arc<Message>) -> String {
-    chat(message, &mut Counts::default())
+    chat(message, &mut ExportCounts::default())
 }
 
 /// The attributes of a call beside its messages.
-fn call(session: &Session, answer: &Message, left_out: &mut Counts) -> Vec<Value> {
+fn call(session: &Session, answer: &Message, left_out: &mut ExportCounts) -> Vec<Value> {
     let model = session.model().or(answer.details.model.as_deref());
     let system =
         session.system().map(|text| json!([{"type": "text", "content": &**text}]).to_string());
@@ -178,7 +178,7 @@ fn nanoseconds(milliseconds: i64) -> String {
 }
 
 /// A message: the results of tools in one of their own, and the rest.
-fn chat(message: &Arc<Message>, left_out: &mut Counts) -> String {
+fn chat(message: &Arc<Message>, left_out: &mut ExportCounts) -> String {
     let summary = message.has_tag(Tag::CompactSummary);
     let message = for_provider(message, Provider::Anthropic);
     let (mut results, mut parts) = (Vec::new(), Vec::new());

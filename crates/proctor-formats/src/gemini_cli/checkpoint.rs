@@ -16,7 +16,7 @@ pub(super) fn begins(text: &str) -> bool {
 }
 
 /// Reads the contents of a checkpoint.
-pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<()> {
+pub(super) fn read(value: &RecordLine<'_>, assembler: &mut Assembler) -> Result<()> {
     let contents: Vec<&RawValue> = match Object::read(value.parse()?) {
         Some(mut object) => {
             let list = object.take_list("history");
@@ -29,7 +29,7 @@ pub(super) fn read(value: &Line<'_>, assembler: &mut Assembler) -> Result<()> {
     for raw in contents {
         match content(raw, assembler) {
             Some((Speaker::Assistant, said)) => {
-                assembler.assistant(None, Answer::of(said, None));
+                assembler.assistant(None, ModelRecord::of(said, None));
             }
             Some((_, said)) => {
                 let tag = speaker_of(&said);

@@ -8,7 +8,7 @@ use super::GooseReading;
 
 /// A message with the keys that it has in a log.
 #[derive(Serialize)]
-struct Row {
+struct GooseRow {
     id: Text,
     role: Text,
     created: Option<u64>,
@@ -40,11 +40,11 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
          WHERE session_id = ?1 ORDER BY id"
     );
     let mut hasher = Sha256::new();
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<GooseRow> = Vec::new();
     for [id, role, created, content, metadata] in database.rows(&query, &[&*one.id])? {
         hasher.update(content.as_deref().unwrap_or_default());
         let [content, metadata] = [content, metadata].map(|text| serde_json::from_str(&text?).ok());
-        rows.push(Row { id, role, created: number(created), content, metadata });
+        rows.push(GooseRow { id, role, created: number(created), content, metadata });
     }
     let billed = bills(database, &one.id, &rows, &mut reading.assembler)?;
     for (at, row) in rows.iter().enumerate() {
@@ -64,7 +64,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
 fn bills(
     database: &Database,
     session: &str,
-    rows: &[Row],
+    rows: &[GooseRow],
     assembler: &mut Assembler,
 ) -> Result<BTreeMap<usize, Usage>> {
     let mut bills = BTreeMap::new();

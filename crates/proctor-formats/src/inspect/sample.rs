@@ -8,7 +8,7 @@ use crate::prelude::*;
 
 /// A sample while it is read.
 #[derive(Default)]
-pub(super) struct Sample<'a> {
+pub(super) struct InspectSample<'a> {
     assembler: Assembler,
     attachments: Texts<'a>,
     /// Messages of model events, which newer logs keep once.
@@ -28,13 +28,13 @@ struct BilledCall {
     time: When,
 }
 
-impl<'a> Sample<'a> {
+impl<'a> InspectSample<'a> {
     /// Reads a sample to a session; says whether it held one.
     pub(super) fn read(
         mut object: Object<'a>,
         assembler: Assembler,
         sessions: &mut Vec<Session>,
-        line: &Line<'_>,
+        line: &RecordLine<'_>,
     ) -> Result<bool> {
         // The oldest logs have events and attachments in a transcript.
         let mut transcript = object.inner("transcript");
@@ -155,7 +155,7 @@ impl<'a> Sample<'a> {
             }
         };
         let BilledCall { usage, time } = call.unwrap_or_default();
-        let answer = Answer::of(record.blocks, time).by(record.name.clone(), one.model, usage);
+        let answer = ModelRecord::of(record.blocks, time).by(record.name.clone(), one.model, usage);
         self.assembler.assistant(name, answer.tagged(record.tags));
     }
 

@@ -194,7 +194,7 @@ impl Agent {
         self.close_call();
         let step = std::mem::take(&mut self.step);
         if !step.blocks.is_empty() || step.usage.is_some() {
-            let part = Answer::of(step.blocks, step.time).by(step.id, None, step.usage);
+            let part = ModelRecord::of(step.blocks, step.time).by(step.id, None, step.usage);
             self.assembler.assistant(None, part);
         }
         self.assembler.hear_results(step.results, step.result_time);

@@ -19,7 +19,7 @@ struct Version<'a> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Header<'a> {
+struct HeaderLine<'a> {
     format: String,
     version: u64,
     id: String,
@@ -50,11 +50,11 @@ struct Tool<'a> {
 /// A message or a compaction; the key that distinguishes the two is `compaction`.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry<'a> {
+struct EntryLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<Role>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    content: Option<Vec<Block<'a>>>,
+    content: Option<Vec<BlockKeys<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<LineTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,7 +80,7 @@ struct Entry<'a> {
 /// All keys of all blocks: an enum tagged by `type` could not hold raw JSON.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Block<'a> {
+struct BlockKeys<'a> {
     r#type: BlockType,
     #[serde(skip_serializing_if = "Option::is_none")]
     text: Text,
@@ -100,7 +100,7 @@ struct Block<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_use_id: Text,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    content: Option<Vec<Block<'a>>>,
+    content: Option<Vec<BlockKeys<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     is_error: Option<bool>,
     #[serde(borrow, default, deserialize_with = "raw")]
@@ -167,7 +167,7 @@ impl<'de> Deserialize<'de> for LineTime {
 /// A compaction, whose place is that of its line.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "RecordedCompaction", deny_unknown_fields)]
-struct Compaction {
+struct CompactionKeys {
     #[serde(skip)]
     at: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -190,7 +190,7 @@ enum After {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Recorded", rename_all = "snake_case", deny_unknown_fields)]
-enum Piece {
+enum PieceKeys {
     Kept(Range<usize>),
     Edited { message: usize, block: usize, text: Arc<str> },
     Written(#[serde(serialize_with = "write_message", deserialize_with = "message")] Arc<Message>),
@@ -198,11 +198,11 @@ enum Piece {
 
 /// A compaction in its line.
 #[derive(Serialize, Deserialize)]
-struct CompactionLine(#[serde(with = "Compaction")] RecordedCompaction);
+struct CompactionLine(#[serde(with = "CompactionKeys")] RecordedCompaction);
 
 /// A piece in a list.
 #[derive(Serialize, Deserialize)]
-struct PieceItem(#[serde(with = "Piece")] Recorded);
+struct PieceItem(#[serde(with = "PieceKeys")] Recorded);
 
 fn write_pieces<S: Serializer>(pieces: &[Recorded], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(pieces.iter().cloned().map(PieceItem))
@@ -214,11 +214,11 @@ fn pieces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Recorded>, D
 }
 
 fn write_message<S: Serializer>(message: &Message, serializer: S) -> Result<S::Ok, S::Error> {
-    Entry::of(message).serialize(serializer)
+    EntryLine::of(message).serialize(serializer)
 }
 
 fn message<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Message>, D::Error> {
-    let message = Entry::deserialize(deserializer)?.message();
+    let message = EntryLine::deserialize(deserializer)?.message();
     message.map(Arc::new).map_err(D::Error::custom)
 }
 
@@ -228,7 +228,7 @@ pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
         let (definition, definition_text) = embed(&tool.definition);
         Tool { name: tool.name.clone(), definition, definition_text }
     });
-    let header = Header {
+    let header = HeaderLine {
         format: FORMAT.to_owned(),
         version: VERSION,
         id: session.id().to_owned(),
@@ -245,13 +245,14 @@ pub fn write(session: &Session, out: &mut dyn Write) -> io::Result<()> {
         while let Some(compaction) = compactions.next_if(|compaction| compaction.at <= at) {
             write_compaction(compaction, out)?;
         }
-        write_line(out, &Entry::of(message))?;
+        write_line(out, &EntryLine::of(message))?;
     }
     compactions.try_for_each(|compaction| write_compaction(compaction, out))
 }
 
 fn write_compaction(compaction: &RecordedCompaction, out: &mut dyn Write) -> io::Result<()> {
-    let entry = Entry { compaction: Some(CompactionLine(compaction.clone())), ..Entry::default() };
+    let entry =
+        EntryLine { compaction: Some(CompactionLine(compaction.clone())), ..EntryLine::default() };
     write_line(out, &entry)
 }
 
@@ -269,7 +270,7 @@ fn embed(json: &JsonText) -> (Option<&RawValue>, Text) {
 }
 
 /// Reads the first line.
-pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
+pub(super) fn header(line: &RecordLine<'_>) -> Result<SessionParts> {
     let start: Version<'_> = line.parse()?;
     if start.format != FORMAT {
         return Err(line.error(format!("the first line must have `\"format\":\"{FORMAT}\"`")));
@@ -278,7 +279,7 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
         let path = line.path.to_owned();
         return Err(ImportError::Version(path, start.version, VERSION));
     }
-    let header: Header<'_> = line.parse()?;
+    let header: HeaderLine<'_> = line.parse()?;
     let tools = header.tools.into_iter().map(|tool| {
         Ok(ToolSchema {
             definition: json("definition", tool.definition, tool.definition_text)
@@ -302,8 +303,8 @@ pub(super) fn header(line: &Line<'_>) -> Result<SessionParts> {
 }
 
 /// Reads any other line.
-pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<()> {
-    let mut entry: Entry<'_> = line.parse()?;
+pub(super) fn entry(line: &RecordLine<'_>, parts: &mut SessionParts) -> Result<()> {
+    let mut entry: EntryLine<'_> = line.parse()?;
     let Some(mut compaction) = entry.compaction.take() else {
         let message = entry.message().map_err(|problem| line.error(problem))?;
         parts.messages.push(Arc::new(message));
@@ -317,11 +318,11 @@ pub(super) fn entry(line: &Line<'_>, parts: &mut SessionParts) -> Result<()> {
     Ok(())
 }
 
-impl<'a> Entry<'a> {
+impl<'a> EntryLine<'a> {
     fn of(message: &'a Message) -> Self {
         Self {
             role: Some(message.role()),
-            content: Some(message.content().iter().map(Block::of).collect()),
+            content: Some(message.content().iter().map(BlockKeys::of).collect()),
             timestamp: message.details.timestamp.map(LineTime),
             api_call: message.details.api_call.clone(),
             usage: message.details.usage,
@@ -371,7 +372,7 @@ fn need<T>(key: &str, value: Option<T>) -> Result<T, String> {
     value.ok_or_else(|| format!("missing key `{key}`"))
 }
 
-fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
+fn blocks_of(blocks: Vec<BlockKeys<'_>>) -> Result<Blocks, String> {
     let read = blocks
         .into_iter()
         .enumerate()
@@ -379,7 +380,7 @@ fn blocks_of(blocks: Vec<Block<'_>>) -> Result<Blocks, String> {
     read.collect()
 }
 
-impl<'a> Block<'a> {
+impl<'a> BlockKeys<'a> {
     fn of(block: &'a ContentBlock) -> Self {
         let mut line = Self::default();
         match block {

@@ -5,7 +5,7 @@ use proctor_sessions::wire::content::kept;
 
 /// An item's part of the conversation, and its author.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Item {
+pub(crate) enum ResponsesItem {
     /// Nothing.
     Nothing,
     /// The model.
@@ -46,9 +46,9 @@ struct Raw<'a> {
 }
 
 /// Reads one item.
-pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
+pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> ResponsesItem {
     let Some(item) = lenient::object::<Raw<'_>>(raw.get(), &mut assembler.source) else {
-        return Item::Product(vec![assembler.unread_part("item", "malformed item", raw)]);
+        return ResponsesItem::Product(vec![assembler.unread_part("item", "malformed item", raw)]);
     };
     // A message may leave out what it is.
     let kind = match (&item.r#type, &item.role) {
@@ -59,20 +59,20 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
     match &*kind {
         "message" => {
             let (speaker, said): (_, fn(_) -> _) = match item.role.as_deref() {
-                Some("assistant") => (Speaker::Assistant, Item::Model),
-                Some("user") => (Speaker::User, Item::Other),
-                _ => (Speaker::User, Item::Product),
+                Some("assistant") => (Speaker::Assistant, ResponsesItem::Model),
+                Some("user") => (Speaker::User, ResponsesItem::Other),
+                _ => (Speaker::User, ResponsesItem::Product),
             };
             let blocks = assembler.blocks(item.content, speaker);
             if blocks.is_empty() {
                 assembler.skip("message without content");
-                return Item::Nothing;
+                return ResponsesItem::Nothing;
             }
             said(blocks)
         }
         "reasoning" => reasoning(&item, assembler),
         "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call"
-        | "computer_call" | "shell_call" | "apply_patch_call" => Item::Model(vec![
+        | "computer_call" | "shell_call" | "apply_patch_call" => ResponsesItem::Model(vec![
             call(&kind, &item, assembler)
                 .unwrap_or_else(|| assembler.unread_part("item", &kind, raw)),
         ]),
@@ -84,42 +84,42 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> Item {
         | "shell_call_output"
         | "apply_patch_call_output" => {
             let Some(id) = item.call_id.clone().or_else(|| item.id.clone()) else {
-                return Item::Other(vec![assembler.unread_part("item", &kind, raw)]);
+                return ResponsesItem::Other(vec![assembler.unread_part("item", &kind, raw)]);
             };
             let (content, is_error) = match (item.output, item.tools) {
                 // The model reads the result of a search for tools as it is.
                 (None, Some(tools)) => (vec![ContentBlock::Text(tools.get().into())], false),
                 (output, _) => told(output, assembler),
             };
-            Item::Other(vec![ContentBlock::tool_result(id, content, is_error)])
+            ResponsesItem::Other(vec![ContentBlock::tool_result(id, content, is_error)])
         }
         // What another agent wrote to this one (Codex): its words, or their encrypted form.
         "agent_message" if item.content.is_some() => {
-            Item::Product(assembler.blocks(item.content, Speaker::User))
+            ResponsesItem::Product(assembler.blocks(item.content, Speaker::User))
         }
         "ghost_snapshot" | "item_reference" | "compaction_trigger" | "other" => {
             assembler.skip(&kind);
-            Item::Nothing
+            ResponsesItem::Nothing
         }
-        "mcp_approval_response" | "program_output" => Item::Other(vec![kept(&kind, raw)]),
-        "additional_tools" => Item::Product(vec![kept(&kind, raw)]),
-        known if is_one_of(KNOWN_OPAQUE, known) => Item::Model(vec![kept(&kind, raw)]),
-        _ => Item::Product(vec![assembler.unread_part("item", &kind, raw)]),
+        "mcp_approval_response" | "program_output" => ResponsesItem::Other(vec![kept(&kind, raw)]),
+        "additional_tools" => ResponsesItem::Product(vec![kept(&kind, raw)]),
+        known if is_one_of(KNOWN_OPAQUE, known) => ResponsesItem::Model(vec![kept(&kind, raw)]),
+        _ => ResponsesItem::Product(vec![assembler.unread_part("item", &kind, raw)]),
     }
 }
 
 /// The model's thinking: its text or a summary of it if one is shown, and its encrypted form.
-fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> Item {
+fn reasoning(item: &Raw<'_>, assembler: &mut Assembler) -> ResponsesItem {
     let lists = [item.summary, item.content].into_iter();
     let blocks = lists.flat_map(|list| assembler.blocks(list, Speaker::User));
     let texts = blocks.filter_map(|block| block.as_text().cloned());
     let text = texts.collect::<Vec<Arc<str>>>().join("\n\n");
     if !text.is_empty() || item.encrypted_content.is_some() {
         let signature = item.encrypted_content.clone();
-        return Item::Model(vec![ContentBlock::thinking(text, signature)]);
+        return ResponsesItem::Model(vec![ContentBlock::thinking(text, signature)]);
     }
     assembler.skip("reasoning that is not shown");
-    Item::Nothing
+    ResponsesItem::Nothing
 }
 
 fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<ContentBlock> {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Outcome, Problem, only};
+use super::{Problem, TrialOutcome, only};
 use crate::prelude::*;
 
 /// Of several rewards, the one that decides.
@@ -17,7 +17,7 @@ static PARTS: LazyLock<[Option<Regex>; 2]> = LazyLock::new(|| {
         .map(|part| Regex::new(part).ok())
 });
 
-pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>> {
+pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<TrialOutcome>, Problem>> {
     let task = trial.take_text("task_name")?;
     let name = trial.take_text("trial_name")?;
     let place = format!(": trial {name:?}");
@@ -41,10 +41,10 @@ pub(super) fn read(mut trial: Object<'_>) -> Option<Result<Vec<Outcome>, Problem
         Some(why) => Some(Err(why)),
         None => score.or(failed.then_some(Ok(0.0))),
     };
-    let mut outcome = score.map(|score| Outcome {
+    let mut outcome = score.map(|score| TrialOutcome {
         unread,
         attempt: Some(name.to_string()),
-        ..Outcome::new(&task, 0, score, place)
+        ..TrialOutcome::new(&task, 0, score, place)
     });
     let agent = trial.inner("config").take("agent");
     if let (Some(outcome), Some(agent)) = (&mut outcome, agent) {

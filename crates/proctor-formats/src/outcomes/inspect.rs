@@ -1,11 +1,11 @@
 //! Inspect writes the scores of each sample into its log: letters, flags or numbers, by scorer.
 
-use super::{Outcome, Problem, only};
+use super::{Problem, TrialOutcome, only};
 use crate::error::ImportError;
 use crate::inspect::archive;
 use crate::prelude::*;
 
-pub(super) fn read(mut log: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>> {
+pub(super) fn read(mut log: Object<'_>) -> Option<Result<Vec<TrialOutcome>, Problem>> {
     if !(log.has("eval") && log.has("status")) {
         return None;
     }
@@ -17,7 +17,7 @@ pub(super) fn read(mut log: Object<'_>) -> Option<Result<Vec<Outcome>, Problem>>
 /// Reads the samples of an `.eval` archive.
 pub(super) fn read_archive(
     file: &SourceFile,
-) -> Result<Result<Vec<Outcome>, Problem>, ImportError> {
+) -> Result<Result<Vec<TrialOutcome>, Problem>, ImportError> {
     let mut outcomes = Vec::new();
     archive::read(file, &mut Source::default(), |document, _| {
         outcomes.push(match serde_json::from_str(&document.text) {
@@ -30,7 +30,7 @@ pub(super) fn read_archive(
 }
 
 /// The outcome of a sample; none where it was neither scored nor failed.
-fn sample_of(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
+fn sample_of(mut sample: Object<'_>) -> Result<Option<TrialOutcome>, Problem> {
     // Ids are texts or numbers; epochs count from 1.
     // The header of an archive is no sample.
     let Some(id) = sample.take("id").map(RawValue::get) else {
@@ -48,8 +48,8 @@ fn sample_of(mut sample: Object<'_>) -> Result<Option<Outcome>, Problem> {
         .filter_map(|(name, score)| Some((name.into_owned(), Object::read(score)?.take("value")?)));
     let (agreed, unread) = only(&scores.collect::<Vec<(String, &RawValue)>>(), &place)?;
     let score = agreed.or(failed.map(Err));
-    Ok(score.map(|score| Outcome {
+    Ok(score.map(|score| TrialOutcome {
         unread,
-        ..Outcome::new(&id, epoch.saturating_sub(1), score, place)
+        ..TrialOutcome::new(&id, epoch.saturating_sub(1), score, place)
     }))
 }

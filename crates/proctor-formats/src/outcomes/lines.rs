@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Outcome, Problem, no_score, number, score};
+use super::{Problem, TrialOutcome, no_score, number, score};
 use crate::prelude::*;
 
 /// One line; only the task and the score have to be there.
@@ -26,7 +26,7 @@ pub(super) fn is_line(object: &Object<'_>) -> bool {
     object.has("task") && object.contains("score")
 }
 
-pub(super) fn read(text: &str) -> Result<Vec<Outcome>, Problem> {
+pub(super) fn read(text: &str) -> Result<Vec<TrialOutcome>, Problem> {
     let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
     let read = lines.map(|(number, text)| {
         let place = format!(":{number}");
@@ -35,7 +35,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Outcome>, Problem> {
     read.collect()
 }
 
-fn line(text: &str, place: &str) -> Result<Outcome, String> {
+fn line(text: &str, place: &str) -> Result<TrialOutcome, String> {
     let line: Written<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let strategy = match line.strategy {
         Value::Null => None,
@@ -50,7 +50,7 @@ fn line(text: &str, place: &str) -> Result<Outcome, String> {
         (Some(Err((_, why))), None) => return Err(why),
         (None, None) => Err(no_score("score", line.score)),
     };
-    Ok(Outcome { strategy, ..Outcome::new(&line.task, line.trial, score, place) })
+    Ok(TrialOutcome { strategy, ..TrialOutcome::new(&line.task, line.trial, score, place) })
 }
 
 /// The reason in an `error`; an empty one is none.

@@ -219,16 +219,16 @@ fn attempts_at_one_base_url_have_the_mean_of_their_scores() {
     let error = merge(twice).unwrap_err().to_string();
     assert!(error.contains("two scores for one trial"), "{error}");
     // An attempt that did not run is in the bill too: it is told of, and told of once.
-    let late = Outcome {
+    let late = TrialOutcome {
         attempt: Some("t__e".to_owned()),
-        ..Outcome::new("t", 0, Err("late".to_owned()), "")
+        ..TrialOutcome::new("t", 0, Err("late".to_owned()), "")
     };
     let mut all = read(folder.path()).unwrap();
     all.extend([late.clone(), late.clone()]);
     let (merged, several) = merge(all).unwrap();
     let scores: Vec<_> = merged.into_iter().map(|one| one.score).collect();
     assert_eq!((scores, several), (vec![Ok(0.5), late.score.clone()], 1));
-    let again = Outcome { score: Ok(1.0), ..late.clone() };
+    let again = TrialOutcome { score: Ok(1.0), ..late.clone() };
     assert_eq!(merge(vec![late, again.clone()]).unwrap(), (vec![again], 0));
 }
 

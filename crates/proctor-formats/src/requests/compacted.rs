@@ -3,13 +3,18 @@
 use super::bills::bills_of;
 use super::said::{holds_answer, summaries_in, sums_up, written};
 use super::thread::SessionThread;
-use super::{FOR_SUMMARY, Request};
+use super::{FOR_SUMMARY, LoggedRequest};
 use crate::prelude::*;
 use proctor_sessions::InnerRequest;
 
 impl SessionThread {
     /// Adds a request that shows what a compaction left; these summaries were asked for apart.
-    pub(super) fn compact(&mut self, mut request: Request, said: &[Arc<str>], asked: &[Arc<str>]) {
+    pub(super) fn compact(
+        &mut self,
+        mut request: LoggedRequest,
+        said: &[Arc<str>],
+        asked: &[Arc<str>],
+    ) {
         self.adopt_ids(&mut request);
         let looks = &request.looks;
         self.names.extend(request.agent.name.clone());
@@ -88,7 +93,7 @@ impl SessionThread {
     }
 
     /// Adds the compaction that a request asks the provider for, which is billed so.
-    pub(super) fn compacted_by_provider(&mut self, request: Request, usage: Option<Usage>) {
+    pub(super) fn compacted_by_provider(&mut self, request: LoggedRequest, usage: Option<Usage>) {
         self.summary_bills.extend(usage.map(|usage| InnerRequest {
             kind: FOR_SUMMARY.into(),
             model: request.one.session.parts().model.as_deref().map(Arc::from),
@@ -99,7 +104,7 @@ impl SessionThread {
     }
 
     /// Adds the results that a request for a summary was the first to hold.
-    pub(super) fn take_results(&mut self, mut request: Request) {
+    pub(super) fn take_results(&mut self, mut request: LoggedRequest) {
         self.adopt_ids(&mut request);
         let mut new = request.asked().iter().rev().filter(|message| self.answers_last(message));
         if let Some(message) = new.next() {

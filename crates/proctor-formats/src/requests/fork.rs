@@ -8,7 +8,7 @@
 
 use super::bills::pay;
 use super::said::{summaries_in, text};
-use super::{FOR_SUMMARY, Join, Logged, Request};
+use super::{FOR_SUMMARY, Join, Logged, LoggedRequest};
 use crate::prelude::*;
 
 /// Where a session left another.
@@ -20,20 +20,20 @@ pub(super) struct Fork {
     /// How many messages the other had.
     at: usize,
     /// The request that left it.
-    request: Request,
-    pub(super) kind: Kind,
+    request: LoggedRequest,
+    pub(super) kind: ForkKind,
 }
 
 impl Fork {
     /// Whether another answer to the same request is in the session that it left.
     pub(super) fn is_other_answer(&self) -> bool {
-        matches!(self.kind, Kind::Again | Kind::Withdrawn)
+        matches!(self.kind, ForkKind::Again | ForkKind::Withdrawn)
     }
 }
 
 /// How a request leaves a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ForkKind {
     /// The last request was sent again.
     Again,
     /// It asks the last question anew, as if it had not been answered.
@@ -60,7 +60,7 @@ const LEFT_OUT: &str = "answer that the agent left out";
 
 impl Join {
     /// Begins a session with a request that leaves that of this index.
-    pub(super) fn fork(&mut self, at: usize, request: Request, kind: Kind) -> usize {
+    pub(super) fn fork(&mut self, at: usize, request: LoggedRequest, kind: ForkKind) -> usize {
         let of = &self.threads[at];
         let fork = Fork {
             of: of.name,
@@ -90,7 +90,7 @@ impl Join {
         });
         let Some(base) = self.base(at) else {
             // Only another agent's words may still be beside the conversation.
-            self.threads[at].fork.take_if(|fork| fork.kind != Kind::Aside);
+            self.threads[at].fork.take_if(|fork| fork.kind != ForkKind::Aside);
             return at;
         };
         self.absorb(at, base)
@@ -102,10 +102,10 @@ impl Join {
         let base = self.index(fork.of)?;
         let thread = &self.threads[base];
         let rests = match fork.kind {
-            Kind::Again | Kind::Anew | Kind::Part => true,
+            ForkKind::Again | ForkKind::Anew | ForkKind::Part => true,
             // A request before a tool has answered is not the agent's.
-            Kind::Early(_) => !thread.is_open(),
-            Kind::Aside | Kind::Withdrawn => false,
+            ForkKind::Early(_) => !thread.is_open(),
+            ForkKind::Aside | ForkKind::Withdrawn => false,
         };
         let next = self.threads[at].requests == 1 && thread.requests == fork.requests;
         (rests && next && thread.agent.is_like(&fork.request.agent)).then_some(base)
@@ -124,9 +124,9 @@ impl Join {
         self.known.add(name, request.said(), request.answer.clone());
         let thread = &mut self.threads[base];
         let takes_back = match kind {
-            Kind::Again | Kind::Anew => true,
-            Kind::Early(common) => thread.takes_back_last(common),
-            Kind::Part | Kind::Aside | Kind::Withdrawn => false,
+            ForkKind::Again | ForkKind::Anew => true,
+            ForkKind::Early(common) => thread.takes_back_last(common),
+            ForkKind::Part | ForkKind::Aside | ForkKind::Withdrawn => false,
         };
         if takes_back {
             let withdrawn = thread.take_back();
@@ -150,14 +150,14 @@ impl Join {
             return;
         };
         let agent = self.threads[base].agent.clone();
-        let request = Request::of(withdrawn, answer, agent);
+        let request = LoggedRequest::of(withdrawn, answer, agent);
         let (said, answer) = (request.said(), request.answer.clone());
-        let name = self.fork(base, request, Kind::Withdrawn);
+        let name = self.fork(base, request, ForkKind::Withdrawn);
         self.known.add(name, said, answer);
     }
 
     /// Whether a request holds the last answer of a session, or of one that left it.
-    pub(super) fn was_summed_up(&self, at: usize, request: &Request) -> bool {
+    pub(super) fn was_summed_up(&self, at: usize, request: &LoggedRequest) -> bool {
         let name = self.threads[at].name;
         let recent = self.threads.iter().rev().take(RECENT_SESSIONS);
         let mut own = recent
@@ -168,7 +168,7 @@ impl Join {
 
     /// Adds a request that shows what a compaction left of the session of an index, and the requests for the summaries in
     /// it. Returns the index of the session.
-    pub(super) fn compact(&mut self, of: usize, request: Request) -> usize {
+    pub(super) fn compact(&mut self, of: usize, request: LoggedRequest) -> usize {
         let pairs = request.asked().iter().zip(&request.looks);
         let new = pairs.filter(|(_, look)| self.threads[of].place(look).is_none());
         let new: Vec<String> = new.map(|(message, _)| text(message)).collect();
@@ -226,16 +226,16 @@ impl Join {
                 let thread = self.threads.remove(at);
                 let base = &mut self.threads[of - usize::from(at < of)];
                 let what = match kind {
-                    Kind::Again => "sent again",
-                    Kind::Withdrawn => LEFT_OUT,
-                    Kind::Anew | Kind::Early(_) | Kind::Part | Kind::Aside => ASIDE,
+                    ForkKind::Again => "sent again",
+                    ForkKind::Withdrawn => LEFT_OUT,
+                    ForkKind::Anew | ForkKind::Early(_) | ForkKind::Part | ForkKind::Aside => ASIDE,
                 };
                 // A fork that is settled later goes on as its request alone.
                 let left =
                     base.fork.as_mut().map(|fork| (&mut fork.request.one.session, usize::MAX));
                 for (session, place) in left.into_iter().chain([(&mut base.session, place)]) {
                     let source = &mut session.parts_mut().source;
-                    if kind == Kind::Again {
+                    if kind == ForkKind::Again {
                         source.warn("a request was sent again; its first answer stands");
                     } else {
                         (0..thread.requests).for_each(|_| source.skip(what));

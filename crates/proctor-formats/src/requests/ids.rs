@@ -1,13 +1,13 @@
 //! Gives calls one id each: a client may name a call anew, and an API may leave ids out.
 
-use super::Request;
+use super::LoggedRequest;
 use super::thread::SessionThread;
 use crate::prelude::*;
 use proctor_sessions::CallIds;
 
 impl SessionThread {
     /// Takes messages of a request for those of the history that say the same, with their ids.
-    pub(super) fn adopt_ids(&self, request: &mut Request) {
+    pub(super) fn adopt_ids(&self, request: &mut LoggedRequest) {
         let own = &self.session.parts().messages;
         let mut ids = CallIds::new();
         let mut next = 0;

@@ -3,10 +3,10 @@
 use std::slice::from_ref;
 
 use super::agent::{AgentIdentity, Name};
-use super::fork::{Fork, Kind};
+use super::fork::{Fork, ForkKind};
 use super::said::{holds_answer, sums_up, without_notes};
 use super::seen::{Seen, is_models};
-use super::{Logged, Request, ToldCompaction};
+use super::{Logged, LoggedRequest, ToldCompaction};
 use crate::prelude::*;
 use proctor_sessions::{InnerRequest, MessageDetails};
 
@@ -108,7 +108,7 @@ impl SessionThread {
     /// How many messages of the context a request begins with, and whether an answer is among them. Messages that are no
     /// more than alike need a call or a long answer to prove them. A first one may be any other, as a client may tell the
     /// time there, or the state of its place: that needs a call with its id.
-    pub(super) fn common(&self, request: &Request) -> (usize, bool) {
+    pub(super) fn common(&self, request: &LoggedRequest) -> (usize, bool) {
         let (asked, looks) = (request.asked(), &request.looks);
         let (mut has_answer, mut proved, mut reworded) = (false, false, false);
         let (mut count, mut doubtful) = (0, None);
@@ -138,14 +138,14 @@ impl SessionThread {
     }
 
     /// Whether a request begins with the whole conversation.
-    pub(super) fn is_begun_by(&self, request: &Request) -> bool {
+    pub(super) fn is_begun_by(&self, request: &LoggedRequest) -> bool {
         let length = self.context.len();
         self.is_answered && length <= request.looks.len() && self.common(request).0 == length
     }
 
     /// The number of messages of a request up to the end of the conversation, if it leaves out nothing of it: a product
     /// that starts anew may set up the context again, or repeat a part.
-    pub(super) fn known_of(&self, request: &Request) -> Option<usize> {
+    pub(super) fn known_of(&self, request: &LoggedRequest) -> Option<usize> {
         if self.is_begun_by(request) {
             return Some(self.context.len());
         }
@@ -165,12 +165,12 @@ impl SessionThread {
     }
 
     /// Whether a request begins with the same words.
-    pub(super) fn begins_in(&self, request: &Request) -> bool {
+    pub(super) fn begins_in(&self, request: &LoggedRequest) -> bool {
         self.context.first().zip(request.looks.first()).is_some_and(|(first, look)| first.is(look))
     }
 
     /// Whether a request holds a message of the context in its place, with its ids.
-    pub(super) fn has_at(&self, place: usize, request: &Request) -> bool {
+    pub(super) fn has_at(&self, place: usize, request: &LoggedRequest) -> bool {
         self.context.get(place).zip(request.looks.get(place)).is_some_and(|(seen, look)| {
             let own = &seen.look;
             own.whole == look.whole || own.has_calls() && own.shape == look.shape
@@ -184,7 +184,7 @@ impl SessionThread {
 
     /// Whether its answer was left out for another one.
     pub(super) fn is_withdrawn(&self) -> bool {
-        self.fork.as_ref().is_some_and(|fork| fork.kind == Kind::Withdrawn)
+        self.fork.as_ref().is_some_and(|fork| fork.kind == ForkKind::Withdrawn)
     }
 
     /// Whether the last answer says nothing.
@@ -202,13 +202,13 @@ impl SessionThread {
     }
 
     /// Whether a request holds the last answer.
-    pub(super) fn is_sent_back(&self, request: &Request) -> bool {
+    pub(super) fn is_sent_back(&self, request: &LoggedRequest) -> bool {
         let last = self.context.last();
         last.is_some_and(|last| request.looks.iter().any(|look| last.look.form == look.form))
     }
 
     /// Whether a request holds something that the model or a tool said here.
-    pub(super) fn shares_answer(&self, request: &Request) -> bool {
+    pub(super) fn shares_answer(&self, request: &LoggedRequest) -> bool {
         request.looks.iter().any(|look| {
             let place = self.place(look).map(|(at, _)| at);
             let message = place.and_then(|at| self.session.parts().messages.get(at));
@@ -223,7 +223,7 @@ impl SessionThread {
     }
 
     /// Takes note of how the messages look that were sent again: answers without their thoughts, others edited.
-    pub(super) fn recognise(&mut self, request: &Request) {
+    pub(super) fn recognise(&mut self, request: &LoggedRequest) {
         let asked = request.asked().iter().zip(&request.looks).zip(&request.sent);
         let mut edited = 0;
         for (seen, ((message, look), sent)) in self.context.iter_mut().zip(asked) {
@@ -247,7 +247,7 @@ impl SessionThread {
     }
 
     /// Whether the last request was this one, perhaps with other notes.
-    pub(super) fn was_asked(&self, request: &Request) -> bool {
+    pub(super) fn was_asked(&self, request: &LoggedRequest) -> bool {
         let (asked, looks) = (request.asked(), &request.looks);
         let last = self.context.iter().zip(asked).nth(looks.len().saturating_sub(1));
         self.is_answered
@@ -274,7 +274,7 @@ impl SessionThread {
 
     /// Whether a request asks the last question again with more behind it, as if it had not been
     /// answered: an agent that waits for a call leaves out an answer without one.
-    pub(super) fn was_not_answered(&self, request: &Request) -> bool {
+    pub(super) fn was_not_answered(&self, request: &LoggedRequest) -> bool {
         let (asked, looks) = (request.asked(), &request.looks);
         let messages = &self.session.parts().messages;
         let (Some((last, before)), [.., question, answer]) = (asked.split_last(), &messages[..])
@@ -353,7 +353,7 @@ impl SessionThread {
     }
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.
-    pub(super) fn grow(&mut self, mut request: Request, known: usize) {
+    pub(super) fn grow(&mut self, mut request: LoggedRequest, known: usize) {
         self.adopt_ids(&mut request);
         if known == self.context.len() {
             self.recognise(&request);
@@ -466,7 +466,7 @@ impl SessionThread {
     }
 
     /// Replaces the context by the first messages of a request.
-    pub(super) fn shows(&mut self, request: &Request, count: usize) {
+    pub(super) fn shows(&mut self, request: &LoggedRequest, count: usize) {
         let messages = request.asked().iter().zip(&request.looks).zip(&request.sent).take(count);
         let seen = messages.map(|((message, look), sent)| Seen {
             look: *look,
@@ -479,7 +479,7 @@ impl SessionThread {
 
     /// How many messages of the history a request keeps; none if it has nothing to do with this
     /// session.
-    pub(super) fn kept(&self, request: &Request, answers: &[Arc<str>]) -> Option<usize> {
+    pub(super) fn kept(&self, request: &LoggedRequest, answers: &[Arc<str>]) -> Option<usize> {
         let (agent, looks) = (&request.agent, &request.looks);
         if !self.is_answered || !self.agent.is_like(agent) {
             return None;
@@ -507,7 +507,7 @@ impl SessionThread {
     }
 
     /// Whether a request names another conversation.
-    pub(super) fn is_named_otherwise(&self, request: &Request) -> bool {
+    pub(super) fn is_named_otherwise(&self, request: &LoggedRequest) -> bool {
         let name = request.agent.name.as_ref();
         name.is_some_and(|name| {
             !self.names.contains(name) && self.names.iter().any(|own| own.differs(name))

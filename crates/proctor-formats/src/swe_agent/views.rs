@@ -78,7 +78,7 @@ fn view_of(text: &str) -> Vec<Arc<Message>> {
     let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut assembler = Assembler::default();
     let conversation = Conversation::of(messages);
-    openai_chat::read(conversation, Dialect::SweAgent, &mut assembler);
+    openai_chat::read(conversation, ChatDialect::SweAgent, &mut assembler);
     assembler.messages()
 }
 

@@ -127,7 +127,7 @@ impl Exchange {
         if is_items {
             openai_responses::ResponsesReading::after(0, assembler).conversation(conversation);
         } else {
-            openai_chat::read(conversation, Dialect::Api, assembler);
+            openai_chat::read(conversation, ChatDialect::Api, assembler);
         }
     }
 

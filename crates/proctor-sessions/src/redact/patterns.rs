@@ -12,11 +12,11 @@ use serde::Deserialize;
 use super::{Class, is_replaced};
 
 /// The patterns, compiled at their first use. A test reads the file, so that it is never broken.
-pub(super) static PATTERNS: LazyLock<Option<Patterns>> =
+pub(super) static PATTERNS: LazyLock<Option<SecretPatterns>> =
     LazyLock::new(|| toml::from_str(include_str!("patterns.toml")).ok());
 
 #[derive(Deserialize)]
-pub(super) struct Patterns {
+pub(super) struct SecretPatterns {
     tokens: TokenShape,
     shapes: Vec<SecretShape>,
     pub(super) names: Names,
@@ -25,9 +25,9 @@ pub(super) struct Patterns {
 /// An expression on bytes.
 #[derive(Deserialize)]
 #[serde(try_from = "String")]
-struct Pattern(Regex);
+struct SecretPattern(Regex);
 
-impl TryFrom<String> for Pattern {
+impl TryFrom<String> for SecretPattern {
     type Error = regex::Error;
 
     fn try_from(pattern: String) -> Result<Self, Self::Error> {
@@ -64,8 +64,8 @@ impl TryFrom<BTreeMap<String, usize>> for TokenShape {
 #[derive(Deserialize)]
 struct SecretShape {
     class: Class,
-    regex: Pattern,
-    unless: Option<Pattern>,
+    regex: SecretPattern,
+    unless: Option<SecretPattern>,
     #[serde(default)]
     digit: bool,
 }
@@ -73,14 +73,14 @@ struct SecretShape {
 /// Names behind which secrets are expected, and values that are none.
 #[derive(Deserialize)]
 pub(super) struct Names {
-    assignment: Pattern,
+    assignment: SecretPattern,
     strong: Vec<String>,
     weak: Vec<String>,
     harmless: Vec<String>,
-    computed: Pattern,
-    search_output: Pattern,
-    code: Pattern,
-    identifier: Pattern,
+    computed: SecretPattern,
+    search_output: SecretPattern,
+    code: SecretPattern,
+    identifier: SecretPattern,
 }
 
 /// All secrets of a text in order; none overlap. Of two that would, the one that begins first

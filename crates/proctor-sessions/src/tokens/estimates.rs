@@ -7,7 +7,7 @@ use crate::units::Tokens;
 
 /// A number of characters (Unicode scalar values) or bytes to a token, rounded up per text.
 #[derive(Debug, Clone, Copy)]
-pub enum Estimate {
+pub enum TokenEstimate {
     /// Characters divided by four.
     CharsPer4,
     /// Characters divided by three.
@@ -16,7 +16,7 @@ pub enum Estimate {
     BytesPer4,
 }
 
-pub use Estimate::{BytesPer4, CharsPer3, CharsPer4};
+pub use TokenEstimate::{BytesPer4, CharsPer3, CharsPer4};
 
 /// Four thirds of characters/4 and of 2,000 tokens per image or document, rounded up per text.
 ///
@@ -32,7 +32,7 @@ impl Padded {
     pub const ATTACHMENT: Tokens = Tokens(2_667);
 }
 
-impl TokenCounter for Estimate {
+impl TokenCounter for TokenEstimate {
     fn name(&self) -> &'static str {
         match self {
             CharsPer4 => "chars/4",

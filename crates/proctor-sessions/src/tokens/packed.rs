@@ -9,19 +9,19 @@ pub struct PackedSize(Packed);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Packed {
-    Scaled(Numbers),
-    Billed(Numbers),
+    Scaled(PackedNumbers),
+    Billed(PackedNumbers),
     Large(Box<Size>),
 }
 
 /// Four numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Numbers([u8; 15]);
+struct PackedNumbers([u8; 15]);
 
 /// Bits of each of them.
 const BITS: u32 = 30;
 
-impl Numbers {
+impl PackedNumbers {
     /// `None` if one of them is too large.
     fn of(numbers: [u64; 4]) -> Option<Self> {
         let small = numbers.iter().all(|number| number >> BITS == 0);
@@ -45,7 +45,7 @@ impl Numbers {
 
 impl From<Size> for PackedSize {
     fn from(size: Size) -> Self {
-        let numbers = Numbers::of([size.tokens.0, size.chars, size.bytes, size.billed.0]);
+        let numbers = PackedNumbers::of([size.tokens.0, size.chars, size.bytes, size.billed.0]);
         Self(match numbers {
             Some(numbers) if size.scaled == size.tokens && size.billed == Tokens::ZERO => {
                 Packed::Scaled(numbers)

@@ -11,7 +11,7 @@ use crate::{Message, ToolSchema};
 
 /// A request to a model, without its answer.
 #[derive(Debug)]
-pub struct Request<'a> {
+pub struct WireRequest<'a> {
     /// Where the list of messages is in the body.
     pub list: Range<usize>,
     /// The items of the list, as written.
@@ -19,7 +19,7 @@ pub struct Request<'a> {
     /// How many of them, from the first, are the system prompt.
     pub leading: usize,
     /// The messages behind it.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<WireTurn>,
     /// The system prompt.
     pub system: Option<Arc<str>>,
     /// The tools the agent was given.
@@ -32,7 +32,7 @@ pub struct Request<'a> {
 
 /// A message with the items it is made of.
 #[derive(Debug, Clone)]
-pub struct Turn {
+pub struct WireTurn {
     /// The places of the items.
     pub items: Range<usize>,
     /// The message.
@@ -59,7 +59,7 @@ pub enum Unread {
 #[derive(Debug, Clone, Copy)]
 pub struct BodyReader {
     /// Reads the body of a request.
-    pub request: for<'a> fn(Api, &'a str) -> Result<Request<'a>, Unread>,
+    pub request: for<'a> fn(Api, &'a str) -> Result<WireRequest<'a>, Unread>,
     /// Reads the model's answer to a request: the message, with its usage where the provider says it.
     pub answer: fn(Api, &str) -> Option<Message>,
 }

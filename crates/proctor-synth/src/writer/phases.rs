@@ -7,7 +7,7 @@ use serde_json::json;
 use super::Writer;
 use crate::family::Phases;
 use crate::random::Random;
-use crate::workspace::{Action, Choice};
+use crate::workspace::{Action, WorkChoice};
 use proctor_sessions::Tag;
 
 /// The number of calls between two times that the agent marks results as not needed.
@@ -148,7 +148,7 @@ impl Writer<'_> {
     fn work(&mut self, phases: &Phases) {
         let moment = self.out.moment(self.out.largest_result());
         let moment = self.out.lean(moment);
-        let weights = Choice::Weighted(&phases.weights[self.phases.stage.1]);
+        let weights = WorkChoice::Weighted(&phases.weights[self.phases.stage.1]);
         let mut round = self.workspace.round(weights, moment);
         let concluded = self.facts.conclusions(moment.asking);
         let (told, _) = self.facts.shown(moment, &mut *self.workspace);

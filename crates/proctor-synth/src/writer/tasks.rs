@@ -5,7 +5,7 @@ use crate::family::Tasks;
 use crate::grammar::bank;
 use crate::prose;
 use crate::transcript::LARGE;
-use crate::workspace::{Choice, Intent, Moment};
+use crate::workspace::{Intent, WorkChoice, WorkMoment};
 
 /// Files that are read in one go.
 const READS_AT_ONCE: usize = 5;
@@ -69,7 +69,7 @@ impl Writer<'_> {
     }
 
     /// The next round: it may be one of a huge result, or of many files in one go.
-    fn moment(&self, tasks: &Tasks) -> Moment {
+    fn moment(&self, tasks: &Tasks) -> WorkMoment {
         let (large, at_once) = (tasks.large_percent, tasks.at_once_percent);
         let random = &self.out.random;
         let mut moment = self.out.moment(if large > 0 {
@@ -92,13 +92,13 @@ impl Writer<'_> {
         let (told, is_work) = self.facts.shown(moment, &mut *self.workspace);
         let choice = if is_work && moment.least == 0 && moment.reads == 0 {
             // It takes the place of the work of this round, as one tool is mostly used at a time.
-            Choice::Only(Intent::Aside)
+            WorkChoice::Only(Intent::Aside)
         } else if moment.reads > 0 {
-            Choice::Only(Intent::Read)
+            WorkChoice::Only(Intent::Read)
         } else if is_first {
-            Choice::Only(Intent::Orient)
+            WorkChoice::Only(Intent::Orient)
         } else {
-            Choice::Weighted(&tasks.weights)
+            WorkChoice::Weighted(&tasks.weights)
         };
         let mut round = self.workspace.round(choice, moment);
         round.paragraphs = [concluded, told.paragraphs, round.paragraphs].concat();

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::cli::judge::{answers, no_answers, texts};
 use crate::cli::{Exit, Result, has_ending, read_run, stop_with};
-use crate::probe::{Outcome, ProbeKind, Verdict};
-use crate::record::journal::{Run, write_private};
+use crate::probe::{GradeVerdict, Outcome, ProbeKind};
+use crate::record::journal::{RecordedRun, write_private};
 use crate::units::ContentHash;
 
 /// An answer to label: a row of the sheet.
@@ -60,7 +60,7 @@ pub(super) fn write(folder: &Path, most: u32, path: &Path) -> Result<Exit> {
 
 /// Different answers, by kind and by what rules made of them; each group in an order that depends on
 /// nothing but the answers.
-fn strata(run: &Run) -> Strata<'_> {
+fn strata(run: &RecordedRun) -> Strata<'_> {
     let texts = texts(&run.cells);
     let mut seen = BTreeSet::new();
     let mut strata = Strata::new();
@@ -73,8 +73,8 @@ fn strata(run: &Run) -> Strata<'_> {
             continue;
         }
         let outcome = match asked.answer.typed {
-            Verdict::Scored { outcome, .. } => Some(outcome),
-            Verdict::Unscored { .. } => None,
+            GradeVerdict::Scored { outcome, .. } => Some(outcome),
+            GradeVerdict::Unscored { .. } => None,
         };
         let row = SheetRow {
             kind: asked.item.kind.name(),

@@ -151,7 +151,7 @@ fn gated(old: &Sample, new: &Sample, target: Target) -> Gated {
         Target::Suite => Chance::Nowhere,
         Target::Population => Chance::Everywhere,
     };
-    let rule = Rule { target, chance, ..Rule::of_population(1) };
+    let rule = JudgingRule { target, chance, ..JudgingRule::of_population(1) };
     let findings = judge::judge(old, new, &rule);
     gate(&findings, [old, new], &Rules::default(), 1).verdict
 }

@@ -173,7 +173,7 @@ fn a_comparison_that_is_turned_around_has_the_same_reasons() {
     first.dead = 1;
     first.died_at = Some("call 9".to_owned());
     first.metrics.insert("completion".to_owned(), vec![0.5]);
-    let rule = Rule { target: Target::Suite, ..Rule::of_population(1) };
+    let rule = JudgingRule { target: Target::Suite, ..JudgingRule::of_population(1) };
     let says = |old, new| of_pair(&judge::judge(old, new, &rule)).text;
     let ways = [says(&dies, &whole), says(&whole, &dies)];
     assert_eq!(

@@ -3,7 +3,7 @@
 
 use super::super::sources::{Places, Pointers, ResultSource};
 use crate::probe::Probe;
-use crate::probe::survival::{Survival, WrittenBy};
+use crate::probe::survival::{SurvivalSlots, WrittenBy};
 use crate::session::Session;
 
 /// The tool results that hold each probe's evidence.
@@ -13,7 +13,7 @@ pub(super) struct Sources {
 }
 
 impl Sources {
-    pub(super) fn new(session: &Session, probes: &[Probe], survival: &Survival) -> Self {
+    pub(super) fn new(session: &Session, probes: &[Probe], survival: &SurvivalSlots) -> Self {
         let places = Places::new(session);
         let by_probe = probes.iter().enumerate().map(|(index, probe)| {
             let slots = survival.slots(index);

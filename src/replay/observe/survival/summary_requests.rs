@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::BilledRequest;
 use crate::context::{Applied, Origin};
 use crate::model::Purpose;
-use crate::probe::survival::Survival;
+use crate::probe::survival::SurvivalSlots;
 
 /// The values that stood in requests for summaries.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct SummaryRequests {
 
 impl SummaryRequests {
     /// Notes a request and all values in it.
-    pub(super) fn note(&mut self, survival: &Survival, asked: &BilledRequest) {
+    pub(super) fn note(&mut self, survival: &SurvivalSlots, asked: &BilledRequest) {
         let background = asked.request.purpose == Purpose::Background;
         if !background && self.call != Some(asked.call) {
             self.call = Some(asked.call);

@@ -8,7 +8,7 @@ use crate::compare::gate::{Rules, gate};
 use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
 use crate::compare::sweep::{Objective, Sweep, Trial, judge};
-use crate::compare::{Axis, ProbeSample, Rule, Sample, SessionSample, Target};
+use crate::compare::{Axis, JudgingRule, ProbeSample, Sample, SessionSample, Target};
 use crate::report::comparison::{self, Comparisons, GatedComparison};
 
 const SESSIONS: usize = 6;
@@ -105,7 +105,7 @@ fn a_heat_map_shows_what_the_sweep_says_cell_by_cell() {
 }
 
 fn versus(names: &[&str], gated: bool) -> Comparisons {
-    let rule = Rule::of_population(1);
+    let rule = JudgingRule::of_population(1);
     let baseline = sample("none", 0.2, 0.9, 0);
     let versed = names.iter().enumerate().map(|(at, name)| {
         let turn = at as f64 / 20.0;

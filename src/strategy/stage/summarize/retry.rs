@@ -4,7 +4,7 @@ use super::Summarize;
 use super::prompt::{RequestReduction, SummaryPrompt};
 use crate::context::validity::summary::{missing_identifiers, reads_as_summary};
 use crate::model::CallFailure;
-use crate::step::Answer;
+use crate::step::CallResult;
 use crate::strategy::guard::{Guards, OnNoSummary, OnSummaryOverflow};
 use crate::strategy::model_text;
 use crate::strategy::stage::prelude::*;
@@ -79,7 +79,7 @@ impl<'a> SummaryAttempt<'a> {
     }
 
     /// The summary, if the answer is one. A history is never replaced by anything else.
-    fn summary_of(&self, answer: &Answer) -> Result<Arc<str>, StageError> {
+    fn summary_of(&self, answer: &CallResult) -> Result<Arc<str>, StageError> {
         let text = model_text::text_of(answer.clone())?;
         let summary = self.stage.prompt.template().summary_in(&text);
         if summary.trim().is_empty() {
@@ -98,7 +98,7 @@ impl<'a> SummaryAttempt<'a> {
     fn verified(
         self,
         request: Option<Request>,
-        answer: Answer,
+        answer: CallResult,
         summary: Arc<str>,
     ) -> Step<'a, Result<Arc<str>, StageError>> {
         let (Some(request), Ok(answer)) = (request, answer) else {

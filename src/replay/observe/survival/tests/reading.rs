@@ -45,7 +45,7 @@ fn reading() -> Session {
 fn what_was_read_can_be_read_again_until_the_file_changes() {
     let session = reading();
     let probes: Arc<[Probe]> = vec![Probe { evidence: vec![2], ..probes()[0].clone() }].into();
-    let survival = Survival::new(&probes).unwrap();
+    let survival = SurvivalSlots::new(&probes).unwrap();
     let sources = Sources::new(&session, &probes, &survival);
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let cleared = |keeps_call: bool, note: &str| {
