@@ -1,6 +1,6 @@
 //! Settings as they were written: a TOML table in which every value knows where it came from.
 //!
-//! Files, the environment and the command line all end up in one [`Table`]; it is read once, by
+//! Files, the environment and the command line all end up in one [`SettingTable`]; it is read once, by
 //! [`Reader`]s that check names, types and ranges and, on a mistake, say the file, the line, the
 //! dotted path and what was probably meant.
 

@@ -1,6 +1,6 @@
 //! Survival: whether a planted value can still be read off a text, by string matching alone.
 //!
-//! [`Survival`] holds what was planted in one session and looks for it in one text at a time; each
+//! [`SurvivalSlots`] holds what was planted in one session and looks for it in one text at a time; each
 //! distinct text is searched once, however many contexts hold it. It says that a value is *there*,
 //! bound to its key, and nothing about what a model would answer.
 //!
@@ -131,7 +131,7 @@ impl Match {
 /// One thing planted that a text holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SurvivalFinding {
-    /// Index of the slot: see [`Survival::slots`].
+    /// Index of the slot: see [`SurvivalSlots::slots`].
     pub slot: usize,
     /// How the text holds it.
     pub found: Match,

@@ -110,7 +110,7 @@ pub enum TriggerScope {
     Messages,
 }
 
-/// The words for [`Measure`]: the scenario's counter, the bill, and every counter by name.
+/// The words for [`TriggerUnit`]: the scenario's counter, the bill, and every counter by name.
 pub fn measures() -> Vec<&'static str> {
     let counters: Vec<&str> = COUNTERS.iter().map(|(name, _)| *name).collect();
     let mut measures = MEASURES.map(|(name, _)| name).to_vec();
