@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use file::{MAX_FILE, SourceFile, SourceText};
 use head::{HEAD, Head, READ};
+use proctor_sessions::wire::stream::Api;
 use proctor_sessions::{ContentBlock, Session, SessionParts, Source};
 
 mod aider;
@@ -169,6 +170,8 @@ enum Detect {
     Any(usize, &'static str),
     /// The text begins in one of these ways.
     Begins(&'static [&'static str]),
+    /// It holds messages or calls of this API, and of no product that keeps them in its own way.
+    Api(Api),
     /// No shape says it.
     By(fn(&Head) -> bool),
 }
@@ -180,6 +183,7 @@ impl Detect {
             Self::Item(shapes) => head.item_is(shapes),
             Self::Any(count, shapes) => head.any(count, shapes),
             Self::Begins(begins) => begins.iter().any(|begin| head.text.starts_with(begin)),
+            Self::Api(api) => api_detection::api_of(head) == Some(api),
             Self::By(detect) => detect(head),
         }
     }

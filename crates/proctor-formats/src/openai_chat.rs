@@ -25,11 +25,8 @@ pub(super) mod parts;
 const SHAPE: ConversationShape =
     ConversationShape::of_messages("messages").of_api(Api::ChatCompletions);
 
-pub(super) const IMPORTER: Importer = Importer::new("openai-chat", detect, import);
-
-fn detect(head: &Head) -> bool {
-    api_of(head) == Some(Api::ChatCompletions)
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("openai-chat", Detect::Api(Api::ChatCompletions), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {

@@ -21,11 +21,8 @@ const SHAPE: ConversationShape = ConversationShape {
     api: Some(Api::Responses),
 };
 
-pub(super) const IMPORTER: Importer = Importer::new("openai-responses", detect, import);
-
-fn detect(head: &Head) -> bool {
-    api_of(head) == Some(Api::Responses)
-}
+pub(super) const IMPORTER: Importer =
+    Importer::shaped("openai-responses", Detect::Api(Api::Responses), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {

@@ -1,6 +1,5 @@
 //! The imports of nearly every importer.
 
-pub(super) use super::api_detection::api_of;
 pub(super) use super::assemble::{Assembler, ModelRecord, add_counts};
 pub(super) use super::common::{
     Blocks, Text, When, counted, cut, flat_call, input_or_empty, items, joined_texts, texts,
