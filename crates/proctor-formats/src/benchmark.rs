@@ -83,11 +83,7 @@ impl Chat {
     /// Begins a sitting. The user names its date, for questions are about it.
     pub(super) fn sitting(&mut self, date: &str, format: &str) {
         let local = jiff::civil::DateTime::strptime(format, date).ok();
-        let zoned = local.and_then(|local| local.to_zoned(jiff::tz::TimeZone::UTC).ok());
-        self.time = zoned.map(|zoned| Timestamp(zoned.timestamp().as_millisecond()));
-        if self.time.is_none() {
-            self.assembler.warn("a timestamp cannot be read");
-        }
+        self.time = time_or_warn(local.and_then(in_utc), &mut self.assembler.source);
         let date = vec![ContentBlock::Text(format!("Date: {date}").into())];
         self.assembler.hear(None, date, self.time, [Tag::Meta]);
     }

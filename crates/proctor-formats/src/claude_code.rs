@@ -201,10 +201,7 @@ impl ClaudeTranscript {
         if repeated.is_none() && roots::is_root(&record, &kind) {
             self.root.clone_from(&record.uuid);
         }
-        let timestamp = record.timestamp.and_then(time);
-        if timestamp.is_none() && record.timestamp.is_some() {
-            self.source.warn("a timestamp cannot be read");
-        }
+        let timestamp = record.timestamp.and_then(|raw| time_or_warn(time(raw), &mut self.source));
         let message = record.message.filter(|raw| raw.get().starts_with('{'));
         let said = match &*kind {
             "user" | "assistant" if message.is_none() => self.unknown("without a message", raw),

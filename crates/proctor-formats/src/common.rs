@@ -155,11 +155,7 @@ impl Assembler {
 
     /// A time in the notation of RFC 3339, or without a zone.
     pub(super) fn time(&mut self, text: Option<&str>) -> When {
-        let time = time_or_local(text?);
-        if time.is_none() {
-            self.warn("a timestamp cannot be read");
-        }
-        Some(time?.0)
+        time_or_warn(time_or_local(text?).map(|(time, _)| time), &mut self.source)
     }
 
     /// Adds a compaction that happened now, and returns its index.
@@ -306,7 +302,11 @@ pub(super) fn time_or_local(text: &str) -> Option<(Timestamp, bool)> {
     if let Ok(found) = text.parse::<jiff::Timestamp>() {
         return Some((Timestamp(found.as_millisecond()), false));
     }
-    let local = text.parse::<jiff::civil::DateTime>().ok()?;
+    Some((in_utc(text.parse().ok()?)?, true))
+}
+
+/// A time that names no zone.
+pub(super) fn in_utc(local: jiff::civil::DateTime) -> When {
     let zoned = local.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    Some((Timestamp(zoned.timestamp().as_millisecond()), true))
+    Some(Timestamp(zoned.timestamp().as_millisecond()))
 }

@@ -30,11 +30,7 @@ impl Counted for Object<'_> {
     }
 
     fn take_time(&mut self, key: &str, assembler: &mut Assembler) -> When {
-        let read = time(self.take(key)?);
-        if read.is_none() {
-            assembler.warn("a timestamp cannot be read");
-        }
-        read
+        time_or_warn(time(self.take(key)?), &mut assembler.source)
     }
 
     fn header(&mut self, assembler: &mut Assembler) {
@@ -54,6 +50,14 @@ impl Counted for Object<'_> {
             }
         }
     }
+}
+
+/// A time that was read; one that cannot be read is counted.
+pub(super) fn time_or_warn<T>(read: Option<T>, source: &mut Source) -> Option<T> {
+    if read.is_none() {
+        source.warn("a timestamp cannot be read");
+    }
+    read
 }
 
 /// A time as a text, or seconds or milliseconds since 1970.

@@ -308,10 +308,7 @@ impl OpenhandsReading {
     /// The time of an event, which names no zone.
     fn time(&mut self, event: &mut Object<'_>) -> When {
         let time = content::text(event.take("timestamp")?).and_then(|text| time_or_local(&text));
-        if time.is_none() {
-            self.assembler.warn("a timestamp cannot be read");
-        }
-        let (time, is_local) = time?;
+        let (time, is_local) = time_or_warn(time, &mut self.assembler.source)?;
         self.has_local_times |= is_local;
         Some(time)
     }

@@ -2,14 +2,14 @@
 
 pub(super) use super::assemble::{Assembler, ModelRecord, add_counts};
 pub(super) use super::common::{
-    Blocks, Text, When, counted, cut, flat_call, input_or_empty, items, joined_texts, texts,
-    time_or_local, value,
+    Blocks, Text, When, counted, cut, flat_call, in_utc, input_or_empty, items, joined_texts,
+    texts, time_or_local, value,
 };
 pub(super) use super::conversations::{
     self, Conversation, ConversationShape, LATE_SYSTEM, keep_unread, name, system_text,
     unknown_record,
 };
-pub(super) use super::counted::Counted as _;
+pub(super) use super::counted::{Counted as _, time_or_warn};
 pub(super) use super::error::{Imported, Result};
 pub(super) use super::file::{
     MAX_FILE, RecordLine, SourceFile, SourceText, session_id, session_name,
