@@ -9,7 +9,7 @@
 //! says how many of the oldest tool results the model did not see (beta
 //! `context-management-2025-06-27`).
 
-use super::kept_context::Edits;
+use super::kept_context::{CLEARED, Edits};
 use super::prelude::*;
 
 const SHAPE: ConversationShape = ConversationShape::of_messages("messages").of_api(Api::Messages);
@@ -92,10 +92,6 @@ fn assistant(
         assembler.answers(record);
     }
 }
-
-/// The text in the place of a cleared result. The API does not say what it shows the model: this is
-/// the text of its vendor's own product.
-const CLEARED: &str = "[Old tool result content cleared]";
 
 /// The tools whose results a request asks the API never to clear.
 type Tools = BTreeSet<Arc<str>>;

@@ -55,9 +55,6 @@ mod records;
 mod roots;
 mod summaries;
 
-/// The text that the model reads instead of a cleared result.
-const CLEARED: &str = "[Old tool result content cleared]";
-
 /// The beginnings of user records that the product wrote, one a line: echoes of commands, their
 /// output, reminders.
 const INJECTED: &str = include_str!("claude_code/injected.txt");
@@ -324,7 +321,7 @@ impl ClaudeTranscript {
         ClearedContent {
             trigger: "microcompact",
             pre_tokens: metadata.pre_tokens.and_then(|one| one.as_u64()).map(Tokens),
-            results: results.map(|id| (id, CLEARED.into())).collect(),
+            results: results.map(|id| (id, kept_context::CLEARED.into())).collect(),
             attachments: metadata.cleared_attachments,
         }
     }

@@ -3,6 +3,10 @@
 
 use super::prelude::*;
 
+/// The text that the model reads instead of a cleared result, in Claude Code and opencode. Anthropic's API does not say
+/// what it shows.
+pub(super) const CLEARED: &str = "[Old tool result content cleared]";
+
 /// Texts that replace blocks, by message and block.
 pub(super) type Edits = BTreeMap<usize, BTreeMap<usize, Arc<str>>>;
 

@@ -21,9 +21,6 @@ mod parts;
 mod rows;
 mod storage;
 
-/// The text that the model reads instead of a result that was cleared.
-const CLEARED: &str = "[Old tool result content cleared]";
-
 /// The question that the product asks in the user's name before a summary.
 const QUESTION: &str = "What did we do so far?";
 
@@ -298,7 +295,8 @@ impl OpencodeReading {
 
     /// Clears the results of these tool uses.
     fn clear(&mut self, cleared: BTreeMap<Timestamp, Vec<Arc<str>>>) {
-        let results = cleared.into_values().flatten().map(|tool_use| (tool_use, CLEARED.into()));
+        let tool_uses = cleared.into_values().flatten();
+        let results = tool_uses.map(|tool_use| (tool_use, kept_context::CLEARED.into()));
         self.assembler.replaces_results("prune", self.last_size, results);
     }
 
