@@ -36,7 +36,6 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     })
 }
 
-#[derive(Default)]
 struct Node<'a> {
     parent: Text,
     message: Option<&'a RawValue>,
@@ -127,10 +126,8 @@ impl Reading {
                 if self.calls.iter().any(|call| call.told.is_some()) {
                     self.flush();
                 }
-                let id = message.take_words("id").unwrap_or_else(|| {
-                    self.unnamed += 1;
-                    format!("message-{}", self.unnamed).into()
-                });
+                let named = message.take_words("id");
+                let id = named.unwrap_or_else(|| numbered("message", &mut self.unnamed));
                 let blocks = match tool {
                     Some(tool) if &*kind != "thoughts" => {
                         self.calls.push(ToolCall {
@@ -151,9 +148,7 @@ impl Reading {
                 let record = ModelRecord::of(blocks, time).by(Some(call), model, None);
                 self.assembler.assistant(None, record);
             }
-            Some("system") if self.assembler.is_empty() => {
-                self.assembler.add_system(&said);
-            }
+            Some("system") if self.assembler.is_empty() => self.assembler.add_system(&said),
             Some(role @ ("user" | "system")) => {
                 self.flush();
                 let hidden = metadata.take_flag("is_user_system_message")

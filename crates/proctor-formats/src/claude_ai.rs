@@ -117,10 +117,8 @@ impl ClaudeAiReading {
         let Some(name) = part.take_text("name") else {
             return self.assembler.unread("tool_use", raw);
         };
-        let id = part.take_text("id").unwrap_or_else(|| {
-            self.unnamed += 1;
-            format!("unnamed-call-{}", self.unnamed).into()
-        });
+        let named = part.take_text("id");
+        let id = named.unwrap_or_else(|| numbered("unnamed-call", &mut self.unnamed));
         self.open.push_back(id.clone());
         ContentBlock::tool_use(id, name, input(part.take("input")))
     }

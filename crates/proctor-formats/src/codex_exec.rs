@@ -43,7 +43,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 struct Thread {
     assembler: Assembler,
     call: OpenCall,
-    plans: u64,
+    plans: usize,
 }
 
 impl Thread {
@@ -84,8 +84,7 @@ impl Thread {
             // A list is there once more when the turn ends.
             "todo_list" if done && self.plans > 0 => return,
             "todo_list" => {
-                self.plans += 1;
-                let id: Arc<str> = format!("todo_list-{}", self.plans).into();
+                let id = numbered("todo_list", &mut self.plans);
                 let plan = input(item.take("items"));
                 let block = ContentBlock::tool_use(id.clone(), kind.into(), plan);
                 self.call.says(block, &mut self.assembler);

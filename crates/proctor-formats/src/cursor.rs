@@ -42,7 +42,7 @@ struct CursorReading {
     /// Tool uses that have no result yet.
     open: Vec<Arc<str>>,
     /// The calls that got a number.
-    calls: u64,
+    calls: usize,
 }
 
 impl CursorReading {
@@ -115,16 +115,13 @@ impl CursorReading {
 }
 
 /// A part of what the model said. A call gets the next number for its name.
-fn part(raw: &RawValue, calls: &mut u64, source: &mut Source) -> ContentBlock {
+fn part(raw: &RawValue, calls: &mut usize, source: &mut Source) -> ContentBlock {
     let mut part = Object::read(raw).unwrap_or_default();
     let unnamed = part.text("type").as_deref() == Some("tool_use") && !part.has("id");
     match part.take_text("name").filter(|_| unnamed) {
-        Some(name) => ContentBlock::tool_use(next(calls), name, input(part.take("input"))),
+        Some(name) => {
+            ContentBlock::tool_use(numbered("call", calls), name, input(part.take("input")))
+        }
         None => content::part(raw, Speaker::Assistant, source),
     }
-}
-
-fn next(calls: &mut u64) -> Arc<str> {
-    *calls += 1;
-    format!("call-{calls}").into()
 }

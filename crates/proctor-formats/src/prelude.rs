@@ -19,8 +19,8 @@ pub(super) use super::lenient;
 pub(super) use super::openai_chat::parts::{UNNAMED, Unnamed, arguments, arguments_in};
 pub(super) use super::openai_chat::{self, ChatDialect};
 pub(super) use super::product::{
-    Parent, branch_of, climb, is_one_of, json_object, place_of, role_of, sessions_of, speaker,
-    speaker_of, with_side_chains,
+    Parent, branch_of, climb, is_one_of, json_object, numbered, place_of, role_of, sessions_of,
+    speaker, speaker_of, with_side_chains,
 };
 pub(super) use super::usage::{
     CachedTokens, Iterations, billed, count_in, counters, unless_zero, usage, usage_in,

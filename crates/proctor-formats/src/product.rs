@@ -12,6 +12,12 @@ pub(super) fn role_of(is_model: bool) -> Role {
     if is_model { Role::Assistant } else { Role::User }
 }
 
+/// The next name of its kind: `call-1`, then `call-2`.
+pub(super) fn numbered(kind: &str, count: &mut usize) -> Arc<str> {
+    *count += 1;
+    format!("{kind}-{count}").into()
+}
+
 /// The sessions of a file with several conversations.
 pub(super) fn sessions_of(
     conversations: impl IntoIterator<Item = Assembler>,

@@ -135,7 +135,7 @@ impl Heading {
 struct SpecstoryAgent {
     assembler: Assembler,
     call: OpenCall,
-    uses: u64,
+    uses: usize,
     tasks: u64,
     /// Whether the last message was an answer without a tool use.
     is_answered: bool,
@@ -217,8 +217,7 @@ impl SpecstoryAgent {
             Some((before, result, is_error)) => (before, Some(result), is_error),
             None => (shown, None, false),
         };
-        self.uses += 1;
-        let id: Arc<str> = format!("call-{}", self.uses).into();
+        let id = numbered("call", &mut self.uses);
         let input = JsonText::string(arguments.trim());
         self.assembler.warn("the arguments of a tool use are as a person saw them");
         if result.is_none() {

@@ -43,8 +43,7 @@ impl Calls {
         let Some((at, (tool, input, rest))) = found else {
             return;
         };
-        self.made += 1;
-        let id: Arc<str> = format!("call-{}", self.made).into();
+        let id = numbered("call", &mut self.made);
         let tool_use = ContentBlock::tool_use(id, tool.into(), JsonText::of(&Value::Object(input)));
         cut(blocks, at, rest, tool_use);
     }

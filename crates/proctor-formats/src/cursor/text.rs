@@ -5,7 +5,7 @@
 //! - `[Tool call] NAME` is followed by the arguments, one a line and not escaped: they are kept as a
 //!   text. `[Tool result] NAME` is followed by the result, or by nothing.
 
-use super::{CursorReading, next};
+use super::CursorReading;
 use crate::prelude::*;
 
 const CALL: &str = "[Tool call] ";
@@ -65,14 +65,15 @@ pub(super) fn read(text: &str, reading: &mut CursorReading) {
                 call.said.extend(text);
             }
             CursorSection::Call(name) => {
-                let (id, name): (_, Arc<str>) = (next(&mut reading.calls), name.trim().into());
+                let name: Arc<str> = name.trim().into();
+                let id = numbered("call", &mut reading.calls);
                 call.open.entry(name.clone()).or_default().push_back(id.clone());
                 let arguments = JsonText::string(below.trim_end());
                 call.said.push(ContentBlock::tool_use(id, name, arguments));
             }
             CursorSection::Result(name) => {
                 let asked = call.open.get_mut(name.trim()).and_then(VecDeque::pop_front);
-                let id = asked.unwrap_or_else(|| next(&mut reading.calls));
+                let id = asked.unwrap_or_else(|| numbered("call", &mut reading.calls));
                 let result = text.map(|text| ContentBlock::tool_result(id, vec![text], false));
                 call.results.extend(result);
             }

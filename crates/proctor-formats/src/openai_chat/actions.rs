@@ -26,8 +26,7 @@ pub(super) struct Actions {
 impl Actions {
     /// A tool use for the action, and the text without it.
     pub(super) fn act(&mut self, text: &str, action: &str) -> (String, ContentBlock) {
-        self.made += 1;
-        let id: Arc<str> = format!("action-{}", self.made).into();
+        let id = numbered("action", &mut self.made);
         self.open = Some(id.clone());
         let word = action.split_whitespace().next().unwrap_or_default();
         let name: Arc<str> = if is_one_of(COMMANDS, word) { word } else { "bash" }.into();

@@ -78,10 +78,7 @@ impl Unnamed {
     pub(crate) fn answered(&mut self, tool: Option<&str>) -> Arc<str> {
         let named = self.open.iter().position(|(_, name)| Some(&**name) == tool);
         let paired = self.open.remove(named.unwrap_or(0)).map(|(id, _)| id);
-        paired.unwrap_or_else(|| {
-            self.orphans += 1;
-            format!("unnamed-result-{}", self.orphans).into()
-        })
+        paired.unwrap_or_else(|| numbered("unnamed-result", &mut self.orphans))
     }
 }
 
