@@ -42,17 +42,12 @@ pub(super) struct ModelRecord {
 /// A message that may still grow; it always has content.
 #[derive(Debug, Default)]
 struct Draft {
-    call: Option<ApiCallId>,
-    model: Text,
     assistant: bool,
     blocks: Blocks,
-    usage: Option<Usage>,
-    reasoning: Tokens,
     iterations: Option<Iterations>,
-    timestamp: When,
     tags: BTreeSet<Tag>,
-    /// The blocks that the product wrote; the others may have any author.
-    injected: BTreeSet<usize>,
+    /// What is known beside that. Of the blocks that are not `injected`, any may be the author.
+    details: Details,
 }
 
 /// One conversation, growing record by record in the order of the file.
@@ -106,23 +101,21 @@ impl Assembler {
         let at = match part.call.as_ref().and_then(|call| self.calls.get(call)) {
             Some(at) => *at,
             None if part.blocks.is_empty() => {
-                self.skip("assistant record without content");
-                return;
+                return self.skip("assistant record without content");
             }
             None => {
-                self.flush();
-                let at = self.drafts.len();
+                let at = self.flush();
                 self.calls.extend(part.call.clone().map(|call| (call, at)));
                 if let Some(model) = &part.model {
                     *self.models.entry(model.clone()).or_default() += 1;
                 }
-                self.drafts.push(Draft {
-                    call: part.call,
-                    model: part.model,
-                    assistant: true,
+                let details = Details {
                     timestamp: part.timestamp,
-                    ..Draft::default()
-                });
+                    api_call: part.call,
+                    model: part.model,
+                    ..Details::default()
+                };
+                self.drafts.push(Draft { assistant: true, details, ..Draft::default() });
                 at
             }
         };
@@ -137,7 +130,7 @@ impl Assembler {
                 draft.blocks.push(block);
             }
         }
-        draft.usage = match (draft.usage, part.usage) {
+        draft.details.usage = match (draft.details.usage, part.usage) {
             (Some(earlier), Some(later)) if part.iterations.is_none() => {
                 let largest = earlier.max(later);
                 let final_bill = part.is_last && later.prompt() > Tokens::ZERO;
@@ -147,7 +140,7 @@ impl Assembler {
             (earlier, later) => later.or(earlier),
         };
         draft.iterations = part.iterations.or(draft.iterations.take());
-        draft.reasoning = draft.reasoning.max(part.reasoning);
+        draft.details.reasoning = draft.details.reasoning.max(part.reasoning);
         draft.tags.extend(part.tags);
         self.placed.extend(record.map(|record| (record.clone(), at)));
         self.warn_all(0..repeated, "a tool use was recorded twice; the second is left out");
@@ -181,12 +174,12 @@ impl Assembler {
                 continue;
             }
             if !typed && !tags.is_empty() {
-                self.pending.injected.insert(self.pending.blocks.len());
+                self.pending.details.injected.push(self.pending.blocks.len());
             }
             self.pending.blocks.push(block);
         }
         // A message is sent when its last part is there.
-        self.pending.timestamp = timestamp.or(self.pending.timestamp);
+        self.pending.details.timestamp = timestamp.or(self.pending.details.timestamp);
         self.pending.tags.extend(tags);
         self.pending_records.extend(record.cloned());
     }
@@ -194,11 +187,8 @@ impl Assembler {
     /// Ends the user message that is being collected. Returns the number of messages so far.
     pub(super) fn flush(&mut self) -> usize {
         let mut draft = std::mem::take(&mut self.pending);
-        let said = std::mem::take(&mut draft.blocks);
-        draft.blocks = std::mem::take(&mut self.results);
-        let results = draft.blocks.len();
-        draft.injected = draft.injected.into_iter().map(|at| at + results).collect();
-        draft.blocks.extend(said);
+        draft.details.injected.iter_mut().for_each(|at| *at += self.results.len());
+        draft.blocks.splice(..0, self.results.drain(..));
         let records = std::mem::take(&mut self.pending_records);
         if !draft.blocks.is_empty() {
             let at = self.drafts.len();
@@ -267,19 +257,16 @@ impl Assembler {
     }
 
     /// A compaction that may still have to be completed.
-    pub(super) fn compaction_mut(&mut self, index: usize) -> Option<&mut RecordedCompaction> {
-        self.compactions.get_mut(index)
+    pub(super) fn compaction_mut(&mut self, index: usize) -> &mut RecordedCompaction {
+        &mut self.compactions[index]
     }
 
     /// Adds a piece to the context after a compaction.
     pub(super) fn compacted_to(&mut self, index: usize, piece: Recorded) {
-        let Some(compaction) = self.compactions.get_mut(index) else {
-            return;
-        };
-        match &mut compaction.after {
+        match &mut self.compactions[index].after {
             CompactedTo::Replaced(pieces) => pieces.push(piece),
-            CompactedTo::Encrypted | CompactedTo::Missing => {
-                compaction.after = CompactedTo::Replaced(vec![piece]);
+            after @ (CompactedTo::Encrypted | CompactedTo::Missing) => {
+                *after = CompactedTo::Replaced(vec![piece]);
             }
         }
     }
@@ -318,17 +305,13 @@ impl Assembler {
             let typed = draft.tags.contains(&Tag::TypedUser);
             let mut message = Message::new(draft.role(), draft.blocks)
                 .with_tags(draft.tags.into_iter().chain(always));
-            let injected = draft.injected.into_iter().filter(|_| typed);
-            let own_model = draft.model.filter(|own| Some(own) != model.as_ref());
+            let injected = draft.details.injected.into_iter().filter(|_| typed);
+            let own_model = draft.details.model.filter(|own| Some(own) != model.as_ref());
             message.details = MessageDetails::from(Details {
-                timestamp: draft.timestamp,
-                api_call: draft.call,
-                usage: draft.usage,
                 inner_requests: draft.iterations.unwrap_or_default().inner,
-                reasoning: draft.reasoning,
                 injected: injected.collect(),
                 model: own_model,
-                ..Details::default()
+                ..draft.details
             });
             Arc::new(message)
         });
@@ -417,8 +400,8 @@ impl Draft {
     fn drop_blocks(&mut self, places: &[usize]) {
         let mut place = 0..;
         self.blocks.retain(|_| place.next().is_some_and(|place| !places.contains(&place)));
-        let injected = std::mem::take(&mut self.injected).into_iter();
-        self.injected = injected.map(|place| place_without(places, place)).collect();
+        let injected = self.details.injected.iter_mut();
+        injected.for_each(|place| *place = place_without(places, *place));
     }
 }
 

@@ -213,13 +213,11 @@ impl Chain {
 
     /// Ends the compaction that is being read.
     fn close(&mut self) {
-        let Some(open) = self.open.take() else { return };
-        if open.phase == Phase::Start {
+        if let Some(OpenCompaction { index, phase: Phase::Start, .. }) = self.open.take() {
             let at = self.assembler.flush();
-            if let Some(compaction) = self.assembler.compaction_mut(open.index) {
-                compaction.at = at;
-                compaction.after = CompactedTo::Replaced(vec![Recorded::Kept(0..at)]);
-            }
+            let compaction = self.assembler.compaction_mut(index);
+            compaction.at = at;
+            compaction.after = CompactedTo::Replaced(vec![Recorded::Kept(0..at)]);
         }
     }
 }
