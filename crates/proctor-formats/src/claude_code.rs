@@ -111,15 +111,7 @@ fn results_behind_uses(entries: &mut Vec<ChainEntry>) {
 
 /// The records: one a line, or the items of a list.
 fn raw_records<'t>(file: &'t SourceText, source: &mut Source) -> Result<Vec<&'t RawValue>> {
-    if !file.head().text.starts_with('[') {
-        return file.raw_lines(source);
-    }
-    let mut records = Vec::new();
-    for value in file.values(source)? {
-        let raw = value.parse()?;
-        records.extend(items(raw).unwrap_or_else(|| vec![raw]));
-    }
-    Ok(records)
+    if file.head().text.starts_with('[') { file.listed(source) } else { file.raw_lines(source) }
 }
 
 /// Whether a record looks like one of Claude Code's.

@@ -121,18 +121,15 @@ type ReadExport = fn(Object<'_>) -> Option<Assembler>;
 /// `None` for any other object.
 pub(super) fn exported(file: &SourceText, source: &mut Source, read: ReadExport) -> Imported {
     let mut sessions = Vec::new();
-    for value in file.values(source)? {
-        let raw: &RawValue = value.parse()?;
-        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            let Some(assembler) = read(Object::read(raw).unwrap_or_default()) else {
-                source.not_understood(NO_CONVERSATION);
-                continue;
-            };
-            if assembler.is_empty() {
-                source.skip("conversation without messages");
-            }
-            sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
+    for raw in file.listed(source)? {
+        let Some(assembler) = read(Object::read(raw).unwrap_or_default()) else {
+            source.not_understood(NO_CONVERSATION);
+            continue;
+        };
+        if assembler.is_empty() {
+            source.skip("conversation without messages");
         }
+        sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
     }
     Ok(sessions)
 }

@@ -275,6 +275,16 @@ impl SourceText {
         Ok(values)
     }
 
+    /// The same values; of a list, its items.
+    pub(super) fn listed(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
+        let mut listed = Vec::new();
+        for value in self.values(source)? {
+            let raw = value.parse()?;
+            listed.extend(items(raw).unwrap_or_else(|| vec![raw]));
+        }
+        Ok(listed)
+    }
+
     /// Where the next line begins, behind the one of `at`, that is one JSON object.
     fn object_behind(&self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];

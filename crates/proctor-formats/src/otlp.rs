@@ -49,16 +49,13 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     // Spans that call no model, and say that a conversation was compacted.
     let mut told: Vec<SpanCall> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for value in &file.values(source)? {
-        let raw: &RawValue = value.parse()?;
-        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            logs.extend(records(raw, LOGS, source));
-            for raw in records(raw, SPANS, source) {
-                if !seen.insert(raw.get()) {
-                    source.skip("span recorded twice");
-                } else if let Some(call) = span(raw, &mut named, &mut told, source) {
-                    calls.push(call);
-                }
+    for raw in file.listed(source)? {
+        logs.extend(records(raw, LOGS, source));
+        for raw in records(raw, SPANS, source) {
+            if !seen.insert(raw.get()) {
+                source.skip("span recorded twice");
+            } else if let Some(call) = span(raw, &mut named, &mut told, source) {
+                calls.push(call);
             }
         }
     }
