@@ -45,7 +45,7 @@ use attachments::{AttachmentUse, attached, rendered};
 use chain::{Chain, ChainEntry, ClearedContent, RecordKind};
 use records::{
     ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot, Record,
-    Replacement, is_bookkeeping,
+    is_bookkeeping,
 };
 
 mod attachments;
@@ -323,9 +323,10 @@ impl ClaudeTranscript {
         let list = items(record.replacements?).unwrap_or_default();
         let mut results = Vec::with_capacity(list.len());
         for raw in list {
-            match serde_json::from_str::<Replacement>(raw.get()) {
-                Ok(read) => results.push((read.tool_use_id, read.replacement)),
-                Err(_) => self.source.not_understood("replacement of a result"),
+            let mut one = Object::read(raw).unwrap_or_default();
+            match one.take_text("toolUseId").zip(one.take_text("replacement")) {
+                Some(result) => results.push(result),
+                None => self.source.not_understood("replacement of a result"),
             }
         }
         Some(RecordKind::ClearedContent(ClearedContent {

@@ -6,8 +6,6 @@
 use super::claude_code;
 use super::prelude::*;
 
-const LINES: &str = "loglines";
-
 pub(super) const IMPORTER: Importer = Importer::new("claude-code-web", detect, import);
 
 fn detect(head: &Head) -> bool {
@@ -20,7 +18,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     for value in file.values(source)? {
         let raw: &RawValue = value.parse()?;
         let mut object = Object::read(raw).unwrap_or_default();
-        let Some(lines) = object.take(LINES).filter(|value| items(value).is_some()) else {
+        let Some(lines) = object.take("loglines").filter(|value| items(value).is_some()) else {
             source.not_understood("value that is no session");
             continue;
         };

@@ -42,25 +42,23 @@ pub(super) fn rendered(kind: &str, sent: &Value) -> Option<AttachmentUse> {
 
 /// Reads the part of an attachment of type `kind` that the model saw.
 pub(super) fn attached(kind: &str, attachment: &Value) -> AttachmentUse {
-    let blocks: Blocks = match kind {
+    let block = match kind {
         "queued_command" => return queued(attachment),
         "file" => picture(attachment)
-            .or_else(|| text(attachment, &["/filename", "/content/file/content"]))
-            .into_iter()
-            .collect(),
+            .or_else(|| text(attachment, &["/filename", "/content/file/content"])),
         // The output of these hooks is sent to the model.
         "hook_success" => match attachment["hookEvent"].as_str() {
             Some("SessionStart" | "UserPromptSubmit" | "SubagentStart") => {
-                text(attachment, &["/content"]).into_iter().collect()
+                text(attachment, &["/content"])
             }
-            _ => Vec::new(),
+            _ => None,
         },
         _ => match pointers(kind) {
-            Some(pointers) => text(attachment, &pointers).into_iter().collect(),
+            Some(pointers) => text(attachment, &pointers),
             None => return AttachmentUse::Unknown,
         },
     };
-    seen(blocks, Tag::Meta)
+    seen(Vec::from_iter(block), Tag::Meta)
 }
 
 fn seen(blocks: Blocks, tag: Tag) -> AttachmentUse {

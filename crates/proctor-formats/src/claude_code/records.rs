@@ -127,14 +127,6 @@ pub(super) struct MicrocompactMetadata {
     pub(super) cleared_attachments: Vec<Arc<str>>,
 }
 
-/// One of the `replacements` of a record: what the model read instead of a result.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Replacement {
-    pub(super) tool_use_id: Arc<str>,
-    pub(super) replacement: Arc<str>,
-}
-
 /// Records before a boundary that stayed in the context.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
