@@ -145,12 +145,8 @@ impl RolloutStep {
 
     /// Whether a person typed it.
     fn is_typed(&self) -> bool {
-        match self {
-            Self::Item(ResponsesItem::Other(said), _) => {
-                kept_context::tag_of(said) == Some(Tag::TypedUser)
-            }
-            _ => false,
-        }
+        let Self::Item(ResponsesItem::Other(said), _) = self else { return false };
+        kept_context::tag_of(said) == Some(Tag::TypedUser)
     }
 }
 
@@ -229,10 +225,7 @@ impl Rollout {
                 }
                 self.assembler.skip("token_usage_record");
             }
-            (Some("compacted"), Some(payload)) => {
-                let step = self.compacted(payload);
-                self.steps.push(step);
-            }
+            (Some("compacted"), Some(payload)) => self.compacted(payload),
             (Some("session_meta"), Some(payload)) => self.meta(payload),
             (Some("turn_context"), Some(payload)) => {
                 let mut context = Object::read(payload).unwrap_or_default();
@@ -434,8 +427,7 @@ impl Rollout {
         };
         // After a compaction Codex writes what it estimates, and no counters.
         if usage == Usage::default() {
-            self.assembler.skip("bill without counters");
-            return;
+            return self.assembler.skip("bill without counters");
         }
         let counted = std::mem::take(&mut self.reasoned);
         let reasoning = if counted > Tokens::ZERO {
@@ -474,36 +466,31 @@ impl Rollout {
     /// Places what was said since the last bill: a call after a result is the next response's.
     fn settle(&mut self) {
         for (item, time) in std::mem::take(&mut self.queue) {
-            self.place(item, time);
-        }
-    }
-
-    fn place(&mut self, item: ResponsesItem, time: When) {
-        match item {
-            ResponsesItem::Nothing => {}
-            ResponsesItem::Model(block) => {
-                if !self.is_open {
-                    self.calls += 1;
-                    self.is_open = true;
-                    self.is_billed = false;
+            let (blocks, tag) = match item {
+                ResponsesItem::Nothing => continue,
+                ResponsesItem::Model(blocks) => {
+                    if !self.is_open {
+                        self.calls += 1;
+                        self.is_open = true;
+                        self.is_billed = false;
+                    }
+                    self.assembler.assistant(None, self.said(time, blocks, None));
+                    continue;
                 }
-                self.assembler.assistant(None, self.said(time, block, None));
-            }
-            ResponsesItem::Other(blocks) => {
-                self.is_open = false;
-                let tag = kept_context::tag_of(&blocks);
-                self.typed.extend((tag == Some(Tag::TypedUser)).then(|| blocks.clone()));
-                self.assembler.hear(None, blocks, time, tag);
-            }
-            ResponsesItem::Product(blocks) => {
-                self.is_open = false;
-                self.assembler.hear(None, blocks, time, [Tag::Meta]);
-            }
+                ResponsesItem::Other(blocks) => {
+                    let tag = kept_context::tag_of(&blocks);
+                    self.typed.extend((tag == Some(Tag::TypedUser)).then(|| blocks.clone()));
+                    (blocks, tag)
+                }
+                ResponsesItem::Product(blocks) => (blocks, Some(Tag::Meta)),
+            };
+            self.is_open = false;
+            self.assembler.hear(None, blocks, time, tag);
         }
     }
 
     /// A compaction: the items that the context became, or an older version's summary alone.
-    fn compacted(&mut self, payload: &RawValue) -> RolloutStep {
+    fn compacted(&mut self, payload: &RawValue) {
         let mut compacted = Object::read(payload).unwrap_or_default();
         let summary = compacted.take_words("message");
         let history = compacted.take_list("replacement_history");
@@ -516,7 +503,7 @@ impl Rollout {
             (None, Some(summary)) => Err(summary),
             (None, None) => Ok(CompactedTo::Missing),
         };
-        RolloutStep::Compacted(None, left, bill)
+        self.steps.push(RolloutStep::Compacted(None, left, bill));
     }
 
     fn compact(&mut self, trigger: Option<&str>, left: Result<CompactedTo, Arc<str>>) {

@@ -1,7 +1,7 @@
 //! Reads the order of a rollout's records: which call a bill belongs to, what triggered a compaction.
 
 use super::super::openai_responses::items::ResponsesItem;
-use super::{RolloutStep, kept_context};
+use super::RolloutStep;
 use crate::prelude::*;
 
 /// Until this minor version of Codex 0 a bill is written before the items of its response, as far as the file shows
@@ -53,12 +53,8 @@ pub(super) fn reasons(raw: &RawValue) -> Option<RolloutStep> {
 /// Gives compactions a trigger where the file has no tasks: behind a tool's answer the product compacted, and
 /// between an answer of the model and what a user types a person did.
 pub(super) fn tell_triggers(steps: &mut [RolloutStep]) {
-    fn said(step: &RolloutStep) -> Option<&ResponsesItem> {
-        match step {
-            RolloutStep::Item(ResponsesItem::Nothing, _) => None,
-            RolloutStep::Item(item, _) => Some(item),
-            _ => None,
-        }
+    fn says(step: &&RolloutStep) -> bool {
+        matches!(step, RolloutStep::Item(item, _) if !matches!(item, ResponsesItem::Nothing))
     }
     for at in 0..steps.len() {
         let (before, after) = steps.split_at_mut(at);
@@ -66,13 +62,9 @@ pub(super) fn tell_triggers(steps: &mut [RolloutStep]) {
         else {
             continue;
         };
-        *trigger = match (before.iter().rev().find_map(said), after.iter().find_map(said)) {
-            (Some(before), _) if is_answer(before) => Some("auto"),
-            (Some(ResponsesItem::Model(_)), Some(ResponsesItem::Other(next)))
-                if kept_context::tag_of(next) == Some(Tag::TypedUser) =>
-            {
-                Some("manual")
-            }
+        *trigger = match (before.iter().rfind(says), after.iter().find(says)) {
+            (Some(RolloutStep::Item(before, _)), _) if is_answer(before) => Some("auto"),
+            (Some(before), Some(next)) if before.is_models() && next.is_typed() => Some("manual"),
             _ => None,
         };
     }
