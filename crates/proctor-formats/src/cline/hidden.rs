@@ -173,14 +173,7 @@ fn later(marks: &[Marks], at: usize) -> usize {
     let hidden =
         marks.iter().filter(|mark| mark.parents().any(|parent| Some(parent) == name)).count();
     // A truncation hides half of the messages: as many recorded ones follow the marker.
-    let mut left = hidden;
-    let mut later = 0;
-    for next in &marks[at + 1..] {
-        if left == 0 {
-            break;
-        }
-        left -= usize::from(!next.is_written());
-        later += 1;
-    }
-    later
+    let rest = &marks[at + 1..];
+    let mut recorded = (0..rest.len()).filter(|place| !rest[*place].is_written());
+    if hidden == 0 { 0 } else { recorded.nth(hidden - 1).map_or(rest.len(), |place| place + 1) }
 }

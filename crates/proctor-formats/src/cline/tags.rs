@@ -55,8 +55,10 @@ impl Calls {
         }
         let mut open: Option<(Arc<str>, Blocks)> = None;
         for block in std::mem::take(blocks) {
-            let answered = block.as_text().and_then(|text| self.answered(text));
-            if answered.is_some() || is_environment(&block) {
+            let text = block.as_text();
+            let answered = text.and_then(|text| self.answered(text));
+            let ends = text.is_some_and(|text| text.trim_start().starts_with(ENVIRONMENT));
+            if ends || answered.is_some() {
                 blocks.extend(open.take().map(result));
             }
             match (answered, &mut open) {
@@ -77,11 +79,6 @@ impl Calls {
         let at = self.open.iter().position(|(_, name)| Some(&**name) == tool)?;
         Some(self.open.remove(at).0)
     }
-}
-
-fn is_environment(block: &ContentBlock) -> bool {
-    let text = block.as_text();
-    text.is_some_and(|text| text.trim_start().starts_with(ENVIRONMENT))
 }
 
 /// The result of a call; its first text says what it answers.
