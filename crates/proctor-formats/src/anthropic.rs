@@ -105,16 +105,12 @@ fn excluded(around: &mut Object<'_>) -> Tools {
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
 /// last one as an event. Returns whether one was there.
 pub(super) fn summed_up(blocks: &mut Blocks, usage: Option<&RawValue>, to: &mut Assembler) -> bool {
-    let mut found = None;
-    blocks.retain(|block| match block {
-        ContentBlock::Opaque(opaque) if &*opaque.kind == "compaction" => {
-            found = Some(opaque.json.value());
-            false
-        }
-        _ => true,
-    });
-    let Some(block) = found else { return false };
-    let Some(after) = left(&block) else {
+    let compactions = blocks.extract_if(
+        ..,
+        |block| matches!(block, ContentBlock::Opaque(opaque) if &*opaque.kind == "compaction"),
+    );
+    let Some(ContentBlock::Opaque(found)) = compactions.last() else { return false };
+    let Some(after) = left(&found.json.value()) else {
         to.skip("compaction that failed");
         return true;
     };
