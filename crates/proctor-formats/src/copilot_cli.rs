@@ -265,8 +265,7 @@ impl CopilotCliReading {
     /// Adds an answer of the model's, after a compaction that is due.
     fn say(&mut self, mut record: ModelRecord) {
         if record.blocks.is_empty() {
-            self.assembler.skip("assistant record without content");
-            return;
+            return self.assembler.skip("assistant record without content");
         }
         self.take_effect();
         self.messages += 1;
