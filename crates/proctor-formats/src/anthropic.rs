@@ -26,7 +26,9 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     around.header(assembler);
     let system = around.take_blocks("system", Speaker::User, assembler);
     assembler.header.system = system_text(&system, assembler);
-    let kept = excluded(&mut around);
+    let edits = around.inner("context_management").objects("edits");
+    let excluded = edits.flat_map(|mut edit| edit.items("exclude_tools"));
+    let kept: Tools = excluded.filter_map(content::text).collect();
     let time = around.take_time("timestamp", assembler);
     let response = around.take_object("response");
     // Counters beside messages without a response are those of the last message.
@@ -95,12 +97,6 @@ fn assistant(
 
 /// The tools whose results a request asks the API never to clear.
 type Tools = BTreeSet<Arc<str>>;
-
-/// Reads the key `context_management` of a request.
-fn excluded(around: &mut Object<'_>) -> Tools {
-    let edits = around.inner("context_management").objects("edits");
-    edits.flat_map(|mut edit| edit.items("exclude_tools")).filter_map(content::text).collect()
-}
 
 /// Takes the compaction blocks out of a message that the model is about to add, and keeps the
 /// last one as an event. Returns whether one was there.

@@ -45,9 +45,9 @@ fn branch<'a>(all: Vec<&'a RawValue>, leaf: Text, assembler: &mut Assembler) -> 
     let last = all.len().checked_sub(1);
     let end = leaf.and_then(|leaf| places.get(&*leaf).copied()).or(last);
     let mut path = BTreeSet::new();
-    let parents: Vec<Option<&str>> = links.iter().map(|[_, parent]| parent.as_deref()).collect();
-    climb(end, |at: usize| places.get(parents[at]?).copied(), &mut path);
-    if !path.iter().any(|at: &usize| parents[*at].is_some_and(|text| text.starts_with(ROOT))) {
+    climb(end, |at: usize| places.get(links[at][1].as_deref()?).copied(), &mut path);
+    let mut parents = path.iter().filter_map(|at: &usize| links[*at][1].as_deref());
+    if !parents.any(|parent| parent.starts_with(ROOT)) {
         return all;
     }
     assembler.skip_all(path.len()..all.len(), "message of another branch");

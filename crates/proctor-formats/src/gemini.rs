@@ -65,9 +65,7 @@ fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
         assembler.hear_user(blocks, None, false);
     }
     let response = around.take_object("response");
-    if response.is_none() || !said.is_empty() {
-        answered(&mut said, ModelRecord::of(Vec::new(), None), assembler);
-    }
+    answered(&mut said, ModelRecord::of(Vec::new(), None), assembler);
     if let Some(mut logged) = response {
         let mut response = logged.take_object("response").unwrap_or(logged);
         let mut candidates = response.objects("candidates");

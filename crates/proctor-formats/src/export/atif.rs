@@ -37,7 +37,10 @@ pub fn atif(session: &Session) -> Exported {
                     let id = &result.tool_use_id;
                     let told = json!({"source_call_id": &**id, "content": told});
                     match calls.get(id).and_then(|at| steps.get_mut(*at)) {
-                        Some(step) => observe(step, told),
+                        Some(step) => match step["observation"]["results"].as_array_mut() {
+                            Some(results) => results.push(told),
+                            None => step["observation"]["results"] = json!([told]),
+                        },
                         None => left_out.add("result without a call", true),
                     }
                 }
@@ -81,16 +84,15 @@ fn step(who: &str, text: &str, time: When) -> Value {
 
 /// Adds what the model thought, the tools it asked for, and what the call cost.
 fn add_answer(step: &mut Value, message: &Message, left_out: &mut ExportCounts) {
-    let thinking = message.content().iter().filter_map(|block| match block {
-        ContentBlock::Thinking(thinking) => Some(thinking),
-        _ => None,
-    });
-    let thinking: Vec<_> = thinking.collect();
-    let signed = thinking.iter().filter(|value| value.signature.is_some());
-    left_out.add("signature of thinking", signed.count());
-    if !thinking.is_empty() {
-        let thinking: Vec<&str> = thinking.iter().map(|thinking| &*thinking.text).collect();
-        step["reasoning_content"] = json!(thinking.join("\n"));
+    let mut thoughts: Vec<&str> = Vec::new();
+    for block in message.content() {
+        if let ContentBlock::Thinking(thinking) = block {
+            left_out.add("signature of thinking", thinking.signature.is_some());
+            thoughts.push(&thinking.text);
+        }
+    }
+    if !thoughts.is_empty() {
+        step["reasoning_content"] = json!(thoughts.join("\n"));
     }
     let calls: Vec<Value> = message.tool_uses().map(|(_, it)| {
         json!({"tool_call_id": &*it.id, "function_name": &*it.name, "arguments": it.input.value()})
@@ -99,23 +101,13 @@ fn add_answer(step: &mut Value, message: &Message, left_out: &mut ExportCounts) 
         step["tool_calls"] = json!(calls);
     }
     if let Some(usage) = message.details.usage {
-        step["metrics"] = metrics(&usage);
-    }
-}
-
-/// The counters of a call: the prompt counts what was read from the cache and written to it.
-fn metrics(usage: &Usage) -> Value {
-    let written = usage.cache_write_5m + usage.cache_write_1h;
-    json!({
-        "prompt_tokens": usage.prompt().0, "completion_tokens": usage.output.0,
-        "cached_tokens": usage.cache_read.0, "extra": {"cache_creation_input_tokens": written.0},
-    })
-}
-
-fn observe(step: &mut Value, told: Value) {
-    match step["observation"]["results"].as_array_mut() {
-        Some(results) => results.push(told),
-        None => step["observation"]["results"] = json!([told]),
+        // The prompt counts what was read from the cache and written to it.
+        let written = usage.cache_write_5m + usage.cache_write_1h;
+        step["metrics"] = json!({
+            "prompt_tokens": usage.prompt().0, "completion_tokens": usage.output.0,
+            "cached_tokens": usage.cache_read.0,
+            "extra": {"cache_creation_input_tokens": written.0},
+        });
     }
 }
 
