@@ -348,8 +348,7 @@ impl<'a> GeminiChat<'a> {
                 Some("user") => {
                     let blocks = parts(record.content, &mut self.assembler);
                     let tag = blocks.iter().any(is_snapshot).then_some(Tag::CompactSummary);
-                    let tags = tag.into_iter().collect();
-                    shown.push(Shown::of(record.id, Role::User, blocks, tags));
+                    shown.push(Shown::of(record.id, Role::User, blocks, Vec::from_iter(tag)));
                 }
                 Some("gemini" | "model") => {
                     let (said, results) = self.said(&record);
@@ -395,25 +394,23 @@ impl<'a> GeminiChat<'a> {
     fn model(&mut self, record: GeminiRecord<'_>, timestamp: When) {
         let (said, results) = self.said(&record);
         let usage = record.tokens.and_then(|raw| usage_of(raw, &mut self.assembler));
-        let answers = record.id.as_ref().map(results_of);
-        let snapshot = std::mem::take(&mut self.snapshot);
-        let ack = matches!(&said[..], [ContentBlock::Text(text)] if ACKS.contains(&text.trim()));
-        let mut tags = Vec::new();
         // The product answers for the model, so that it speaks in its turn.
-        match snapshot {
-            LastSnapshot::Of(compaction) if ack && usage.is_none() => {
+        let ack = usage.is_none()
+            && matches!(&said[..], [ContentBlock::Text(text)] if ACKS.contains(&text.trim()));
+        let tag = match std::mem::take(&mut self.snapshot) {
+            LastSnapshot::Of(compaction) if ack => {
                 let written = Recorded::written(Role::Assistant, said, &[Tag::Synthetic]);
                 return self.assembler.compacted_to(compaction, written);
             }
-            LastSnapshot::First if ack && usage.is_none() => tags.push(Tag::Synthetic),
-            LastSnapshot::Of(_) | LastSnapshot::First | LastSnapshot::No => {}
-        }
-        self.records.note(record.id.as_ref(), &said);
-        let (name, model) = (record.id, record.model);
-        let answer = ModelRecord::of(said, timestamp).by(name.clone(), model, usage);
-        self.assembler.assistant(name.as_ref(), answer.tagged(tags));
+            LastSnapshot::First if ack => Some(Tag::Synthetic),
+            LastSnapshot::Of(_) | LastSnapshot::First | LastSnapshot::No => None,
+        };
+        let name = record.id;
+        self.records.note(name.as_ref(), &said);
+        let answer = ModelRecord::of(said, timestamp).by(name.clone(), record.model, usage);
+        self.assembler.assistant(name.as_ref(), answer.tagged(tag));
         if !results.is_empty() {
-            self.hear(answers.as_ref(), results, None, None);
+            self.hear(name.as_ref().map(results_of).as_ref(), results, None, None);
         }
     }
 }
