@@ -20,7 +20,7 @@ const BEGINS: &str = "# aider chat started at ";
 /// How the product names the model of a chat.
 const MODEL: [&str; 2] = ["> Model: ", "> Main model: "];
 
-pub(super) const IMPORTER: Importer = Importer::shaped("aider", Detect::Begins(&[BEGINS]), import);
+pub(super) const IMPORTER: Importer = Importer::new("aider", Detect::Begins(&[BEGINS]), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut chats = vec![AiderChat::default()];

@@ -21,7 +21,7 @@ use super::prelude::*;
 const SHAPES: &str =
     "id^T- created,nextMessageId,messages/0/messageId | usageLedger/events messages";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("amp", Detect::First(SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("amp", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut agents = vec![Assembler::default()];

@@ -15,7 +15,7 @@ use super::prelude::*;
 const SHAPE: ConversationShape = ConversationShape::of_messages("messages").of_api(Api::Messages);
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("anthropic", Detect::Api(Api::Messages), import);
+    Importer::new("anthropic", Detect::Api(Api::Messages), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, &read)

@@ -9,7 +9,7 @@
 use super::prelude::*;
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("atif", Detect::First("schema_version^ATIF"), import);
+    Importer::new("atif", Detect::First("schema_version^ATIF"), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();

@@ -14,7 +14,7 @@
 
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("chatgpt", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("chatgpt", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     let mapping = head.first_item().and_then(|one| one["mapping"].as_object());

@@ -14,7 +14,7 @@
 use super::prelude::*;
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("claude-ai", Detect::Item("chat_messages:l"), import);
+    Importer::new("claude-ai", Detect::Item("chat_messages:l"), import);
 
 /// How the parent of a first message begins.
 const ROOT: &str = "00000000-0000";

@@ -62,7 +62,7 @@ const INJECTED: &str = include_str!("claude_code/injected.txt");
 /// How the user record begins that the product writes when the user stops the model.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-pub(super) const IMPORTER: Importer = Importer::new("claude-code", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("claude-code", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     // All else may stand behind a message of megabytes.

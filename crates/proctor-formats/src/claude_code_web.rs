@@ -6,7 +6,7 @@
 use super::claude_code;
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("claude-code-web", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("claude-code-web", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     let mut lines = head.at("/loglines").and_then(Value::as_array).into_iter().flatten().take(50);

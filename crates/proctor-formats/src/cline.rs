@@ -32,11 +32,8 @@ const MESSAGES: &str = ".messages.json";
 /// Tags around what a person typed, where results are text too.
 const TYPED: &str = "<task> <feedback> <answer> <user_message> <user_feedback>";
 
-pub(super) const IMPORTER: Importer = Importer::new("cline", detect, import).with_folders(
-    |folder| conversation(folder).is_some(),
-    folder_of,
-    import_folder,
-);
+pub(super) const IMPORTER: Importer = Importer::new("cline", Detect::By(detect), import)
+    .with_folders(|folder| conversation(folder).is_some(), folder_of, import_folder);
 
 fn detect(head: &Head) -> bool {
     if head.text.starts_with('[') {

@@ -50,7 +50,7 @@ struct RolloutRecord<'a> {
     id: Text,
 }
 
-pub(super) const IMPORTER: Importer = Importer::new("codex", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("codex", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     is_whole_file(head) || head.first().is_some_and(is_rollout)

@@ -18,8 +18,7 @@ use super::prelude::*;
 const SHAPES: &str =
     "type=thread.started thread_id | type=item.started,item.updated,item.completed item/id";
 
-pub(super) const IMPORTER: Importer =
-    Importer::shaped("codex-exec", Detect::Any(20, SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("codex-exec", Detect::Any(20, SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut threads = vec![Thread::default()];

@@ -32,8 +32,7 @@ const SHAPES: &str = "requests:l responderUsername | requests:l sessionId creati
      kind:n v/requests:l v/sessionId v/creationDate | \
      kind:n v/requests:l v/requests/0/message v/requests/0/response";
 
-pub(super) const IMPORTER: Importer =
-    Importer::shaped("copilot-chat", Detect::First(SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("copilot-chat", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut conversations = Vec::new();

@@ -30,8 +30,7 @@ const CALL_NAMES: [&str; 3] = ["apiCallId", "serviceRequestId", "messageId"];
 const SHAPES: &str =
     "data type^session.,user.,assistant.,tool.,hook.,system. | sessionId chatMessages";
 
-pub(super) const IMPORTER: Importer =
-    Importer::shaped("copilot-cli", Detect::First(SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("copilot-cli", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     if file.head().is("sessionId chatMessages") {

@@ -18,7 +18,7 @@ const REDACTED: &str = "[REDACTED]";
 /// How words begin that the product sends in the user's place.
 const INJECTED: &str = "<system_reminder> <system-reminder> <system_notification>";
 
-pub(super) const IMPORTER: Importer = Importer::new("cursor", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("cursor", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     head.any(5, "role=user,assistant message/content !type") || text::detect(head)

@@ -14,7 +14,7 @@ const INJECTED: &str = "<system-reminder>";
 const BOOKKEEPING: &str = "session_start todo_state agent_turn_outcome";
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("factory-droid", Detect::First("type=session_start"), import);
+    Importer::new("factory-droid", Detect::First("type=session_start"), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut assembler = Assembler::default();

@@ -18,7 +18,7 @@ const SHAPE: ConversationShape = ConversationShape {
     ..ConversationShape::of_messages("contents").of_api(Api::GenerateContent)
 };
 
-pub(super) const IMPORTER: Importer = Importer::new("gemini", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("gemini", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     head.first().is_some_and(|first| {

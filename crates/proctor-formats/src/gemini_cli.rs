@@ -30,7 +30,7 @@ const SETUP: &str = "This is the Gemini CLI.";
 const SHAPES: &str = "sessionId projectHash startTime | \
      history/0/parts:l history/0/role=user,model | !history 0/parts:l 0/role=user,model";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("gemini-cli", Detect::First(SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;

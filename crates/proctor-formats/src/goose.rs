@@ -21,7 +21,7 @@ const SHAPES: &str = "role created content | \
      working_dir message_count,extension_data,conversation | description message_count total_tokens";
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("goose", Detect::Any(super::FOREIGN + 1, SHAPES), import);
+    Importer::new("goose", Detect::Any(super::FOREIGN + 1, SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = GooseReading::default();

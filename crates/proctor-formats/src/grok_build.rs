@@ -12,7 +12,7 @@
 
 use super::prelude::*;
 
-pub(super) const IMPORTER: Importer = Importer::new("grok-build", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("grok-build", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     let mut records = head.values.iter();

@@ -15,7 +15,7 @@ use super::prelude::*;
 const SHAPE: &str = "sessionId^session- uuid:s userType:w";
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("iflow", Detect::Any(super::FOREIGN + 1, SHAPE), import);
+    Importer::new("iflow", Detect::Any(super::FOREIGN + 1, SHAPE), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = IflowReading::default();

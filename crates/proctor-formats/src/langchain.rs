@@ -16,7 +16,7 @@ const MESSAGES: &str = "messages values/messages channel_values/messages \
     checkpoint/channel_values/messages state/messages output/messages outputs/messages \
     input/messages inputs/messages";
 
-pub(super) const IMPORTER: Importer = Importer::new("langchain", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("langchain", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     // A run of LangSmith has its messages in the same places.

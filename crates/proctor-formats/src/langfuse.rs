@@ -16,7 +16,7 @@
 use super::prelude::*;
 use super::traces::{self, Exchange, TraceCall};
 
-pub(super) const IMPORTER: Importer = Importer::new("langfuse", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("langfuse", Detect::By(detect), import);
 
 /// Types of observations.
 const TYPES: &str =

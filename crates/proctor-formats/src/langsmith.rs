@@ -18,7 +18,7 @@ use super::traces::{self, Exchange, TraceCall};
 const SHAPES: &str = "run_type:s inputs,outputs,trace_id,dotted_order | \
      runs/0/run_type:s runs/0/inputs,runs/0/outputs,runs/0/trace_id,runs/0/dotted_order";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("langsmith", Detect::Item(SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("langsmith", Detect::Item(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();

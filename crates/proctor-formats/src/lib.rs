@@ -221,18 +221,13 @@ struct FolderFormat {
 
 impl Importer {
     /// A format whose name is used by `--format` and [`Source::format`](proctor_sessions::Source::format).
-    const fn new(format: &'static str, detect: fn(&Head) -> bool, read: ReadText) -> Self {
-        Self::shaped(format, Detect::By(detect), read)
-    }
-
-    /// A format that shapes show.
-    const fn shaped(format: &'static str, detect: Detect, read: ReadText) -> Self {
+    const fn new(format: &'static str, detect: Detect, read: ReadText) -> Self {
         Self { format, detect, read: FileReader::Text(read), folder: None }
     }
 
     /// A format whose files are not texts of one session, or ask about their sessions.
     const fn of_file(format: &'static str, detect: Detect, read: ReadFile) -> Self {
-        Self { read: FileReader::File(read), ..Self::shaped(format, detect, |_, _| Ok(Vec::new())) }
+        Self { read: FileReader::File(read), ..Self::new(format, detect, |_, _| Ok(Vec::new())) }
     }
 
     /// The format, which also keeps sessions in folders.
@@ -508,7 +503,7 @@ mod tests {
     use crate::prelude::*;
 
     /// A format as a newcomer adds one.
-    const DIARY: Importer = Importer::new("diary", detect, import);
+    const DIARY: Importer = Importer::new("diary", Detect::By(detect), import);
 
     fn detect(head: &Head) -> bool {
         head.first().is_some_and(|it| it.get("diary").is_some())

@@ -26,7 +26,7 @@ const SHAPE: ConversationShape =
     ConversationShape::of_messages("messages").of_api(Api::ChatCompletions);
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("openai-chat", Detect::Api(Api::ChatCompletions), import);
+    Importer::new("openai-chat", Detect::Api(Api::ChatCompletions), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {

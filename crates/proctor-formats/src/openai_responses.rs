@@ -22,7 +22,7 @@ const SHAPE: ConversationShape = ConversationShape {
 };
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("openai-responses", Detect::Api(Api::Responses), import);
+    Importer::new("openai-responses", Detect::Api(Api::Responses), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {

@@ -29,7 +29,7 @@ const SHAPES: &str = "info/directory info/title | messages/0/parts messages/0/in
      id^ses_ title:s version,directory:s";
 const SESSION: &str = "id^ses_ title:s version,directory:s";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("opencode", Detect::First(SHAPES), import)
+pub(super) const IMPORTER: Importer = Importer::new("opencode", Detect::First(SHAPES), import)
     .with_folders(storage::is_storage, storage::messages_of, storage::read);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -26,7 +26,7 @@ mod messages;
 type Attributes = BTreeMap<String, Value>;
 type SpanCall = TraceCall<CallSpan>;
 
-pub(super) const IMPORTER: Importer = Importer::new("otlp", detect, import);
+pub(super) const IMPORTER: Importer = Importer::new("otlp", Detect::By(detect), import);
 
 /// Where spans and log records are.
 const SPANS: [&str; 3] = ["resourceSpans", "scopeSpans", "spans"];

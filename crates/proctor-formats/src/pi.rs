@@ -26,7 +26,7 @@ const BOOKKEEPING: &str = "session model_change thinking_level_change label sess
 const SHAPES: &str = "type=session id:s cwd:s | \
      type=message id:s parentId:s timestamp:s message/role:s message/timestamp:n";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("pi", Detect::Any(2, SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("pi", Detect::Any(2, SHAPES), import);
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = PiReading::default();

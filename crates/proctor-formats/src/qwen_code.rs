@@ -20,8 +20,7 @@ const INJECTED: &str = "<task-notification|<system-reminder|This is the Qwen Cod
 const RECORD: &str = "uuid parentUuid sessionId message/parts:l | \
      uuid parentUuid sessionId systemPayload:o";
 
-pub(super) const IMPORTER: Importer =
-    Importer::shaped("qwen-code", Detect::Any(50, RECORD), import);
+pub(super) const IMPORTER: Importer = Importer::new("qwen-code", Detect::Any(50, RECORD), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut chat = QwenChat::default();

@@ -46,7 +46,7 @@ const SHOWN: [&str; 5] = [
 ];
 
 pub(super) const IMPORTER: Importer =
-    Importer::shaped("specstory", Detect::Begins(&BEGINNINGS), import);
+    Importer::new("specstory", Detect::Begins(&BEGINNINGS), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut main = SpecstoryAgent::default();

@@ -25,7 +25,7 @@ const SHAPES: &str = "trajectory/0/action,trajectory/0/observation,trajectory/0/
     attempts/0/history/0/role attempts/0/history/0/agent,attempts/0/history/0/message_type | \
     replay_config info/model_stats";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("swe-agent", Detect::First(SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("swe-agent", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut steps = Vec::new();

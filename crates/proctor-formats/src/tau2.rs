@@ -14,7 +14,7 @@ use super::prelude::*;
 const SHAPES: &str =
     "simulations | info/environment_info tasks | task_id ticks | task_id messages start_time";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("tau2", Detect::First(SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("tau2", Detect::First(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();

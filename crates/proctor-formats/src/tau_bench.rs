@@ -10,7 +10,7 @@ const SHAPE: ConversationShape = ConversationShape::of_messages("traj");
 /// The shapes of a run: a long `info` may come before the messages.
 const SHAPES: &str = "task_id traj | task_id reward info";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("tau-bench", Detect::Item(SHAPES), import);
+pub(super) const IMPORTER: Importer = Importer::new("tau-bench", Detect::Item(SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, |conversation, assembler| {
