@@ -124,11 +124,7 @@ fn flatten(value: &Value, ids: &mut Vec<Arc<str>>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| flatten(item, ids)),
         Value::Object(entries) => entries.values().for_each(|entry| flatten(entry, ids)),
-        other => {
-            if let Some(id) = plain(other).map(Arc::from).filter(|id| !ids.contains(id)) {
-                ids.push(id);
-            }
-        }
+        other => ids.extend(plain(other).map(Arc::from).filter(|id| !ids.contains(id))),
     }
 }
 

@@ -123,18 +123,10 @@ impl Chat {
         let count = self.questions.len();
         let mut asked = Vec::new();
         for question in self.questions {
-            let messages =
-                question.evidence.iter().filter_map(|name| self.assembler.message_of(name));
-            let mut messages: Vec<usize> = messages.collect();
-            let found = messages.len() == question.evidence.len() && !messages.is_empty();
+            let found = question.evidence.iter().map(|name| self.assembler.message_of(name));
             // Texts of several people in a row make one message.
-            messages.sort_unstable();
-            messages.dedup();
-            if question.answer.is_none() {
-                asked.push((question, Vec::new()));
-            } else if found {
-                asked.push((question, messages));
-            }
+            let messages: Option<BTreeSet<usize>> = found.collect();
+            asked.push((question, Vec::from_iter(messages.unwrap_or_default())));
         }
         let session = self.assembler.finish(file.id.clone(), &file.path)?;
         Ok(session.map(|session| {
@@ -150,19 +142,16 @@ impl Chat {
     }
 }
 
-/// The fact that a question asks for, with the messages that say it.
-fn planted(session: &Session, question: Question, evidence: Vec<usize>) -> Option<PlantedFact> {
-    let answer = question.answer.as_deref().map(str::trim);
-    let fact = match (answer, &evidence[..]) {
-        (None, _) => Fact::Unanswerable,
-        (Some(""), _) => return None,
-        (Some(answer), evidence) => {
-            let recalled = match evidence {
-                [message] => recall(session, &question.words, answer, *message),
-                _ => None,
-            };
-            recalled.unwrap_or_else(|| Fact::Open { answer: answer.to_owned() })
+/// The fact that a question asks for, with the messages that say it; none if these are not known.
+fn planted(session: &Session, question: Question, mut evidence: Vec<usize>) -> Option<PlantedFact> {
+    let fact = match question.answer.as_deref().map(str::trim) {
+        None => {
+            evidence.clear();
+            Fact::Unanswerable
         }
+        Some(answer) if answer.is_empty() || evidence.is_empty() => return None,
+        Some(answer) => recall(session, &question.words, answer, &evidence)
+            .unwrap_or_else(|| Fact::Open { answer: answer.to_owned() }),
     };
     Some(PlantedFact {
         id: question.id,
@@ -185,13 +174,14 @@ const AROUND: usize = 160;
 /// The shortest answer that is a value and not a word like any other.
 const SHORTEST: usize = 4;
 
-/// The answer in the words of the message, with the question's words near it.
-fn recall(session: &Session, question: &str, answer: &str, message: usize) -> Option<Fact> {
+/// The answer in the words of the one message that has it, with the question's words near it.
+fn recall(session: &Session, question: &str, answer: &str, evidence: &[usize]) -> Option<Fact> {
+    let [message] = evidence else { return None };
     let searched = answer.trim_end_matches('.');
     if searched.len() < SHORTEST || contains(question, searched).is_some() {
         return None;
     }
-    session.message(message).model_text().iter().find_map(|text| {
+    session.message(*message).model_text().iter().find_map(|text| {
         let at = contains(text, searched)?;
         let value = text.get(at..at + searched.len())?;
         let start = text.floor_char_boundary(at.saturating_sub(AROUND));

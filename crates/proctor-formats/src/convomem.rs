@@ -67,9 +67,9 @@ fn turn(raw: &RawValue, names: &mut BTreeMap<Arc<str>, Arc<str>>, chat: &mut Cha
 }
 
 fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mut Chat) {
-    let answer = one.take_text("answer");
+    let answer: Option<String> = one.take_as("answer");
     let refused = answer.as_ref().is_some_and(|one| one.starts_with(REFUSAL));
-    let words = one.take_text("question");
+    let words = one.take_as("question");
     let evidence = one.items("message_evidences").into_iter().map(|raw| {
         let text = Object::read(raw).and_then(|mut object| object.take_text("text"));
         let name = text.and_then(|text| names.get(text.trim()).cloned());
@@ -78,9 +78,9 @@ fn question(mut one: Object<'_>, names: &BTreeMap<Arc<str>, Arc<str>>, chat: &mu
     });
     let question = Question {
         id: format!("q{}", chat.next()),
-        answer: answer.as_deref().map(str::to_owned),
+        answer,
         evidence: evidence.collect(),
         ..Question::default()
     };
-    chat.ask(words.as_deref().map(str::to_owned), refused, question);
+    chat.ask(words, refused, question);
 }
