@@ -16,7 +16,7 @@ pub(super) const NO_CONVERSATION: &str = "value that is no conversation";
 /// One conversation as a file holds it.
 #[derive(Debug, Default)]
 pub(super) struct Conversation<'a> {
-    /// The object that holds the messages, without them.
+    /// The object that holds the messages, without them; an empty one where there is none.
     pub(super) around: Object<'a>,
     /// The messages, not yet read.
     pub(super) messages: Vec<&'a RawValue>,
@@ -33,13 +33,6 @@ pub(super) struct ConversationShape {
     pub(super) answer: Option<&'static str>,
     /// The API whose calls are logged in this shape.
     pub(super) api: Option<Api>,
-}
-
-impl<'a> Conversation<'a> {
-    /// Messages without an object around them.
-    pub(super) fn of(messages: Vec<&'a RawValue>) -> Self {
-        Self { around: Object::default(), messages }
-    }
 }
 
 impl ConversationShape {
@@ -190,7 +183,7 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> ConversationLog<'_, R> {
             return Ok(());
         }
         let messages = loose.iter().map(|loose| &**loose).collect();
-        self.add(vec![Conversation::of(messages)], source)
+        self.add(vec![Conversation { messages, ..Conversation::default() }], source)
     }
 }
 
@@ -232,12 +225,12 @@ fn find<'a>(
             || Object::read(item).is_some_and(|object| shape.is_conversation(&object))
     });
     if !nested {
-        found.push(Conversation::of(messages));
+        found.push(Conversation { messages, ..Conversation::default() });
         return Ok(None);
     }
     for item in messages {
         found.push(if item.get().starts_with('[') {
-            Conversation::of(line.parse_part(item.get())?)
+            Conversation { messages: line.parse_part(item.get())?, ..Conversation::default() }
         } else {
             read_one(shape, line, line.parse_part(item.get())?)?
         });

@@ -77,7 +77,7 @@ impl Steps {
 fn view_of(text: &str) -> Vec<Arc<Message>> {
     let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut assembler = Assembler::default();
-    let conversation = Conversation::of(messages);
+    let conversation = Conversation { messages, ..Conversation::default() };
     openai_chat::read(conversation, ChatDialect::SweAgent, &mut assembler);
     assembler.messages()
 }
