@@ -93,7 +93,6 @@ impl SourceFile {
         SourceText {
             path: self.path,
             id: self.id,
-            length: self.length,
             text: text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into()),
             is_strict: false,
             source,
@@ -114,7 +113,6 @@ impl SourceFile {
         Ok(SourceText {
             path: self.path,
             id: self.id,
-            length: self.length,
             text,
             is_strict: true,
             source: Source::default(),
@@ -125,7 +123,6 @@ impl SourceFile {
 /// The text of a file.
 pub(crate) struct SourceText {
     pub(crate) path: PathBuf,
-    pub(super) length: u64,
     pub(super) id: String,
     pub(super) text: String,
     /// Whether Proctor wrote the file.

@@ -44,7 +44,7 @@ pub(crate) fn read(
             documents => documents?,
         };
         left = left.saturating_sub(documents.length);
-        read(&documents, source)?;
+        read(&documents.text(), source)?;
     }
     Ok(())
 }
@@ -56,7 +56,7 @@ fn member(
     name: &str,
     inside: &Path,
     left: u64,
-) -> Result<SourceText> {
+) -> Result<SourceFile> {
     let at = archive.index_for_name(name).ok_or_else(|| damaged(path, &ZipError::FileNotFound))?;
     let raw = archive.by_index_raw(at).map_err(|error| damaged(path, &error))?;
     if raw.size() > left {
@@ -65,11 +65,11 @@ fn member(
     if raw.compression() == CompressionMethod::ZSTD {
         let mut unpacked =
             ruzstd::decoding::StreamingDecoder::new(raw).map_err(|error| damaged(path, &error))?;
-        return Ok(SourceFile::read(inside, &mut unpacked, left)?.text());
+        return SourceFile::read(inside, &mut unpacked, left);
     }
     drop(raw);
     let mut file = archive.by_index(at).map_err(|error| damaged(path, &error))?;
-    SourceFile::read(inside, &mut file, left).map(SourceFile::text)
+    SourceFile::read(inside, &mut file, left)
 }
 
 fn damaged(path: &Path, error: &dyn std::fmt::Display) -> ImportError {
