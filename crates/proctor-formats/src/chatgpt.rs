@@ -58,10 +58,10 @@ fn branch<'a>(mapping: Object<'a>, current: Option<&str>, to: &mut Assembler) ->
             child.parent.get_or_insert(parent);
         }
     }
-    let time =
-        |node: &Node<'_>| super::counted::time(Object::read(node.message?)?.take("create_time")?);
-    let newest =
-        nodes.iter().filter(|(_, node)| node.message.is_some()).max_by_key(|(_, node)| time(node));
+    let newest = nodes
+        .iter()
+        .filter(|(_, node)| node.message.is_some())
+        .max_by_key(|(_, node)| time(Object::read(node.message?)?.take("create_time")?));
     let mut at = current.and_then(|key| nodes.get_key_value(key)).or(newest).map(|(key, _)| &**key);
     let (mut path, mut seen) = (Vec::new(), BTreeSet::new());
     while let Some(key) = at

@@ -37,7 +37,6 @@
 
 use std::collections::btree_map;
 
-use super::counted::time;
 use super::file::COPIED;
 use super::prelude::*;
 use super::usage_check;

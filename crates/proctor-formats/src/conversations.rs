@@ -6,7 +6,6 @@
 //! were logged with their responses, they are joined to sessions.
 
 use super::bodies;
-use super::counted;
 use super::prelude::*;
 use super::requests::{Join, Logged, Name};
 
@@ -97,7 +96,7 @@ pub(super) fn sessions(
 fn in_order(lines: Vec<RecordLine<'_>>) -> Vec<RecordLine<'_>> {
     let times = lines.iter().map(|line| {
         let object = Object::read(line.parse().ok()?)?;
-        counted::time(object.get("timestamp")?)
+        time(object.get("timestamp")?)
     });
     let Some(times) = times.collect::<Option<Vec<Timestamp>>>() else {
         return lines;

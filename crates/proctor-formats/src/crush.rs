@@ -12,7 +12,6 @@
 //! Source: charmbracelet/crush, `internal/db/migrations/` at b86336ac32 and
 //! `internal/message/content.go` at 0373c96add.
 
-use super::counted::time as time_of;
 use super::prelude::*;
 use super::sqlite::reading::{Database, Listed};
 
@@ -44,7 +43,7 @@ pub(super) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             assembler.unknown("row that is not JSON");
             continue;
         };
-        let time = created.and_then(|text| time_of(&RawValue::from_string(text.to_string()).ok()?));
+        let time = created.and_then(|text| time(&RawValue::from_string(text.to_string()).ok()?));
         let of_model = role.as_deref() == Some("assistant");
         let summary = marked.as_deref() == Some("1") || id.is_some() && id == named;
         let mut is_hidden = false;

@@ -3,7 +3,6 @@
 use super::prelude::*;
 use std::io::{Read, Seek, SeekFrom};
 
-use super::counted::time;
 use super::{HEAD, importer_of_file, importer_of_folder, open, sqlite, unknown_format};
 use proctor_sessions::files;
 

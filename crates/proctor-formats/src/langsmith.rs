@@ -10,7 +10,6 @@
 //! - Runs of chains, tools and prompts repeat what the runs of the model hold, and are skipped.
 //! - The input of a usage includes the cached tokens.
 
-use super::counted::time;
 use super::prelude::*;
 use super::traces::{self, Exchange, TraceCall};
 

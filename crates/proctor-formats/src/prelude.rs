@@ -9,7 +9,7 @@ pub(super) use super::conversations::{
     self, Conversation, ConversationShape, LATE_SYSTEM, keep_unread, name, system_text,
     unknown_record,
 };
-pub(super) use super::counted::{Counted as _, time_or_warn};
+pub(super) use super::counted::{Counted as _, time, time_or_warn};
 pub(super) use super::error::{Imported, Result};
 pub(super) use super::file::{
     MAX_FILE, RecordLine, SourceFile, SourceText, session_id, session_name,

@@ -1,7 +1,7 @@
 //! The agents that write summaries: no conversations, but billed.
 
 use super::records::{ApiMessage, Record};
-use super::{ClaudeTranscript, RecordKind, raw_records, time};
+use super::{ClaudeTranscript, RecordKind, raw_records};
 use crate::prelude::*;
 
 /// How the agent is named whose only work is a compaction's summary.
