@@ -209,14 +209,11 @@ impl ClaudeTranscript {
                 }
                 Some("init") => self.begins_run(record.run.take()),
                 subtype => {
-                    self.source.skip(&format!("system/{}", subtype.unwrap_or("without subtype")));
-                    None
+                    let kind = subtype.unwrap_or("without subtype");
+                    return self.source.skip(&format!("system/{kind}"));
                 }
             },
-            known if is_bookkeeping(known) => {
-                self.source.skip(known);
-                None
-            }
+            known if is_bookkeeping(known) => return self.source.skip(known),
             other => self.unknown(other, raw),
         };
         let Some(said) = said else { return };

@@ -50,10 +50,9 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 }
 
 fn folder_of(path: &Path) -> Option<Folder> {
-    let beside =
-        path.file_name().is_some_and(|name| name == HISTORY).then(|| path.parent()).flatten()?;
+    let parent = path.parent().filter(|_| path.ends_with(HISTORY))?;
     // A path of one part is in the current folder.
-    let beside = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
+    let beside = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     Folder::open(beside).ok().filter(|folder| folder.has(SHOWN))
 }
 

@@ -182,16 +182,13 @@ impl CopilotCliReading {
 
     /// The prompt is recorded whenever a session is taken up again.
     fn system(&mut self, text: Text) {
-        let system = &mut self.assembler.header.system;
-        match (system.as_ref(), text) {
-            (None, Some(text)) => *system = Some(text),
-            (Some(first), Some(text)) if *first == text => {
-                self.assembler.skip("system prompt told again");
-            }
-            (Some(_), Some(_)) => {
-                self.assembler.warn("the system prompt changed; the first is kept");
-            }
-            (_, None) => self.assembler.warn("a system prompt is no text"),
+        let Some(text) = text else {
+            return self.assembler.warn("a system prompt is no text");
+        };
+        match &self.assembler.header.system {
+            None => self.assembler.header.system = Some(text),
+            Some(first) if *first == text => self.assembler.skip("system prompt told again"),
+            Some(_) => self.assembler.warn("the system prompt changed; the first is kept"),
         }
     }
 

@@ -41,13 +41,12 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             thoughts.extend(thought(&mut record, &mut assembler));
             continue;
         }
-        let answered = match &*kind {
-            "assistant" => std::mem::take(&mut record),
-            _ => Object::default(),
-        };
-        answer(answered, std::mem::take(&mut thoughts), &mut assembler);
+        if &*kind == "assistant" {
+            answer(record, std::mem::take(&mut thoughts), &mut assembler);
+            continue;
+        }
+        answer(Object::default(), std::mem::take(&mut thoughts), &mut assembler);
         match &*kind {
-            "assistant" => {}
             "system" => {
                 let said = record.take_blocks("content", Speaker::User, &mut assembler);
                 assembler.add_system(&said);

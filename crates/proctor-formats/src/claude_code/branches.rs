@@ -74,11 +74,9 @@ pub(super) fn leave_abandoned(
             abandoned.extend(children.get(uuid).into_iter().flatten());
         }
     }
-    entries.retain(|entry| {
-        let stays = entry.uuid.as_ref().is_none_or(|uuid| !gone.contains(uuid));
-        if !stays {
-            source.warn("abandoned branch: a record the user went back from is left out");
-        }
-        stays
+    let left = entries.extract_if(.., |entry: &mut ChainEntry| {
+        entry.uuid.as_ref().is_some_and(|uuid| gone.contains(uuid))
     });
+    let what = "abandoned branch: a record the user went back from is left out";
+    left.for_each(|_| source.warn(what));
 }

@@ -17,13 +17,8 @@ pub(crate) fn once<'t>(mut records: Vec<&'t RawValue>, source: &mut Source) -> V
         records.drain(half..).for_each(|_| source.warn(COPIED));
     }
     let mut seen = BTreeSet::new();
-    records.retain(|record| {
-        let stays = seen.insert(record.get()) || !tells_time(record);
-        if !stays {
-            source.warn(COPIED);
-        }
-        stays
-    });
+    let copies = records.extract_if(.., |record| !seen.insert(record.get()) && tells_time(record));
+    copies.for_each(|_| source.warn(COPIED));
     records
 }
 

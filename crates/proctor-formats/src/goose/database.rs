@@ -85,11 +85,8 @@ fn bills(
             assembler.skip("call that wrote a summary");
             continue;
         }
-        let mut its = None;
-        while let Some((at, _)) = answers.next_if(|(_, row)| row.created <= done) {
-            its = Some(at);
-        }
-        let Some(at) = its else {
+        let begun = std::iter::from_fn(|| answers.next_if(|(_, row)| row.created <= done));
+        let Some((at, _)) = begun.last() else {
             assembler.skip("usage of a call that is not recorded");
             continue;
         };
