@@ -49,17 +49,14 @@ fn read(at: usize, mut step: Object<'_>, raw: &RawValue, assembler: &mut Assembl
         assembler.warn("a step was copied from an earlier trajectory");
     }
     match who.as_deref() {
-        Some("system") => {
+        Some(who @ ("system" | "user")) => {
             let said = step.take_blocks("message", Speaker::User, assembler);
-            if assembler.is_empty() && assembler.header.system.is_none() {
+            if who == "system" && assembler.is_empty() && assembler.header.system.is_none() {
                 assembler.header.system = Some(joined_texts(&said).into());
             } else {
-                assembler.hear(None, said, time, [Tag::Meta]);
+                let tag = if who == "user" { Tag::TypedUser } else { Tag::Meta };
+                assembler.hear(None, said, time, [tag]);
             }
-        }
-        Some("user") => {
-            let said = step.take_blocks("message", Speaker::User, assembler);
-            assembler.hear(None, said, time, [Tag::TypedUser]);
         }
         Some("agent") => agent(at, step, time, assembler),
         who => assembler.hear_unknown_role("step", who, raw, time),

@@ -35,8 +35,6 @@
 //!   if the earlier was answered. Only the branch that the file ends in is kept. Any other fork is
 //!   parallel tool calls, or prompts that were typed in a row, and stays.
 
-use std::collections::btree_map;
-
 use super::file::COPIED;
 use super::prelude::*;
 use super::usage_check;
@@ -278,13 +276,12 @@ impl ClaudeTranscript {
         };
         let side = record.agent_id.as_deref().unwrap_or_default();
         let said = format!("{kind} {of} {side} {}", content.get());
-        match self.said.entry(ContentHash::of(said.as_bytes())) {
-            btree_map::Entry::Occupied(earlier) => Some(earlier.get().clone()),
-            btree_map::Entry::Vacant(new) => {
-                new.insert(record.uuid.clone());
-                None
-            }
+        let hash = ContentHash::of(said.as_bytes());
+        let earlier = self.said.get(&hash).cloned();
+        if earlier.is_none() {
+            self.said.insert(hash, record.uuid.clone());
         }
+        earlier
     }
 
     /// The name of a call. Some of its records may not say its request.
@@ -394,10 +391,7 @@ impl ClaudeTranscript {
             ));
         }
         let request = record.request_id.as_ref();
-        let call = match message.id {
-            Some(id) => Some(self.call(id, request)),
-            None => request.cloned(),
-        };
+        let call = message.id.map(|id| self.call(id, request)).or_else(|| request.cloned());
         let billed = message.usage.filter(Value::is_object);
         let iterations = billed.as_ref().and_then(Iterations::of);
         let usage = billed.map(|value| usage_in(&value, CachedTokens::Apart, &mut self.source));

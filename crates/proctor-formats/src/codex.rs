@@ -369,10 +369,8 @@ impl Rollout {
         let said = self.steps[..bill].iter().rev().take_while(|step| step.is_of_response()).count();
         let forgotten = self.steps.drain(bill - said..=bill).next_back();
         self.assembler.skip("answer that is a summary");
-        match forgotten {
-            Some(RolloutStep::Bill(bill, _)) => bill,
-            _ => None,
-        }
+        let Some(RolloutStep::Bill(bill, _)) = forgotten else { return None };
+        bill
     }
 
     /// Places all steps, and ends the session.

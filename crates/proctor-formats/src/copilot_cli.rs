@@ -48,10 +48,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut chains = vec![CopilotCliReading::default()];
     let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for event in log.events {
-        let chain = match &event.agent {
-            Some(agent) => place_of(agent.clone(), &mut agents, &mut chains),
-            None => 0,
-        };
+        let agent = event.agent.clone();
+        let chain = agent.map_or(0, |agent| place_of(agent, &mut agents, &mut chains));
         chains[chain].event(event, &log.usages);
     }
     with_side_chains(chains.into_iter().map(CopilotCliReading::end), source, file)

@@ -90,10 +90,7 @@ impl GooseReading {
             return self.assembler.skip("message for the user alone");
         }
         if !to_user {
-            let tag = match &self.written[..] {
-                [] => Tag::CompactSummary,
-                _ => Tag::Meta,
-            };
+            let tag = if self.written.is_empty() { Tag::CompactSummary } else { Tag::Meta };
             let message = Arc::new(Message::new(role, said).with_tags([tag]));
             self.written.push(message.clone());
             return self.pieces.push((GoosePiece::Written(message), to_agent));
