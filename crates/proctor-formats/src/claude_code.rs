@@ -41,8 +41,8 @@ use super::usage_check;
 use attachments::{AttachmentUse, attached, rendered};
 use chain::{Chain, ChainEntry, ClearedContent, RecordKind};
 use records::{
-    ApiMessage, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot, Record,
-    is_bookkeeping,
+    ApiMessage, BOOKKEEPING, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot,
+    Record,
 };
 
 mod attachments;
@@ -121,7 +121,7 @@ fn is_record(record: &Value) -> bool {
             streamed || has_any(record, "uuid") && has_any(record, "sessionId message")
         }
         Some(kind) => {
-            (kind == "content-replacement" || is_bookkeeping(kind))
+            (kind == "content-replacement" || is_one_of(BOOKKEEPING, kind))
                 && (streamed || has_any(record, "sessionId messageId leafUuid"))
         }
         None => false,
@@ -211,7 +211,7 @@ impl ClaudeTranscript {
                     return self.source.skip(&format!("system/{kind}"));
                 }
             },
-            known if is_bookkeeping(known) => return self.source.skip(known),
+            known if is_one_of(BOOKKEEPING, known) => return self.source.skip(known),
             other => self.unknown(other, raw),
         };
         let Some(said) = said else { return };

@@ -4,12 +4,7 @@ use crate::prelude::*;
 
 /// Types of records that do not belong to the conversation, like any `system` record that is neither a
 /// compaction nor a command.
-const BOOKKEEPING: &str = include_str!("bookkeeping.txt");
-
-/// Whether records of that type do not belong to the conversation.
-pub(super) fn is_bookkeeping(kind: &str) -> bool {
-    is_one_of(BOOKKEEPING, kind)
-}
+pub(super) const BOOKKEEPING: &str = include_str!("bookkeeping.txt");
 
 /// Records with a name, each with its parent.
 pub(super) type Parents = BTreeMap<Arc<str>, Text>;
