@@ -41,8 +41,7 @@ use super::usage_check;
 use attachments::{AttachmentUse, attached, rendered};
 use chain::{Chain, ChainEntry, ClearedContent, RecordKind};
 use records::{
-    ApiMessage, BOOKKEEPING, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot,
-    Record,
+    ApiMessage, BOOKKEEPING, CompactMetadata, MicrocompactMetadata, Parents, PromptSnapshot, Record,
 };
 
 mod attachments;
