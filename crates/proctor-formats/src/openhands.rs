@@ -191,14 +191,6 @@ struct AgentEvent<'a> {
     raw: &'a RawValue,
 }
 
-/// The call in which the model said something.
-#[derive(Default)]
-struct ResponseCall {
-    response: Text,
-    model: Text,
-    usage: Option<Usage>,
-}
-
 /// Calls until they are answered, and responses until all of their calls are made.
 #[derive(Debug, Default)]
 struct PairedCalls {
@@ -290,13 +282,10 @@ impl OpenhandsReading {
         }
     }
 
-    /// Adds an event of the model's.
-    fn say(&mut self, event: &AgentEvent<'_>, blocks: Blocks, call: ResponseCall) {
-        let name = &event.name;
-        self.view.show(name, Role::Assistant, &blocks, &[]);
-        let response = call.response.filter(|id| !id.is_empty());
-        let record = ModelRecord::of(blocks, event.time).by(response, call.model, call.usage);
-        self.assembler.assistant(Some(name), record);
+    /// Adds an event of the model's, which is this record.
+    fn say(&mut self, event: &AgentEvent<'_>, record: ModelRecord) {
+        self.view.show(&event.name, Role::Assistant, &record.blocks, &[]);
+        self.assembler.assistant(Some(&event.name), record);
     }
 
     /// Adds an event that is in no message.

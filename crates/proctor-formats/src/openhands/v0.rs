@@ -1,6 +1,6 @@
 //! Events of version 0: actions and observations.
 
-use super::{AgentEvent, OpenhandsReading, ResponseCall, TOLD_BY_ACTION, framed};
+use super::{AgentEvent, OpenhandsReading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
 use crate::prelude::*;
 
@@ -53,8 +53,8 @@ impl OpenhandsReading {
                 }
                 // The agent speaks to the user.
                 let cost = self.cost(&mut event, None, None);
-                let call = ResponseCall { usage: self.billed(cost), ..ResponseCall::default() };
-                self.say(&event, blocks, call);
+                let usage = self.billed(cost);
+                self.say(&event, ModelRecord::of(blocks, event.time).by(None, None, usage));
             }
             _ if from_user => {
                 let command = args.first_text(&["command", "code"]);
@@ -120,12 +120,9 @@ impl OpenhandsReading {
         self.pairs.open.push_back(tool_use);
         self.pairs.said.extend(id.clone());
         let cost = self.cost(&mut event, response.take("usage"), id.as_ref());
-        let call = ResponseCall {
-            usage: self.billed(cost.filter(|_| new)),
-            model: response.take_text("model"),
-            response: id,
-        };
-        self.say(&event, blocks, call);
+        let usage = self.billed(cost.filter(|_| new));
+        let model = response.take_text("model");
+        self.say(&event, ModelRecord::of(blocks, event.time).by(id, model, usage));
     }
 
     /// The usage of a response: recorded with it, recorded for the session by response, or the

@@ -1,6 +1,6 @@
 //! Events of version 1: each says what it is in its `kind`.
 
-use super::{AgentEvent, OpenhandsReading, ResponseCall, TOLD_BY_ACTION, framed};
+use super::{AgentEvent, OpenhandsReading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
 use crate::prelude::*;
 
@@ -75,10 +75,10 @@ impl OpenhandsReading {
 
     /// Adds blocks of the model's, with the usage of their response.
     fn speaks(&mut self, mut event: AgentEvent<'_>, blocks: Blocks) {
-        let response = event.keys.take_text("llm_response_id");
-        let usage = response.as_ref().and_then(|id| self.usages.get(id));
-        let call = ResponseCall { usage: self.billed(usage.copied()), response, model: None };
-        self.say(&event, blocks, call);
+        let response = event.keys.take_words("llm_response_id");
+        let bill = response.as_ref().and_then(|id| self.usages.get(id)).copied();
+        let usage = self.billed(bill);
+        self.say(&event, ModelRecord::of(blocks, event.time).by(response, None, usage));
     }
 
     fn newer_action(&mut self, mut event: AgentEvent<'_>) {
