@@ -344,18 +344,14 @@ impl OpenhandsReading {
         Some(usage)
     }
 
-    fn condensed(&mut self, forgotten: &[Arc<str>], summary: Option<Summary>) {
+    /// Adds a condensation, whose keys hold the summary and its place.
+    fn condensed(&mut self, forgotten: &[Arc<str>], keys: &mut Object<'_>) {
+        // Without a place it is where the oldest version put it: first.
+        let offset = keys.take_as("summary_offset").unwrap_or_default();
+        let summary = keys.take_text("summary").map(|text| Summary { text, offset });
         let after = self.view.condense(forgotten, summary, &mut self.assembler);
         let before = self.last_prompt.take();
         self.assembler.compacts(None, before, after);
-    }
-
-    /// The summary of a condensation, and its place.
-    fn summary(condensation: &mut Object<'_>) -> Option<Summary> {
-        // Without a place it is where the oldest version put it: first.
-        let offset = condensation.take_as("summary_offset").unwrap_or_default();
-        let text = condensation.take_text("summary")?;
-        Some(Summary { text, offset })
     }
 }
 

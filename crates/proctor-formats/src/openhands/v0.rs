@@ -41,7 +41,7 @@ impl OpenhandsReading {
             "recall" => self.silent(&event, kind),
             "condensation" => {
                 let forgotten = self.forgotten(&mut args);
-                self.condensed(&forgotten, Self::summary(&mut args));
+                self.condensed(&forgotten, &mut args);
             }
             "message" => {
                 let mut blocks = args.take_blocks("content", Speaker::User, &mut self.assembler);

@@ -33,7 +33,7 @@ impl OpenhandsReading {
             "Condensation" => {
                 let ids = event.keys.items("forgotten_event_ids").into_iter();
                 let forgotten: Vec<Arc<str>> = ids.filter_map(content::text).collect();
-                self.condensed(&forgotten, Self::summary(&mut event.keys));
+                self.condensed(&forgotten, &mut event.keys);
             }
             _ if is_one_of(BOOKKEEPING, kind) => self.assembler.skip(&format!("event {kind}")),
             _ => {
