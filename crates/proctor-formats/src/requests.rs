@@ -58,6 +58,12 @@ pub(super) struct ToldCompaction {
 const TOLD: &str = "a conversation was compacted before its first call that is recorded";
 
 impl Logged {
+    /// A call that was answered, of which the log says nothing else.
+    pub(super) fn answered(session: Session, name: Option<Name>) -> Self {
+        let (follows, compaction) = (None, None);
+        Self { session, is_answered: true, follows, name, compaction, is_compaction: false }
+    }
+
     /// The model's answer, unless the request failed.
     fn answer(&self) -> Option<&Arc<Message>> {
         let last = self.session.parts().messages.last();

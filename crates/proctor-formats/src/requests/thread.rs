@@ -317,14 +317,7 @@ impl SessionThread {
         self.context.truncate(context);
         let compactions = &mut self.session.parts_mut().compactions;
         compactions.retain(|one| one.at <= messages);
-        Logged {
-            session,
-            is_answered: true,
-            follows: None,
-            name: self.agent.name.clone(),
-            compaction: None,
-            is_compaction: false,
-        }
+        Logged::answered(session, self.agent.name.clone())
     }
 
     /// Drops the messages of the history from `at` on.
