@@ -3,6 +3,7 @@
 use std::slice::from_ref;
 
 use super::agent::{AgentIdentity, Name};
+use super::bills::pay;
 use super::fork::{Fork, ForkKind};
 use super::said::{holds_answer, sums_up, without_notes};
 use super::seen::{Seen, is_models};
@@ -413,7 +414,7 @@ impl SessionThread {
             usage: (!bills.is_empty()).then(|| bills.iter().map(|bill| bill.usage).sum()),
             after,
         });
-        self.pay(at, others);
+        pay(&mut self.session, at, others);
     }
 
     /// Adds compactions of the provider's in a request, of which the first `known` messages are
