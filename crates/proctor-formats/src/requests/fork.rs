@@ -24,13 +24,6 @@ pub(super) struct Fork {
     pub(super) kind: ForkKind,
 }
 
-impl Fork {
-    /// Whether another answer to the same request is in the session that it left.
-    pub(super) fn is_other_answer(&self) -> bool {
-        matches!(self.kind, ForkKind::Again | ForkKind::Withdrawn)
-    }
-}
-
 /// How a request leaves a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ForkKind {
@@ -218,7 +211,7 @@ impl Join {
             at -= 1;
             let thread = &self.threads[at];
             let Some(fork) = &thread.fork else { continue };
-            let again = fork.is_other_answer();
+            let again = thread.is_other_answer();
             if !again && self.base(at).is_some() {
                 self.settle(at);
             } else if let Some(of) = self.index(fork.of).filter(|_| again || thread.is_brief()) {

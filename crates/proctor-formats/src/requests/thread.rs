@@ -180,7 +180,8 @@ impl SessionThread {
 
     /// Whether it is one of several answers to a request: only their ids tell which of them a later one goes on from.
     pub(super) fn is_other_answer(&self) -> bool {
-        self.fork.as_ref().is_some_and(Fork::is_other_answer)
+        let kind = self.fork.as_ref().map(|fork| fork.kind);
+        matches!(kind, Some(ForkKind::Again | ForkKind::Withdrawn))
     }
 
     /// Whether its answer was left out for another one.
