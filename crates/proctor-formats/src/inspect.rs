@@ -87,10 +87,9 @@ impl EvalLog {
             source.not_understood("sample that is no object");
             return Ok(());
         };
-        let mut assembler = Assembler::default();
-        assembler.header.model.clone_from(&self.model);
-        if !InspectSample::read(sample, assembler, &mut self.sessions, line)? {
-            source.skip("sample without messages");
+        match InspectSample::read(sample, self.model.clone(), line)? {
+            Some(session) => self.sessions.push(session),
+            None => source.skip("sample without messages"),
         }
         Ok(())
     }
