@@ -77,8 +77,7 @@ impl Steps {
 fn view_of(text: &str) -> Vec<Arc<Message>> {
     let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     let mut assembler = Assembler::default();
-    let conversation = Conversation::of(messages);
-    openai_chat::read(conversation, ChatDialect::SweAgent, &mut assembler);
+    openai_chat::read(Conversation::of(messages), ChatDialect::SweAgent, &mut assembler);
     assembler.messages()
 }
 
