@@ -153,8 +153,7 @@ fn written(run: &[Shown]) -> Option<Recorded> {
     }
     blocks.sort_by_key(|block| !block.is_result());
     let tags: Vec<Tag> = run.iter().flat_map(|one| one.tags.clone()).collect();
-    let message = Message::new(run.first()?.role, blocks).with_tags(tags);
-    Some(Recorded::Written(Arc::new(message)))
+    Some(Recorded::written(run.first()?.role, blocks, &tags))
 }
 
 #[cfg(test)]

@@ -266,13 +266,9 @@ fn no_score(name: &str, value: &RawValue) -> String {
 }
 
 /// A score; one outside of 0 to 1 is none.
-fn score(value: f64, place: &str) -> Result<f64, Problem> {
-    if (0.0..=1.0).contains(&value) {
-        Ok(value)
-    } else {
-        let why = format!("a score is from 0 to 1, not {value}");
-        Err((place.to_owned(), why))
-    }
+fn score(value: f64) -> Result<f64, String> {
+    let inside = (0.0..=1.0).contains(&value);
+    inside.then_some(value).ok_or_else(|| format!("a score is from 0 to 1, not {value}"))
 }
 
 /// The score that all values of a trial agree on, where there are any, and a value that is none.
@@ -295,10 +291,11 @@ fn only(values: &[(String, &RawValue)], place: &str) -> Result<Agreed, Problem> 
             (Some(_), Some(_)) => {}
         }
     }
-    Ok(match found {
-        Some((_, value)) => (Some(Ok(score(value, place)?)), unread),
-        None => (unread.map(Err), None),
-    })
+    let Some((_, value)) = found else {
+        return Ok((unread.map(Err), None));
+    };
+    let score = score(value).map_err(|why| (place.to_owned(), why))?;
+    Ok((Some(Ok(score)), unread))
 }
 
 #[cfg(test)]

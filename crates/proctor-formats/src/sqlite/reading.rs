@@ -12,7 +12,7 @@ use crate::file::MAX_TEXT;
 use crate::{crush, goose, openclaw, opencode};
 
 /// Reads all sessions of the database at `path`.
-pub(super) fn load(path: &Path) -> Imported {
+pub(crate) fn load(path: &Path) -> Imported {
     let database = Database::open(path)?;
     let messages = database.has(&["sessions", "messages"]);
     let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"])
