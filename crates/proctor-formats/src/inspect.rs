@@ -74,8 +74,7 @@ impl EvalLog {
             self.model = eval.take_text("model");
         }
         if let Some(samples) = log.take("samples") {
-            let samples: Vec<&RawValue> = value.parse_part(samples.get())?;
-            for raw in samples {
+            for raw in value.parse_part::<Vec<&RawValue>>(samples.get())? {
                 self.sample(value, raw, source)?;
             }
         }

@@ -75,8 +75,7 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
                 "input_token_details": run.get("prompt_token_details").map(value),
             })
         });
-    let models = parameters.first(&["model", "model_name"]);
-    let model = metadata.take("ls_model_name").or(models);
+    let model = metadata.take("ls_model_name").or(parameters.first(&["model", "model_name"]));
     let mut exchange = Exchange {
         id: run.value("id"),
         model: model.map(value).unwrap_or_default(),

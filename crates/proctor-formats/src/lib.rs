@@ -233,8 +233,7 @@ impl Importer {
 
     /// The format, which also keeps sessions in folders.
     const fn with_folders(self, detect: DetectFolder, of_file: FolderOf, read: ReadFolder) -> Self {
-        let folder = Some(FolderFormat { detect, of_file, read });
-        Self { folder, ..self }
+        Self { folder: Some(FolderFormat { detect, of_file, read }), ..self }
     }
 
     /// The name of the format.

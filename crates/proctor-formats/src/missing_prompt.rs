@@ -32,9 +32,8 @@ fn size(parts: &SessionParts) -> Option<Tokens> {
     if parts.compactions.first().is_some_and(|item| item.at <= at) {
         return None;
     }
-    let tools = parts.tools.iter().map(ToolSchema::text);
     let said = parts.messages[..at].iter().flat_map(|message| message.model_text());
-    let texts = parts.system.iter().chain(tools);
+    let texts = parts.system.iter().chain(parts.tools.iter().map(ToolSchema::text));
     let chars = texts.chain(said).map(|text| text.chars().count() as u64);
     Some(billed - Tokens(chars.sum::<u64>() / 4))
 }

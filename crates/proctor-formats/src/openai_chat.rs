@@ -55,8 +55,7 @@ pub(super) fn read(
     assembler: &mut Assembler,
 ) {
     let actions = Actions::default();
-    let reading = ChatReading { assembler, dialect, is_told: false, actions, responses: 0 };
-    reading.read(conversation);
+    ChatReading { assembler, dialect, is_told: false, actions, responses: 0 }.read(conversation);
 }
 
 /// The model's texts at the top of a log, beside the messages.
@@ -184,8 +183,7 @@ impl ChatReading<'_> {
                 return self.assembler.add_system(&blocks);
             }
             items::ResponsesItem::Model(blocks) => {
-                let record = ModelRecord::of(blocks, extra.time);
-                return self.assembler.assistant(None, record);
+                return self.assembler.assistant(None, ModelRecord::of(blocks, extra.time));
             }
             items::ResponsesItem::Product(blocks) | items::ResponsesItem::Other(blocks) => blocks,
         };

@@ -284,8 +284,7 @@ impl OpencodeReading {
             let question = vec![ContentBlock::Text(QUESTION.into())];
             pieces.push(Recorded::written(Role::User, question, &[Tag::Meta]));
         }
-        let tags = [Tag::CompactSummary];
-        pieces.push(Recorded::written(Role::Assistant, summary, &tags));
+        pieces.push(Recorded::written(Role::Assistant, summary, &[Tag::CompactSummary]));
         let request = asked.map(|(_, request)| request).unwrap_or_default();
         if let Some(tail) = request.tail {
             match self.assembler.message_of(&tail).filter(|value| *value < at) {

@@ -49,8 +49,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for (events, mut around) in rows(&file.values(source)?, source)? {
         let mut reading = OpenhandsReading::default();
-        let metrics = around.take("metrics").and_then(Object::read);
-        reading.learn_usages(metrics.unwrap_or_default());
+        reading.learn_usages(around.take("metrics").and_then(Object::read).unwrap_or_default());
         reading.events(&events);
         around.count_left("key", &mut reading.assembler);
         if reading.assembler.is_empty() {
@@ -86,8 +85,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
     reading.events(&events);
     reading.ends();
-    let id = files.session_id(folder);
-    reading.assembler.session(id, folder.path())
+    reading.assembler.session(files.session_id(folder), folder.path())
 }
 
 /// The number in the name of an event's file: `event-00012-ID.json`, `event_000012_ID.json`.
@@ -350,8 +348,7 @@ impl OpenhandsReading {
         let offset = keys.take_as("summary_offset").unwrap_or_default();
         let summary = keys.take_text("summary").map(|text| Summary { text, offset });
         let after = self.view.condense(forgotten, summary, &mut self.assembler);
-        let before = self.last_prompt.take();
-        self.assembler.compacts(None, before, after);
+        self.assembler.compacts(None, self.last_prompt.take(), after);
     }
 }
 

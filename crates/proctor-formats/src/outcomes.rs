@@ -242,8 +242,7 @@ fn read_file(path: &Path) -> Result<Vec<TrialOutcome>, OutcomeError> {
 
 /// Reads a document of the first harness that it is of.
 fn read_document(object: &Object<'_>) -> Result<Vec<TrialOutcome>, Problem> {
-    let found = HARNESSES.iter().find_map(|read| read(object.clone()));
-    found.unwrap_or_else(|| Ok(Vec::new()))
+    HARNESSES.iter().find_map(|read| read(object.clone())).unwrap_or_else(|| Ok(Vec::new()))
 }
 
 /// A value as a score: a number, a flag, or `C`orrect, `P`artial, `I`ncorrect or `N`o answer.
@@ -285,8 +284,7 @@ fn only(values: &[(String, &RawValue)], place: &str) -> Result<Agreed, Problem> 
             (Some(score), None) => found = Some((name, score)),
             (Some(second), Some((first, score))) if second.to_bits() != score.to_bits() => {
                 let names = format!("{first:?} is {score}, and {name:?} {second}");
-                let why = format!("two scores for one trial: {names}");
-                return Err((place.to_owned(), why));
+                return Err((place.to_owned(), format!("two scores for one trial: {names}")));
             }
             (Some(_), Some(_)) => {}
         }

@@ -144,8 +144,7 @@ impl PiReading {
         let kind = entry.r#type.as_deref().unwrap_or("without type");
         match (kind, entry.message) {
             ("message", Some(message)) => {
-                let hash = ContentHash::of(message.get().as_bytes());
-                self.written.push((hash, at));
+                self.written.push((ContentHash::of(message.get().as_bytes()), at));
                 self.message(at, message, time);
             }
             ("custom_message", _) if entry.content.is_some() => {
@@ -224,10 +223,7 @@ impl PiReading {
                 let text = format!("$ {command}\n{output}");
                 (vec![ContentBlock::Text(text.into())], Some(Tag::Meta))
             }
-            _ => {
-                let block = counted("message of unknown role", raw, assembler);
-                (vec![block], Some(Tag::Meta))
-            }
+            _ => (vec![counted("message of unknown role", raw, assembler)], Some(Tag::Meta)),
         };
         self.user(at, blocks, time, tag);
     }
@@ -273,8 +269,7 @@ impl PiReading {
         let compaction = self.assembler.summarizes(None, before, entry.summary, kept);
         if first.is_none() && has_summary {
             for message in rewritten(&tail) {
-                let piece = Recorded::Written(message);
-                self.assembler.compacted_to(compaction, piece);
+                self.assembler.compacted_to(compaction, Recorded::Written(message));
             }
         }
     }

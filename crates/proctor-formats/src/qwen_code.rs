@@ -122,8 +122,7 @@ impl QwenChat {
             self.assembler.header.context_window = Some(Tokens(window));
         }
         let (call, model) = (record.take_text("uuid"), record.take_text("model"));
-        let part = ModelRecord::of(said, time).by(call, model, usage);
-        self.assembler.assistant(None, part);
+        self.assembler.assistant(None, ModelRecord::of(said, time).by(call, model, usage));
     }
 
     fn compression(&mut self, mut payload: Object<'_>) -> Option<Compression> {
@@ -206,8 +205,7 @@ fn is_ack((role, blocks): &Said) -> bool {
 
 /// The messages that the product wrote. The summary is the message before the acknowledgement.
 fn written(context: &[Said]) -> Vec<Recorded> {
-    let ack = context.iter().rposition(is_ack);
-    let before = ack.and_then(|ack| ack.checked_sub(1));
+    let before = context.iter().rposition(is_ack).and_then(|ack| ack.checked_sub(1));
     let summary = before.or_else(|| context.iter().position(|(role, _)| *role == Role::User));
     let pieces = context.iter().enumerate().map(|(at, said)| {
         let tag = match said.0 {

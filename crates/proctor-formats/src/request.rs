@@ -171,9 +171,8 @@ pub fn answer(api: Api, response: &str) -> Option<Message> {
         if is_compaction(&Object::read(serde_json::from_str(response).ok()?)?) {
             whole["object"] = "response".into();
         }
-        let message = said(api, &whole.to_string())?;
         let mut empty = Message::text(Role::Assistant, "");
-        empty.details = message.details;
+        empty.details = said(api, &whole.to_string())?.details;
         Some(empty)
     })
 }

@@ -233,8 +233,7 @@ impl Join {
         self.names.extend(name);
         self.ends(session, &answer);
         self.answers.extend(summaries_in(&answer));
-        let old = self.answers.len().saturating_sub(RECENT_TEXTS);
-        self.answers.drain(..old);
+        self.answers.drain(..self.answers.len().saturating_sub(RECENT_TEXTS));
         self.known.add(session, said, answer);
     }
 
@@ -270,8 +269,7 @@ impl Join {
     /// Takes note of the response with which a session ends.
     fn ends(&mut self, session: usize, last: &Message) {
         if let Some(call) = &last.details.api_call {
-            let ended = self.ended.entry(call.0.clone());
-            ended.or_default().insert(session);
+            self.ended.entry(call.0.clone()).or_default().insert(session);
         }
     }
 
@@ -319,8 +317,7 @@ impl Join {
     /// The sessions that say something of a request, and may be its own.
     fn near(&self, request: &LoggedRequest, said: &[ContentHash]) -> Vec<usize> {
         // A name that was seen before and is another's is never joined.
-        let name = request.agent.name.as_ref();
-        let new = name.is_none_or(|name| !self.names.contains(name));
+        let new = request.agent.name.as_ref().is_none_or(|name| !self.names.contains(name));
         let mut near = self.places(self.known.sharing(said));
         near.retain(|at| new || !self.threads[*at].is_named_otherwise(request));
         near
@@ -464,8 +461,7 @@ fn drop_failed(threads: &mut Vec<SessionThread>) {
             .is_failed
             .then(|| threads.iter().position(|other| other.is_answered && other.asks_what(one)));
         if let Some(again) = again.flatten() {
-            let source = &mut threads[again].session.parts_mut().source;
-            source.skip("request without an answer");
+            threads[again].session.parts_mut().source.skip("request without an answer");
             threads.remove(at);
         } else {
             at += 1;

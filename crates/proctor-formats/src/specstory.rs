@@ -222,8 +222,7 @@ impl SpecstoryAgent {
         let input = JsonText::string(arguments.trim());
         self.assembler.warn("the arguments of a tool use are as a person saw them");
         if result.is_none() {
-            let what = "the result of a tool use is not recorded; it is read as empty";
-            self.assembler.warn(what);
+            self.assembler.warn("the result of a tool use is not recorded; it is read as empty");
         }
         let block = ContentBlock::tool_use(id.clone(), name.unwrap_or("unnamed").into(), input);
         self.call.says(block, &mut self.assembler);
@@ -235,8 +234,7 @@ impl SpecstoryAgent {
 /// Where the first block begins that is at the beginning of a line, and its tags.
 fn first_block(text: &str) -> Option<(usize, (&str, &str))> {
     text.match_indices(['<', 'T']).find_map(|(at, _)| {
-        let mut marks = [USE, THOUGHT, LINE].into_iter();
-        let tags = marks.find(|(open, _)| text[at..].starts_with(open));
+        let tags = [USE, THOUGHT, LINE].into_iter().find(|(open, _)| text[at..].starts_with(open));
         Some((at, tags.filter(|_| at == 0 || text[..at].ends_with('\n'))?))
     })
 }

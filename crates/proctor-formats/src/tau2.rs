@@ -94,8 +94,7 @@ impl Tau2Reading {
                 }
                 let blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
                 if !blocks.is_empty() {
-                    let tags = [Tag::TypedUser];
-                    self.assembler.hear(None, blocks, timestamp, tags);
+                    self.assembler.hear(None, blocks, timestamp, [Tag::TypedUser]);
                 }
             }
             Some("tool") => match message.take_list("tool_messages") {

@@ -174,10 +174,8 @@ impl<'a> InspectSample<'a> {
         });
         let context: Vec<Shown> = records.collect();
         let after = CompactedTo::Replaced(self.records.pieces(&context, at, &self.assembler));
-        let last = self.assembler.compactions().last();
-        if last.is_some_and(|last| last.at > at) {
-            let what = "a compaction is out of order and is left out";
-            self.assembler.warn(what);
+        if self.assembler.compactions().last().is_some_and(|last| last.at > at) {
+            self.assembler.warn("a compaction is out of order and is left out");
             return Some(());
         }
         let (trigger, before) = (event.take_text("type"), event.take_as("tokens_before"));

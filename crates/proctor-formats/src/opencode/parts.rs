@@ -61,14 +61,12 @@ impl CallStep {
     pub(super) fn add(&mut self, tool: ToolPart, id: Arc<str>) {
         self.time = self.time.or(tool.started);
         self.ended = self.ended.max(tool.ended);
-        let tool_use = ContentBlock::tool_use(id.clone(), tool.name, tool.input);
-        self.said.push(tool_use);
+        self.said.push(ContentBlock::tool_use(id.clone(), tool.name, tool.input));
         let Some((content, is_error)) = tool.result else {
             return;
         };
         self.cleared.extend(tool.cleared.map(|time| (time, id.clone())));
-        let result = ContentBlock::tool_result(id, content, is_error);
-        self.results.push(result);
+        self.results.push(ContentBlock::tool_result(id, content, is_error));
     }
 }
 
@@ -194,6 +192,5 @@ fn signature(metadata: &RawValue) -> Text {
 
 /// Cached tokens are counted apart.
 pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let source = &mut assembler.source;
-    unless_zero(usage_in(&value(raw), CachedTokens::Apart, source))
+    unless_zero(usage_in(&value(raw), CachedTokens::Apart, &mut assembler.source))
 }

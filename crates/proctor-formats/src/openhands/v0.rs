@@ -60,8 +60,7 @@ impl OpenhandsReading {
                 let command = args.first_text(&["command", "code"]);
                 let text = format!("$ {}", command.as_deref().unwrap_or(kind));
                 self.pairs.commands.insert(event.name.clone());
-                let blocks = vec![ContentBlock::Text(text.into())];
-                self.hear(&event, blocks, Some(Tag::Meta));
+                self.hear(&event, vec![ContentBlock::Text(text.into())], Some(Tag::Meta));
             }
             _ => self.calls(kind, event, args, flat),
         }

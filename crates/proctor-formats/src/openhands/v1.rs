@@ -38,8 +38,7 @@ impl OpenhandsReading {
             _ if is_one_of(BOOKKEEPING, kind) => self.assembler.skip(&format!("event {kind}")),
             _ => {
                 self.assembler.unknown(&format!("event {kind}"));
-                let blocks = vec![content::kept(kind, event.raw)];
-                self.hear(&event, blocks, Some(Tag::Meta));
+                self.hear(&event, vec![content::kept(kind, event.raw)], Some(Tag::Meta));
             }
         }
     }
@@ -67,8 +66,7 @@ impl OpenhandsReading {
         if answer {
             return self.speaks(event, blocks);
         }
-        let more = event.keys.take("extended_content");
-        blocks.extend(said(more, &mut self.assembler));
+        blocks.extend(said(event.keys.take("extended_content"), &mut self.assembler));
         let tag = if source.as_deref() == Some("user") { Tag::TypedUser } else { Tag::Meta };
         self.hear(&event, blocks, Some(tag));
     }
@@ -98,8 +96,7 @@ impl OpenhandsReading {
             input_or_empty(keys.take("action"))
         };
         let id = keys.take_text("tool_call_id").or(own);
-        let id = self.pairs.id(id, &event.name);
-        blocks.push(ContentBlock::tool_use(id, tool, input));
+        blocks.push(ContentBlock::tool_use(self.pairs.id(id, &event.name), tool, input));
         self.speaks(event, blocks);
     }
 
@@ -110,14 +107,12 @@ impl OpenhandsReading {
             "AgentErrorEvent" => (shown(keys.take("error"), &mut self.assembler), true),
             _ => {
                 let reason = keys.take_text("rejection_reason").unwrap_or_default();
-                let told = format!("{REJECTED}{reason}");
-                (vec![ContentBlock::Text(told.into())], true)
+                (vec![ContentBlock::Text(format!("{REJECTED}{reason}").into())], true)
             }
         };
         is_error |= keys.take_flag("is_error");
         blocks.extend(shown(keys.take("extended_content"), &mut self.assembler));
-        let action = keys.take_text("action_id");
-        let made = action.and_then(|action| self.pairs.uses.get(&action));
+        let made = keys.take_text("action_id").and_then(|action| self.pairs.uses.get(&action));
         let id = made.cloned().or_else(|| keys.take_text("tool_call_id"));
         self.hear_answer(&event, id, blocks, is_error);
     }
@@ -160,8 +155,7 @@ fn shell(mut metadata: Object<'_>) -> String {
         ("working_dir", "Current working directory:"),
         ("py_interpreter_path", "Python interpreter:"),
     ] {
-        let value = metadata.take_words(key);
-        parts.extend(value.map(|value| format!("\n[{words} {value}]")));
+        parts.extend(metadata.take_words(key).map(|value| format!("\n[{words} {value}]")));
     }
     let code = metadata.take("exit_code").map(RawValue::get);
     let known = code.filter(|code| !matches!(*code, "-1" | "null"));
@@ -184,8 +178,7 @@ fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     if texts.is_empty() {
         return vec![content::kept("reasoning", raw)];
     }
-    let proof = item.take_text("encrypted_content");
-    vec![ContentBlock::thinking(texts.join("\n\n"), proof)]
+    vec![ContentBlock::thinking(texts.join("\n\n"), item.take_text("encrypted_content"))]
 }
 
 /// The blocks of a text: providers get no empty text.

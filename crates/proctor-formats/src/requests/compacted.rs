@@ -68,8 +68,7 @@ impl SessionThread {
         } else if !self.is_context(&left, at) {
             self.client_compacted(None, CompactedTo::Replaced(left));
         }
-        let bills = std::mem::take(&mut self.summary_bills);
-        pay(&mut self.session, at, bills);
+        pay(&mut self.session, at, std::mem::take(&mut self.summary_bills));
         let own = self.session.parts();
         let (at, earlier) = (own.messages.len(), own.compactions.len());
         self.told(one.compaction, at, earlier);
@@ -137,8 +136,7 @@ impl SessionThread {
             kept.with_tags(tags.filter(|tag| matches!(tag, Tag::Orphan | Tag::Protected)))
         });
         parts.source.skip(FOR_SUMMARY);
-        let bills = bills_of(answer, FOR_SUMMARY, parts.model.as_deref());
-        self.summary_bills.extend(bills);
+        self.summary_bills.extend(bills_of(answer, FOR_SUMMARY, parts.model.as_deref()));
         self.truncate(at);
         if let Some(kept) = kept {
             let kept = Arc::new(kept);

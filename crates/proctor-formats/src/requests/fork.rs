@@ -142,8 +142,7 @@ impl Join {
         let Some(answer) = withdrawn.answer().cloned() else {
             return;
         };
-        let agent = self.threads[base].agent.clone();
-        let request = LoggedRequest::of(withdrawn, answer, agent);
+        let request = LoggedRequest::of(withdrawn, answer, self.threads[base].agent.clone());
         let (said, answer) = (request.said(), request.answer.clone());
         let name = self.fork(base, request, ForkKind::Withdrawn);
         self.known.add(name, said, answer);

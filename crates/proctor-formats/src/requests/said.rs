@@ -74,8 +74,7 @@ pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
 
 /// The texts of a message.
 pub(super) fn text(message: &Message) -> String {
-    let texts: Vec<&str> = texts(message.content()).map(str::trim).collect();
-    texts.join("\n")
+    texts(message.content()).map(str::trim).collect::<Vec<&str>>().join("\n")
 }
 
 /// The texts of a message that are no notes of the client's.

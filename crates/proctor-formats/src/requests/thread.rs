@@ -96,8 +96,7 @@ impl SessionThread {
         self.history.push(look);
         self.context.push(Seen { look, is_answer, sent: look.shape, message: message.clone() });
         self.calls.extend(message.details.api_call.clone());
-        let usage = message.details.usage;
-        self.prompts.extend(usage.map(|usage| (at, Tokens(usage.prompt().0))));
+        self.prompts.extend(message.details.usage.map(|usage| (at, Tokens(usage.prompt().0))));
     }
 
     pub(super) fn ends_with(&self, response: &str) -> bool {
@@ -191,16 +190,14 @@ impl SessionThread {
 
     /// Whether the last answer says nothing.
     pub(super) fn is_silent(&self) -> bool {
-        let last = self.context.last();
-        last.is_some_and(|last| {
+        self.context.last().is_some_and(|last| {
             last.is_answer && last.message.model_text().iter().all(|text| text.is_empty())
         })
     }
 
     /// Whether the last answer asks for tools.
     pub(super) fn is_open(&self) -> bool {
-        let last = self.context.last();
-        last.is_some_and(|last| last.message.tool_uses().next().is_some())
+        self.context.last().is_some_and(|last| last.message.tool_uses().next().is_some())
     }
 
     /// Whether a request holds the last answer.
@@ -317,8 +314,7 @@ impl SessionThread {
         let (messages, context) = self.before;
         self.truncate(messages);
         self.context.truncate(context);
-        let compactions = &mut self.session.parts_mut().compactions;
-        compactions.retain(|one| one.at <= messages);
+        self.session.parts_mut().compactions.retain(|one| one.at <= messages);
         Logged::answered(session, self.agent.name.clone())
     }
 
@@ -343,8 +339,7 @@ impl SessionThread {
 
     /// The last answer of such a session.
     pub(super) fn last_words(&self) -> Option<&Message> {
-        let messages = &self.session.parts().messages;
-        messages.last().map(|message| &**message).filter(|_| self.is_brief())
+        self.session.parts().messages.last().map(|message| &**message).filter(|_| self.is_brief())
     }
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.
@@ -495,8 +490,7 @@ impl SessionThread {
         // Messages that the provider compacted were the agent's own.
         let own_start =
             begun > 0 && certain && (self.agent.is_session_of(agent) || request.is_sealed());
-        let mut rest = request.asked()[begun..].iter();
-        let summed_up = rest.any(|message| sums_up(message, answers));
+        let summed_up = request.asked()[begun..].iter().any(|message| sums_up(message, answers));
         let kept = found > 0 || own_start || summed_up && !self.is_named_otherwise(request);
         kept.then_some(begun + found)
     }

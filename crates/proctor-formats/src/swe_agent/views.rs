@@ -50,8 +50,7 @@ impl Steps {
         for &at in calls {
             let message = session.message(at);
             let place = steps.clone().position(|step: &StoredStep| {
-                let response = step.response.as_deref();
-                even || response.is_some_and(|response| is_said(response, message))
+                even || step.response.as_deref().is_some_and(|response| is_said(response, message))
             });
             let step = place.and_then(|skipped| steps.nth(skipped));
             let stored = step.and_then(|step| step.view.as_deref());

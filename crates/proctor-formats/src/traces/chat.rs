@@ -150,8 +150,7 @@ fn content_part(part: Value) -> Value {
         (Some("text"), Some(said)) => json!({"type": "text", "text": said}),
         (Some("reasoning"), Some(thought)) => thinking(thought, &part["signature"]),
         (Some("blob"), Some(data)) if image => {
-            let media = &part["mime_type"];
-            let source = json!({"type": "base64", "media_type": media, "data": data});
+            let source = json!({"type": "base64", "media_type": part["mime_type"], "data": data});
             json!({"type": "image", "source": source})
         }
         // The provider wrote a summary, and did not show it.
