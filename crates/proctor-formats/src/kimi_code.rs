@@ -28,11 +28,8 @@ const AGENTS: &str = "agents";
 const MAIN: &str = "main";
 const JOURNAL: &str = "wire.jsonl";
 
-pub(super) const IMPORTER: Importer = Importer::new("kimi-code", detect, import).with_folders(
-    |folder| main(folder).is_some(),
-    |_| None,
-    import_folder,
-);
+pub(super) const IMPORTER: Importer = Importer::new("kimi-code", detect, import)
+    .in_folders(|folder| main(folder).is_some(), import_folder);
 
 fn main(folder: &Folder) -> Option<Folder> {
     let main = folder.folder(AGENTS)?.folder(MAIN)?;

@@ -232,6 +232,11 @@ impl Importer {
     }
 
     /// The format, which also keeps sessions in folders.
+    const fn in_folders(self, detect: DetectFolder, read: ReadFolder) -> Self {
+        self.with_folders(detect, |_| None, read)
+    }
+
+    /// The same, where a file in a folder, or beside it, stands for that.
     const fn with_folders(self, detect: DetectFolder, of_file: FolderOf, read: ReadFolder) -> Self {
         Self { folder: Some(FolderFormat { detect, of_file, read }), ..self }
     }

@@ -33,7 +33,7 @@ const EVENT: &str = "action,observation:s !role | kind:s source:s";
 const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
 
 pub(super) const IMPORTER: Importer =
-    Importer::new("openhands", detect, import).with_folders(detect_folder, |_| None, import_folder);
+    Importer::new("openhands", detect, import).in_folders(detect_folder, import_folder);
 
 fn detect(head: &Head) -> bool {
     if let Some(Value::Array(events)) = head.first() {

@@ -10,12 +10,9 @@ use super::prelude::*;
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 /// A log in one file is read by the importer of its API.
-pub(super) const IMPORTER: Importer = Importer::of_file(
-    "request-log",
-    Detect::By(|_| false),
-    import,
-)
-.with_folders(is_log_folder, |_| None, import_folder);
+pub(super) const IMPORTER: Importer =
+    Importer::of_file("request-log", Detect::By(|_| false), import)
+        .in_folders(is_log_folder, import_folder);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let head = Head::of(&file.bytes);
