@@ -233,8 +233,7 @@ impl JournalAgent {
                 self.say(event, block, time);
             }
             ("tool.call", _) => {
-                let call = Object::read(raw).unwrap_or_default().inner("event");
-                let block = self.call(call, "toolCallId", "args", raw);
+                let block = self.call(event.clone(), "toolCallId", "args", raw);
                 self.say(event, block, time);
             }
             ("tool.result", _) if event.has("toolCallId") => {

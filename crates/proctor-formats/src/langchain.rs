@@ -193,8 +193,7 @@ fn usage_of(
     } else {
         CachedTokens::Within
     };
-    let raw = own.or(theirs).or_else(|| metadata.take("token_usage"))?;
-    usage(raw, cached, &mut assembler.source)
+    assembler.usage(own.or(theirs).or_else(|| metadata.take("token_usage")), cached)
 }
 
 fn tool(mut fields: Object<'_>, assembler: &mut Assembler) {

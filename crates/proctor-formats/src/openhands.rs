@@ -40,8 +40,7 @@ fn detect(head: &Head) -> bool {
         return events.first().is_some_and(|event| is_shaped(event, EVENT));
     }
     // The oldest rows pair events. Of a row whose history begins later, the evaluation is seen.
-    let history = ["/history/0/0", "/history/0", ""];
-    let mut events = history.iter().filter_map(|at| head.at(at));
+    let mut events = ["/history/0/0", "/history/0", ""].iter().filter_map(|at| head.at(at));
     events.any(|event| is_shaped(event, EVENT)) || head.is("instance_id test_result !messages")
 }
 

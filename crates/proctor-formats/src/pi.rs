@@ -186,12 +186,10 @@ impl PiReading {
             }
             Some("assistant") => {
                 let blocks = assembler.blocks(said.content, Speaker::Assistant);
-                let (billed, source) = (said.usage, &mut assembler.source);
-                let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
+                let usage = assembler.usage(said.usage, CachedTokens::Apart).and_then(unless_zero);
                 let name = self.name(at, &blocks);
                 let model = said.model.or_else(|| self.model.clone());
-                let record =
-                    ModelRecord::of(blocks, time).by(None, model, usage.and_then(unless_zero));
+                let record = ModelRecord::of(blocks, time).by(None, model, usage);
                 return self.assembler.assistant(Some(&name), record);
             }
             Some("system") => {

@@ -135,8 +135,7 @@ impl QwenChat {
         let pre_tokens = info.take_as("originalTokenCount").map(Tokens);
         let mut context: Vec<Said> = Vec::new();
         let unnamed = std::mem::take(&mut self.assembler.unnamed);
-        for raw in payload.items("compressedHistory") {
-            let mut content = Object::read(raw).unwrap_or_default();
+        for mut content in payload.objects("compressedHistory") {
             let role = role_of(content.take_text("role").as_deref() == Some("model"));
             let said = blocks(role.into(), content.items("parts"), &mut self.assembler);
             match context.last_mut() {

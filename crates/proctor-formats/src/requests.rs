@@ -335,8 +335,7 @@ impl Join {
         let kept = near.iter().filter_map(|at| {
             let thread = &threads[*at];
             let certain = thread.fork.is_none() || thread.is_sent_back(request);
-            let kept = certain.then(|| thread.kept(request, answers));
-            Some((kept.flatten()?, *at))
+            Some((certain.then(|| thread.kept(request, answers)).flatten()?, *at))
         });
         // A summary may be all that is left of any session of the agent, other than its own answer.
         let others = (0..threads.len()).filter(|_| is_summed_up).filter(|at| {

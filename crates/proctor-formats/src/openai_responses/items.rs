@@ -129,8 +129,7 @@ fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<Content
         (None, "function_call" | "custom_tool_call") => return None,
         (None, kind) => kind.strip_suffix("_call").unwrap_or(kind).into(),
     };
-    let told = item.arguments.or(item.action).or(item.operation);
-    let input = match (told, item.input) {
+    let input = match (item.arguments.or(item.action).or(item.operation), item.input) {
         // Arguments are JSON in a string; a custom tool takes any text.
         (Some(raw), _) => match content::text(raw) {
             Some(arguments) => arguments_in(&arguments, assembler),

@@ -166,8 +166,7 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
                 parts.extend(files.value(&folder.child(name), &mut source)?);
             }
         }
-        let id = id_of_message.into();
-        messages.push(upgraded(StoredMessage { id, info, parts }));
+        messages.push(upgraded(StoredMessage { id: id_of_message.into(), info, parts }));
     }
     let mut reading = OpencodeReading::new(parent);
     add_counts(&mut reading.assembler.source, source);

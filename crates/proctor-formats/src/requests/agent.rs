@@ -37,8 +37,7 @@ impl Name {
         }
         let user = metadata.text("user_id");
         if let Some(value) = user.as_deref().and_then(session_of_user) {
-            let place = "session of user";
-            return Some(Self { place, value });
+            return Some(Self { place: "session of user", value });
         }
         let (place, value) = match request.text("prompt_cache_key") {
             Some(key) => ("prompt_cache_key", key),

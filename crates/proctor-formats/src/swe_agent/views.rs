@@ -21,10 +21,9 @@ struct StoredStep {
 impl Steps {
     /// Reads the steps of a run; their defects do not concern the conversation.
     pub(super) fn read(raw: &RawValue) -> Self {
-        let raws: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
-        let mut steps = Vec::with_capacity(raws.len());
+        let mut steps = Vec::new();
         let mut shown_next = None;
-        for raw in raws {
+        for raw in items(raw).unwrap_or_default() {
             let mut step = Object::read(raw).unwrap_or_default();
             // A value that is no list says nothing.
             let [own, next] = ["query", "messages"]
