@@ -58,11 +58,8 @@ pub(super) fn edited(pieces: &[Recorded], edits: &Edits) -> Vec<Recorded> {
 }
 
 fn replace(message: usize, blocks: BTreeMap<usize, Arc<str>>, pieces: &mut Vec<Recorded>) {
-    pieces.extend(blocks.into_iter().map(|(block, text)| Recorded::Edited {
-        message,
-        block,
-        text,
-    }));
+    let edits = blocks.into_iter().map(|(block, text)| Recorded::Edited { message, block, text });
+    pieces.extend(edits);
 }
 
 /// The pieces with neighbouring ranges as one, so that equal contexts are equal lists.

@@ -33,17 +33,15 @@ impl SessionThread {
 }
 
 /// Bills requests within the last call of so many messages of a session.
-pub(super) fn pay(session: &mut Session, messages: usize, bills: Vec<InnerRequest>) {
+pub(super) fn pay(session: &mut Session, messages: usize, mut bills: Vec<InnerRequest>) {
     let parts = session.parts_mut();
     let mut before = parts.messages.iter_mut().take(messages).rev();
     let Some(call) = before.find(|message| is_models(message)) else {
         return;
     };
     let own = call.details.model.as_deref().or(parts.model.as_deref());
-    let inner = bills.into_iter().map(|bill| InnerRequest {
-        model: bill.model.filter(|model| Some(&**model) != own),
-        ..bill
-    });
-    let bills: Vec<InnerRequest> = inner.collect();
+    for bill in &mut bills {
+        bill.model.take_if(|model| Some(&**model) == own);
+    }
     Arc::make_mut(call).details.inner_requests.extend(bills);
 }

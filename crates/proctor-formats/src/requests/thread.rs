@@ -458,13 +458,10 @@ impl SessionThread {
     /// Replaces the context by the first messages of a request.
     pub(super) fn shows(&mut self, request: &LoggedRequest, count: usize) {
         let messages = request.asked().iter().zip(&request.looks).zip(&request.sent).take(count);
-        let seen = messages.map(|((message, look), sent)| Seen {
-            look: *look,
-            is_answer: false,
-            sent: *sent,
-            message: message.clone(),
-        });
-        self.context = seen.collect();
+        self.context.clear();
+        for ((message, &look), &sent) in messages {
+            self.context.push(Seen { look, is_answer: false, sent, message: message.clone() });
+        }
     }
 
     /// How many messages of the history a request keeps; none if it has nothing to do with this
