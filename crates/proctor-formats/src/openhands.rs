@@ -102,10 +102,9 @@ fn plain_number(name: &str) -> Option<u64> {
 /// The files of a folder that are events, by number.
 fn event_paths(folder: &Folder) -> Vec<PathBuf> {
     let names = folder.names().iter();
-    let mut numbered: Vec<(u64, &String)> = names
+    let numbered: BTreeSet<(u64, &String)> = names
         .filter_map(|name| Some((event_number(name).or_else(|| plain_number(name))?, name)))
         .collect();
-    numbered.sort_unstable();
     numbered.into_iter().map(|(_, name)| folder.child(name)).collect()
 }
 

@@ -86,9 +86,7 @@ fn branch(entries: &[WholeEntry<'_>]) -> Option<BTreeSet<usize>> {
         return None;
     }
     // The person may have gone back to the beginning: then the last entry has no parent either.
-    let last = entries
-        .iter()
-        .rposition(|(entry, _): &WholeEntry<'_>| entry.id.is_some() && !entry.is("session"))?;
+    let last = entries.iter().rposition(|(entry, _)| entry.id.is_some() && !entry.is("session"))?;
     // The header's name is the session's.
     let header = entries.iter().position(|(entry, _)| entry.is("session"));
     let numbered = entries.iter().enumerate();

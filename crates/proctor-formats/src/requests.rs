@@ -456,10 +456,8 @@ fn is_own(thread: &SessionThread, request: &LoggedRequest) -> bool {
 fn drop_failed(threads: &mut Vec<SessionThread>) {
     let mut at = 0;
     while let Some(one) = threads.get(at) {
-        let again = one
-            .is_failed
-            .then(|| threads.iter().position(|other| other.is_answered && other.asks_what(one)));
-        if let Some(again) = again.flatten() {
+        let mut others = threads.iter().filter(|_| one.is_failed);
+        if let Some(again) = others.position(|other| other.is_answered && other.asks_what(one)) {
             threads[again].session.parts_mut().source.skip("request without an answer");
             threads.remove(at);
         } else {

@@ -49,10 +49,8 @@ fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     blocks.extend(message.take_words("reasoning").map(|text| ContentBlock::thinking(text, None)));
     blocks.extend(message.take_blocks("content", Speaker::Assistant, assembler));
     let calls = message.items("tool_calls");
-    blocks.extend(
-        assembler
-            .calls("tool_call", calls, |call, _| flat_call(call, ["id", "function", "arguments"])),
-    );
+    let keys = ["id", "function", "arguments"];
+    blocks.extend(assembler.calls("tool_call", calls, |call, _| flat_call(call, keys)));
     blocks
 }
 

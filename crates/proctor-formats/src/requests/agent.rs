@@ -165,10 +165,8 @@ pub(super) fn is_alike(one: &str, other: &str) -> bool {
 /// The words of a text, hashed and in the order of the hashes.
 fn words(text: &str) -> Vec<u64> {
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
-    let mut words: Vec<u64> = text.split_whitespace().map(|word| hasher.hash_one(word)).collect();
-    words.sort_unstable();
-    words.dedup();
-    words
+    let words: BTreeSet<u64> = text.split_whitespace().map(|word| hasher.hash_one(word)).collect();
+    words.into_iter().collect()
 }
 
 /// Whether two lists of words, both in order, have most in common.

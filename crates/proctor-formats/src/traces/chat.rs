@@ -75,10 +75,8 @@ pub(super) fn choices(answers: Vec<Value>, several: bool) -> Vec<Value> {
 
 /// Whether it is a part in any list: it says what it is, or is a block of Bedrock's.
 pub(in super::super) fn is_part(value: &Value) -> bool {
-    is_named(value)
-        || value
-            .as_object()
-            .is_some_and(|value| value.len() == 1 && value.keys().all(|key| is_one_of(BLOCKS, key)))
+    let block = value.as_object().filter(|block| block.len() == 1);
+    is_named(value) || block.is_some_and(|block| block.keys().all(|key| is_one_of(BLOCKS, key)))
 }
 
 /// Whether it says what it is.
