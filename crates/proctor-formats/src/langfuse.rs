@@ -18,22 +18,16 @@ use super::traces::{self, Exchange, TraceCall};
 
 pub(super) const IMPORTER: Importer = Importer::new("langfuse", detect, import);
 
-/// Types of observations.
-const TYPES: &str =
-    "GENERATION SPAN EVENT AGENT TOOL CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL";
+/// The shapes of an observation.
+const SHAPES: &str =
+    "traceId,trace_id usageDetails,usage_details,parentObservationId,parent_observation_id | \
+     traceId,trace_id type=GENERATION,SPAN,EVENT,AGENT,TOOL,CHAIN,RETRIEVER,EVALUATOR,EMBEDDING,\
+     GUARDRAIL";
 
 fn detect(head: &Head) -> bool {
     let first = head.first_item();
-    let mut places = ["", "/observations/0", "/data/0"].iter();
-    places.any(|at| first.is_some_and(|first| first.pointer(at).is_some_and(is_observation)))
-}
-
-fn is_observation(value: &Value) -> bool {
-    let kind = value["type"].as_str().unwrap_or_default();
-    is_shaped(
-        value,
-        "traceId,trace_id usageDetails,usage_details,parentObservationId,parent_observation_id",
-    ) || is_shaped(value, "traceId,trace_id") && is_one_of(TYPES, kind)
+    let mut found = ["", "/observations/0", "/data/0"].iter().filter_map(|at| first?.pointer(at));
+    found.any(|value| is_shaped(value, SHAPES))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
