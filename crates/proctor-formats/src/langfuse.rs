@@ -19,8 +19,7 @@ use super::traces::{self, Exchange, TraceCall};
 pub(super) const IMPORTER: Importer = Importer::new("langfuse", detect, import);
 
 /// The shapes of an observation.
-const SHAPES: &str =
-    "traceId,trace_id usageDetails,usage_details,parentObservationId,parent_observation_id | \
+const SHAPES: &str = "traceId,trace_id usageDetails,usage_details,parentObservationId,parent_observation_id | \
      traceId,trace_id type=GENERATION,SPAN,EVENT,AGENT,TOOL,CHAIN,RETRIEVER,EVALUATOR,EMBEDDING,\
      GUARDRAIL";
 
