@@ -273,8 +273,7 @@ impl JournalAgent {
         let Some((id, name)) = call.take_text(id).zip(name) else {
             return self.assembler.unread("tool call", raw);
         };
-        let text: Text = given.and_then(|given| serde_json::from_str(given.get()).ok());
-        let input = match text {
+        let input = match given.and_then(content::text) {
             Some(text) => arguments_in(&text, &mut self.assembler),
             None => input(given),
         };

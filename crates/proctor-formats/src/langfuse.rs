@@ -33,9 +33,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
     let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
     for value in file.values(source)? {
-        let raw: &RawValue = value.parse()?;
         // Lists and traces, with the session that they are of.
-        let mut open = vec![(raw, None)];
+        let mut open = vec![(value.parse::<&RawValue>()?, None)];
         while let Some((raw, session)) = open.pop() {
             if let Some(inner) = items(raw) {
                 open.extend(inner.into_iter().rev().map(|raw| (raw, session.clone())));

@@ -24,8 +24,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
     let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
     for value in file.values(source)? {
-        let raw: &RawValue = value.parse()?;
-        let mut open = vec![raw];
+        let mut open = vec![value.parse::<&RawValue>()?];
         while let Some(raw) = open.pop() {
             if let Some(inner) = items(raw) {
                 open.extend(inner.into_iter().rev());

@@ -147,18 +147,12 @@ fn row<'a>(value: &RecordLine<'a>) -> Result<Option<EventRow<'a>>> {
         return Ok(None);
     };
     // The oldest rows pair each action with what came of it.
-    let items: Vec<&RawValue> = match history.get() {
+    let pairs: Vec<&RawValue> = match history.get() {
         "null" => Vec::new(),
         text => value.parse_part(text)?,
     };
-    let mut events = Vec::new();
-    for item in items {
-        match serde_json::from_str::<Vec<&RawValue>>(item.get()) {
-            Ok(pair) => events.extend(pair),
-            Err(_) => events.push(item),
-        }
-    }
-    Ok(Some((events, object)))
+    let events = pairs.into_iter().flat_map(|raw| items(raw).unwrap_or_else(|| vec![raw]));
+    Ok(Some((events.collect(), object)))
 }
 
 /// One session, growing event by event.

@@ -38,8 +38,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let mut requests: Vec<(Option<f64>, String)> = Vec::new();
     for path in &logs(folder).unwrap_or_default() {
         for line in files.read(path)?.values(source)? {
-            let raw: &RawValue = line.parse()?;
-            let time = Object::read(raw).and_then(|mut object| object.take_as("timestamp"));
+            let time =
+                Object::read(line.parse()?).and_then(|mut object| object.take_as("timestamp"));
             requests.push((time, format!("{}\n", line.text)));
         }
     }

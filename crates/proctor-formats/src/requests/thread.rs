@@ -374,22 +374,19 @@ impl SessionThread {
         let Some(told) = told else { return };
         let pre_tokens = self.prompts.last().map(|(_, prompt)| *prompt);
         let compactions = &mut self.session.parts_mut().compactions;
-        if !told.is_dated && (self.was_told || !compactions.is_empty()) {
-            // It may be said again at each later call.
-            if let Some(shown) = compactions.last_mut() {
-                shown.trigger = shown.trigger.take().or(told.trigger);
-            }
-            return;
-        }
-        match compactions[..earlier].iter_mut().next_back() {
-            Some(shown) if shown.at == at => {
-                shown.trigger = shown.trigger.take().or(told.trigger);
-            }
-            _ => {
-                let (trigger, after) = (told.trigger, CompactedTo::Missing);
-                let compaction = RecordedCompaction { at, trigger, pre_tokens, usage: None, after };
-                compactions.insert(earlier, compaction);
-            }
+        // It may be said again at each later call.
+        let repeated = !told.is_dated && (self.was_told || !compactions.is_empty());
+        let shown = if repeated {
+            compactions.last_mut()
+        } else {
+            compactions[..earlier].last_mut().filter(|shown| shown.at == at)
+        };
+        if let Some(shown) = shown {
+            shown.trigger = shown.trigger.take().or(told.trigger);
+        } else if !repeated {
+            let (trigger, after) = (told.trigger, CompactedTo::Missing);
+            let compaction = RecordedCompaction { at, trigger, pre_tokens, usage: None, after };
+            compactions.insert(earlier, compaction);
         }
     }
 

@@ -86,9 +86,8 @@ fn is_said(response: &str, message: &Message) -> bool {
     response == said
         || response.starts_with(said)
             && message.tool_uses().any(|(_, action)| {
-                let input: Value = serde_json::from_str(action.input.as_str()).unwrap_or_default();
-                let command = input.get("command").and_then(Value::as_str);
-                command.is_some_and(|command| response.contains(command.trim()))
+                let input = action.input.value();
+                input["command"].as_str().is_some_and(|command| response.contains(command.trim()))
             })
 }
 
