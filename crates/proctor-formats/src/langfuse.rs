@@ -44,9 +44,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                 source.not_understood("value that is no observation");
                 continue;
             };
-            let own = text(&mut object, ["sessionId", "session_id"]);
             let of_trace = text(&mut object.inner("trace"), ["sessionId", "session_id"]);
-            let session = own.or(of_trace).or(session);
+            let session = text(&mut object, ["sessionId", "session_id"]).or(of_trace).or(session);
             if let Some(raw) = object.first(&["observations", "data"]) {
                 open.push((raw, session));
                 continue;

@@ -203,8 +203,7 @@ fn files(folder: &Path, is_picked: fn(&str, usize) -> bool) -> Result<Vec<PathBu
 
 /// Whether a harness gives such a name to its results, so deep in the folder.
 fn is_result(name: &str, depth: usize) -> bool {
-    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
-    match (name, ending) {
+    match (name, Path::new(name).extension().and_then(|ending| ending.to_str())) {
         ("result.json" | "report.json" | "outcomes.jsonl", _) | (_, Some("eval")) => true,
         (_, Some("json")) => depth == 0,
         _ => false,

@@ -139,8 +139,7 @@ impl PiReading {
         if let Some(id) = &entry.id {
             self.by_id.entry(id.clone()).or_insert(at);
         }
-        let kind = entry.r#type.as_deref().unwrap_or("without type");
-        match (kind, entry.message) {
+        match (entry.r#type.as_deref().unwrap_or("without type"), entry.message) {
             ("message", Some(message)) => {
                 self.written.push((ContentHash::of(message.get().as_bytes()), at));
                 self.message(at, message, time);

@@ -26,8 +26,7 @@ fn is_log_folder(folder: &Folder) -> bool {
     // The shortest log shows more than its messages.
     let files = logs(folder).into_iter().flatten();
     let shortest = files.min_by_key(|path| path.metadata().map_or(u64::MAX, |data| data.len()));
-    let opened = shortest.and_then(|path| super::open(&path).ok());
-    opened.is_some_and(|(head, _)| {
+    shortest.and_then(|path| super::open(&path).ok()).is_some_and(|(head, _)| {
         let head = Head::of(&head);
         api_of(&head).is_some() && head.is("request | response")
     })

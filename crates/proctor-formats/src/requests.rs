@@ -379,8 +379,7 @@ impl Join {
             let thread = &self.threads[*at];
             let length = thread.length();
             let ends = thread.has_at(length.saturating_sub(1), request);
-            let begins = thread.begins_in(request);
-            (length, begins, ends, !thread.is_other_answer())
+            (length, thread.begins_in(request), ends, !thread.is_other_answer())
         })
     }
 
