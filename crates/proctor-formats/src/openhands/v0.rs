@@ -133,7 +133,7 @@ impl OpenhandsReading {
         response: Option<&Arc<str>>,
     ) -> Option<Usage> {
         let (within, assembler) = (CachedTokens::Within, &mut self.assembler);
-        let own = recorded.and_then(|raw| usage(raw, within, &mut assembler.source));
+        let own = assembler.usage(recorded, within);
         let known = response.and_then(|id| self.usages.get(id)).copied();
         let mut metrics = event.keys.inner("llm_metrics");
         let total = metrics.take_usage("accumulated_token_usage", within, assembler);

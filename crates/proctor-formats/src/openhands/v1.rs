@@ -57,15 +57,12 @@ impl OpenhandsReading {
     fn message(&mut self, mut event: AgentEvent<'_>) {
         let source = event.keys.take_text("source");
         let mut message = event.keys.inner("llm_message");
-        let answer = message.take_text("role").as_deref() == Some("assistant");
-        let mut blocks = Vec::new();
-        if answer {
-            blocks = thoughts(&mut message, &mut self.assembler);
-        }
-        blocks.extend(said(message.take("content"), &mut self.assembler));
-        if answer {
+        if message.take_text("role").as_deref() == Some("assistant") {
+            let mut blocks = thoughts(&mut message, &mut self.assembler);
+            blocks.extend(said(message.take("content"), &mut self.assembler));
             return self.speaks(event, blocks);
         }
+        let mut blocks = said(message.take("content"), &mut self.assembler);
         blocks.extend(said(event.keys.take("extended_content"), &mut self.assembler));
         let tag = if source.as_deref() == Some("user") { Tag::TypedUser } else { Tag::Meta };
         self.hear(&event, blocks, Some(tag));

@@ -52,8 +52,7 @@ impl Steps {
                 even || step.response.as_deref().is_some_and(|response| is_said(response, message))
             });
             let step = place.and_then(|skipped| steps.nth(skipped));
-            let stored = step.and_then(|step| step.view.as_deref());
-            let view = stored.map(|raw| view_of(raw.get())).unwrap_or_default();
+            let view = step.and_then(|step| step.view.as_deref()).map(view_of).unwrap_or_default();
             let shown = kept_context::joined(pieces_of(&view, &session.messages()[..at]));
             let context = kept_context::context(&compactions, at).map(kept_context::joined);
             if view.is_empty() || context.as_ref() == Some(&shown) {
@@ -72,10 +71,10 @@ impl Steps {
 }
 
 /// The messages of a prompt, made as those of the history are.
-fn view_of(text: &str) -> Vec<Arc<Message>> {
-    let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+fn view_of(raw: &RawValue) -> Vec<Arc<Message>> {
+    let conversation = Conversation::of(items(raw).unwrap_or_default());
     let mut assembler = Assembler::default();
-    openai_chat::read(Conversation::of(messages), ChatDialect::SweAgent, &mut assembler);
+    openai_chat::read(conversation, ChatDialect::SweAgent, &mut assembler);
     assembler.messages()
 }
 
