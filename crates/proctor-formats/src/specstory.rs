@@ -67,15 +67,11 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             main.message(&heading, &body);
             continue;
         }
-        match sides.last_mut() {
-            Some(side) if !heading.is_task(&body) || !side.is_done() => {
-                side.message(&heading, &body);
-            }
-            _ => {
-                let mut side = SpecstoryAgent::default();
-                side.message(&heading, &body);
-                sides.push(side);
-            }
+        if sides.last().is_none_or(|side| heading.is_task(&body) && side.is_done()) {
+            sides.push(SpecstoryAgent::default());
+        }
+        if let Some(side) = sides.last_mut() {
+            side.message(&heading, &body);
         }
     }
     let chains = std::iter::once(main).chain(sides).map(|mut agent| {
