@@ -285,8 +285,7 @@ impl Join {
         }
         let mut near = self.near(&request, said);
         if let Some(at) = self.continued(&near, &request) {
-            let of = &self.threads[at];
-            if !request.acts() && request.agent.is_beside(&of.agent) {
+            if !request.acts() && request.agent.is_beside(&self.threads[at].agent) {
                 return self.fork(at, request, ForkKind::Aside);
             }
             let at = self.settle(at);
