@@ -10,12 +10,11 @@ use proctor_sessions::Missing;
 /// quarter of the characters that were recorded of that prompt. A compaction before that call
 /// leaves nothing to compare with.
 pub(super) fn missing(parts: &SessionParts) -> Option<Missing> {
-    let mut messages = parts.messages.iter();
+    // An agent that never used a tool may have had none.
+    let acts = parts.messages.iter().any(|message| message.tool_uses().next().is_some());
     let missing = Missing {
         system_prompt: parts.system.is_none(),
-        // An agent that never used a tool may have had none.
-        tools: parts.tools.is_empty()
-            && messages.any(|message| message.tool_uses().next().is_some()),
+        tools: parts.tools.is_empty() && acts,
         tokens: size(parts),
     };
     (missing.system_prompt || missing.tools).then_some(missing)

@@ -45,12 +45,9 @@ pub(super) const IMPORTER: Importer = Importer::of_file("native", Detect::First(
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let text = file.strict_text()?;
     let mut parts: Option<SessionParts> = None;
-    text.each_line(&mut Source::default(), |line| {
-        match &mut parts {
-            None => parts = Some(lines::header(&line)?),
-            Some(parts) => lines::entry(&line, parts)?,
-        }
-        Ok(())
+    text.each_line(&mut Source::default(), |line| match &mut parts {
+        None => lines::header(&line).map(|header| parts = Some(header)),
+        Some(parts) => lines::entry(&line, parts),
     })?;
     let Some(parts) = parts else {
         return Err(ImportError::Empty(text.path.clone()));
