@@ -74,8 +74,7 @@ impl EvalLog {
             self.model = eval.take_text("model");
         }
         if let Some(samples) = log.take("samples") {
-            let samples: Vec<&RawValue> = value.parse_part(samples.get())?;
-            for raw in samples {
+            for raw in value.parse_part::<Vec<&RawValue>>(samples.get())? {
                 self.sample(value, raw, source)?;
             }
         }
@@ -87,10 +86,9 @@ impl EvalLog {
             source.not_understood("sample that is no object");
             return Ok(());
         };
-        let mut assembler = Assembler::default();
-        assembler.header.model.clone_from(&self.model);
-        if !InspectSample::read(sample, assembler, &mut self.sessions, line)? {
-            source.skip("sample without messages");
+        match InspectSample::read(sample, self.model.clone(), line)? {
+            Some(session) => self.sessions.push(session),
+            None => source.skip("sample without messages"),
         }
         Ok(())
     }

@@ -62,11 +62,8 @@ pub(super) fn edited(pieces: &[Recorded], edits: &Edits) -> Vec<Recorded> {
 }
 
 fn replace(message: usize, blocks: BTreeMap<usize, Arc<str>>, pieces: &mut Vec<Recorded>) {
-    pieces.extend(blocks.into_iter().map(|(block, text)| Recorded::Edited {
-        message,
-        block,
-        text,
-    }));
+    let edits = blocks.into_iter().map(|(block, text)| Recorded::Edited { message, block, text });
+    pieces.extend(edits);
 }
 
 /// The pieces with neighbouring ranges as one, so that equal contexts are equal lists.
@@ -157,8 +154,7 @@ fn written(run: &[Shown]) -> Option<Recorded> {
     }
     blocks.sort_by_key(|block| !block.is_result());
     let tags: Vec<Tag> = run.iter().flat_map(|one| one.tags.clone()).collect();
-    let message = Message::new(run.first()?.role, blocks).with_tags(tags);
-    Some(Recorded::Written(Arc::new(message)))
+    Some(Recorded::written(run.first()?.role, blocks, &tags))
 }
 
 #[cfg(test)]

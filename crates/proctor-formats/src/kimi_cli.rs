@@ -22,7 +22,7 @@ const CONTEXT: &str = "context.jsonl";
 const LOG: &str = "wire.jsonl";
 
 pub(super) const IMPORTER: Importer = Importer::new("kimi-cli", Detect::By(detect), import)
-    .with_folders(|folder| folder.has(CONTEXT) && folder.has(LOG), |_| None, import_folder);
+    .in_folders(|folder| folder.has(CONTEXT) && folder.has(LOG), import_folder);
 
 fn detect(head: &Head) -> bool {
     head.text.starts_with('{') && (head.any(20, "role^_") || wire::detect(head))

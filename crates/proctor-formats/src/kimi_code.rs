@@ -29,7 +29,7 @@ const MAIN: &str = "main";
 const JOURNAL: &str = "wire.jsonl";
 
 pub(super) const IMPORTER: Importer = Importer::new("kimi-code", Detect::By(detect), import)
-    .with_folders(|folder| main(folder).is_some(), |_| None, import_folder);
+    .in_folders(|folder| main(folder).is_some(), import_folder);
 
 fn main(folder: &Folder) -> Option<Folder> {
     let main = folder.folder(AGENTS)?.folder(MAIN)?;
@@ -58,9 +58,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     };
     let others =
         agents.names().iter().filter(|name| *name != MAIN).filter_map(|name| agents.folder(name));
-    let journals = main(folder).into_iter().chain(others);
     let (mut texts, mut chains) = (Vec::new(), Vec::new());
-    for journal in journals.filter(|journal| journal.has(JOURNAL)) {
+    for journal in main(folder).into_iter().chain(others).filter(|journal| journal.has(JOURNAL)) {
         texts.push(files.read(&journal.child(JOURNAL))?);
     }
     for (at, text) in texts.iter().enumerate() {
@@ -156,8 +155,7 @@ impl JournalAgent {
                 self.assembler.compacts(Some("clear".into()), None, after);
             }
             "micro_compaction.apply" => {
-                let what = "a compaction says nothing of what it cleared";
-                self.assembler.warn(what);
+                self.assembler.warn("a compaction says nothing of what it cleared");
             }
             "llm.request" => {
                 self.model = record.take_text("model").or(self.model.take());
@@ -235,8 +233,7 @@ impl JournalAgent {
                 self.say(event, block, time);
             }
             ("tool.call", _) => {
-                let call = Object::read(raw).unwrap_or_default().inner("event");
-                let block = self.call(call, "toolCallId", "args", raw);
+                let block = self.call(event.clone(), "toolCallId", "args", raw);
                 self.say(event, block, time);
             }
             ("tool.result", _) if event.has("toolCallId") => {
@@ -258,8 +255,7 @@ impl JournalAgent {
     }
 
     fn usage(&mut self, mut record: Object<'_>) -> Option<Usage> {
-        let billed = record.take_usage("usage", CachedTokens::Apart, &mut self.assembler);
-        billed.and_then(unless_zero)
+        record.take_usage("usage", CachedTokens::Apart, &mut self.assembler).and_then(unless_zero)
     }
 
     /// Adds the bill of the last step.
@@ -272,14 +268,12 @@ impl JournalAgent {
 
     fn call(&mut self, mut call: Object<'_>, id: &str, args: &str, raw: &RawValue) -> ContentBlock {
         let mut function = call.inner("function");
-        let own = call.take_text("name");
-        let name = own.or_else(|| function.take_text("name"));
+        let name = call.take_text("name").or_else(|| function.take_text("name"));
         let given = call.take(args).or_else(|| function.take(args));
         let Some((id, name)) = call.take_text(id).zip(name) else {
             return self.assembler.unread("tool call", raw);
         };
-        let text: Text = given.and_then(|given| serde_json::from_str(given.get()).ok());
-        let input = match text {
+        let input = match given.and_then(content::text) {
             Some(text) => arguments_in(&text, &mut self.assembler),
             None => input(given),
         };
@@ -302,8 +296,7 @@ impl JournalAgent {
         let count: Option<usize> = record.take_as("keptUserMessageCount");
         let first: usize = record.take_as("keptHeadUserMessageCount").unwrap_or_default();
         if count.is_none() {
-            let what = "a compaction left the newest messages, which are not told apart";
-            self.assembler.warn(what);
+            self.assembler.warn("a compaction left the newest messages, which are not told apart");
         }
         let typed = std::mem::take(&mut self.typed);
         // Of many the first and the last stay.

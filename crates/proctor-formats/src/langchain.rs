@@ -173,13 +173,11 @@ fn ai(mut fields: Object<'_>, assembler: &mut Assembler) {
     blocks.extend(assembler.calls("invalid_tool_call", calls, invalid));
     let mut metadata = fields.inner("response_metadata");
     let usage = usage_of(&mut fields, &mut metadata, assembler);
-    let own = fields.take_text("id");
-    let call = metadata.take_text("id").or(own).filter(|id| !id.is_empty());
+    let call = metadata.take_text("id").or(fields.take_text("id")).filter(|id| !id.is_empty());
     let model = metadata.first_text(&["model_name", "model"]);
     // A trace knows when the message was there.
     let time = fields.take_time("timestamp", assembler);
-    let record = ModelRecord::of(blocks, time).by(call, model, usage);
-    assembler.assistant(None, record);
+    assembler.assistant(None, ModelRecord::of(blocks, time).by(call, model, usage));
 }
 
 /// The usage of the call: in the library's shape, or in the provider's.
@@ -195,8 +193,7 @@ fn usage_of(
     } else {
         CachedTokens::Within
     };
-    let raw = own.or(theirs).or_else(|| metadata.take("token_usage"))?;
-    usage(raw, cached, &mut assembler.source)
+    assembler.usage(own.or(theirs).or_else(|| metadata.take("token_usage")), cached)
 }
 
 fn tool(mut fields: Object<'_>, assembler: &mut Assembler) {

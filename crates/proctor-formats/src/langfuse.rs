@@ -18,31 +18,23 @@ use super::traces::{self, Exchange, TraceCall};
 
 pub(super) const IMPORTER: Importer = Importer::new("langfuse", Detect::By(detect), import);
 
-/// Types of observations.
-const TYPES: &str =
-    "GENERATION SPAN EVENT AGENT TOOL CHAIN RETRIEVER EVALUATOR EMBEDDING GUARDRAIL";
+/// The shapes of an observation.
+const SHAPES: &str = "traceId,trace_id usageDetails,usage_details,parentObservationId,parent_observation_id | \
+     traceId,trace_id type=GENERATION,SPAN,EVENT,AGENT,TOOL,CHAIN,RETRIEVER,EVALUATOR,EMBEDDING,\
+     GUARDRAIL";
 
 fn detect(head: &Head) -> bool {
     let first = head.first_item();
-    let mut places = ["", "/observations/0", "/data/0"].iter();
-    places.any(|at| first.is_some_and(|first| first.pointer(at).is_some_and(is_observation)))
-}
-
-fn is_observation(value: &Value) -> bool {
-    let kind = value["type"].as_str().unwrap_or_default();
-    is_shaped(
-        value,
-        "traceId,trace_id usageDetails,usage_details,parentObservationId,parent_observation_id",
-    ) || is_shaped(value, "traceId,trace_id") && is_one_of(TYPES, kind)
+    let mut found = ["", "/observations/0", "/data/0"].iter().filter_map(|at| first?.pointer(at));
+    found.any(|value| is_shaped(value, SHAPES))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
     let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
     for value in file.values(source)? {
-        let raw: &RawValue = value.parse()?;
         // Lists and traces, with the session that they are of.
-        let mut open = vec![(raw, None)];
+        let mut open = vec![(value.parse::<&RawValue>()?, None)];
         while let Some((raw, session)) = open.pop() {
             if let Some(inner) = items(raw) {
                 open.extend(inner.into_iter().rev().map(|raw| (raw, session.clone())));
@@ -52,9 +44,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
                 source.not_understood("value that is no observation");
                 continue;
             };
-            let own = text(&mut object, ["sessionId", "session_id"]);
             let of_trace = text(&mut object.inner("trace"), ["sessionId", "session_id"]);
-            let session = own.or(of_trace).or(session);
+            let session = text(&mut object, ["sessionId", "session_id"]).or(of_trace).or(session);
             if let Some(raw) = object.first(&["observations", "data"]) {
                 open.push((raw, session));
                 continue;

@@ -23,8 +23,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
     let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
     for value in file.values(source)? {
-        let raw: &RawValue = value.parse()?;
-        let mut open = vec![raw];
+        let mut open = vec![value.parse::<&RawValue>()?];
         while let Some(raw) = open.pop() {
             if let Some(inner) = items(raw) {
                 open.extend(inner.into_iter().rev());
@@ -74,8 +73,7 @@ fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {
                 "input_token_details": run.get("prompt_token_details").map(value),
             })
         });
-    let models = parameters.first(&["model", "model_name"]);
-    let model = metadata.take("ls_model_name").or(models);
+    let model = metadata.take("ls_model_name").or(parameters.first(&["model", "model_name"]));
     let mut exchange = Exchange {
         id: run.value("id"),
         model: model.map(value).unwrap_or_default(),

@@ -22,13 +22,11 @@ pub(super) fn object<'a, T: Deserialize<'a>>(text: &'a str, source: &mut Source)
             MapDeserializer::<_, serde_json::Error>::new(std::iter::once((key.clone(), *value)));
         let fits = T::deserialize(alone).is_ok();
         if !fits {
-            let what = format!("the key `{key}` is of an odd type and is left out");
-            source.warn(&what);
+            source.warn(&format!("the key `{key}` is of an odd type and is left out"));
         }
         fits
     });
-    let entries = MapDeserializer::<_, serde_json::Error>::new(entries.into_iter());
-    T::deserialize(entries).ok()
+    T::deserialize(MapDeserializer::<_, serde_json::Error>::new(entries.into_iter())).ok()
 }
 
 /// Reads a record that is an object whose keys are all optional; one that is other JSON is counted as

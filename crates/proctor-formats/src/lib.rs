@@ -231,9 +231,13 @@ impl Importer {
     }
 
     /// The format, which also keeps sessions in folders.
+    const fn in_folders(self, detect: DetectFolder, read: ReadFolder) -> Self {
+        self.with_folders(detect, |_| None, read)
+    }
+
+    /// The same, where a file in a folder, or beside it, stands for that.
     const fn with_folders(self, detect: DetectFolder, of_file: FolderOf, read: ReadFolder) -> Self {
-        let folder = Some(FolderFormat { detect, of_file, read });
-        Self { folder, ..self }
+        Self { folder: Some(FolderFormat { detect, of_file, read }), ..self }
     }
 
     /// The name of the format.
@@ -267,11 +271,11 @@ impl Importer {
     }
 
     /// Reads all sessions of a folder.
-    fn import_folder(&self, folder: &Folder) -> Option<Result<Vec<Recording>>> {
-        let mut source = Source::default();
-        let read = (self.folder.as_ref()?.read)(folder, &mut SessionFiles::new(), &mut source);
-        let sessions = read.and_then(|found| common::some(found, source, folder.path()));
-        Some(sessions.map(|sessions| self.named(recordings(sessions))))
+    fn import_folder(&self, folder: &Folder) -> Result<Vec<Recording>> {
+        let (path, mut source) = (folder.path(), Source::default());
+        let format = self.folder.as_ref().ok_or_else(|| ImportError::Directory(path.to_owned()))?;
+        let sessions = (format.read)(folder, &mut SessionFiles::new(), &mut source)?;
+        Ok(self.named(recordings(common::some(sessions, source, path)?)))
     }
 
     /// Names the format in all sessions that do not.
@@ -397,9 +401,7 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
     if path.is_dir() {
         let folder = Folder::open(path)?;
         let importer = by.map_or_else(|| importer_of_folder(path, &folder), Ok)?;
-        let read = importer.import_folder(&folder);
-        let recordings = read.ok_or_else(|| ImportError::Directory(path.to_owned()))?;
-        return Ok((recordings?, importer.format));
+        return Ok((importer.import_folder(&folder)?, importer.format));
     }
     let (head, mut input) = open(path)?;
     if path.metadata().is_ok_and(|value| value.len() > MAX_FILE) {
@@ -419,8 +421,8 @@ fn load_any(path: &Path, by: Option<&'static Importer>) -> Result<(Vec<Recording
         return Err(ImportError::Shape(path.to_owned(), 1, 1, problem));
     }
     let folder = by.folder.as_ref().and_then(|folder| (folder.of_file)(path));
-    if let Some(read) = folder.and_then(|folder| by.import_folder(&folder)) {
-        return Ok((read?, by.format));
+    if let Some(folder) = folder {
+        return Ok((by.import_folder(&folder)?, by.format));
     }
     Ok((by.import_with_truth(path, &mut input)?, by.format))
 }
@@ -467,12 +469,11 @@ const UNREAD: &str = include_str!("unread.txt");
 
 /// The product of a file that is not read, and what to do instead.
 fn unread_product(head: &Head) -> Option<(&'static str, &'static str)> {
-    let mut products = UNREAD.lines().filter_map(|line| {
+    UNREAD.lines().find_map(|line| {
         let (product, rest) = line.split_once("; ")?;
-        Some((product, rest.split_once("; ")?))
-    });
-    let (product, (_, hint)) = products.find(|(_, (shape, _))| head.item_is(shape))?;
-    Some((product, hint))
+        let (shape, hint) = rest.split_once("; ")?;
+        head.item_is(shape).then_some((product, hint))
+    })
 }
 
 /// Describes a file that no importer reads, as far as its first bytes show.

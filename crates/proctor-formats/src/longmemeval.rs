@@ -12,8 +12,7 @@ const SHAPE: &str = "question_id question_type haystack_sessions";
 pub(super) const IMPORTER: Importer = Importer::of_file("longmemeval", Detect::Item(SHAPE), import);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
-    let what = "an instance is an object with `haystack_sessions`";
-    recordings(file, what, instance)
+    recordings(file, "an instance is an object with `haystack_sessions`", instance)
 }
 
 fn instance(mut instance: Object<'_>) -> Option<Chat> {

@@ -9,14 +9,12 @@
 
 use super::prelude::*;
 
-const FORMAT: &str = "mini-swe-agent";
-
 const SHAPE: ConversationShape = ConversationShape::of_messages("messages");
 
 /// The oldest version's report of a command's result.
 const OBSERVED: &str = "<returncode>";
 
-pub(super) const IMPORTER: Importer = Importer::new(FORMAT, Detect::By(detect), import);
+pub(super) const IMPORTER: Importer = Importer::new("mini-swe-agent", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
     match head.first() {

@@ -10,12 +10,11 @@ use proctor_sessions::Missing;
 /// quarter of the characters that were recorded of that prompt. A compaction before that call
 /// leaves nothing to compare with.
 pub(super) fn missing(parts: &SessionParts) -> Option<Missing> {
-    let mut messages = parts.messages.iter();
+    // An agent that never used a tool may have had none.
+    let acts = parts.messages.iter().any(|message| message.tool_uses().next().is_some());
     let missing = Missing {
         system_prompt: parts.system.is_none(),
-        // An agent that never used a tool may have had none.
-        tools: parts.tools.is_empty()
-            && messages.any(|message| message.tool_uses().next().is_some()),
+        tools: parts.tools.is_empty() && acts,
         tokens: size(parts),
     };
     (missing.system_prompt || missing.tools).then_some(missing)
@@ -32,9 +31,8 @@ fn size(parts: &SessionParts) -> Option<Tokens> {
     if parts.compactions.first().is_some_and(|item| item.at <= at) {
         return None;
     }
-    let tools = parts.tools.iter().map(ToolSchema::text);
     let said = parts.messages[..at].iter().flat_map(|message| message.model_text());
-    let texts = parts.system.iter().chain(tools);
+    let texts = parts.system.iter().chain(parts.tools.iter().map(ToolSchema::text));
     let chars = texts.chain(said).map(|text| text.chars().count() as u64);
     Some(billed - Tokens(chars.sum::<u64>() / 4))
 }

@@ -45,12 +45,9 @@ pub(super) const IMPORTER: Importer = Importer::of_file("native", Detect::First(
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let text = file.strict_text()?;
     let mut parts: Option<SessionParts> = None;
-    text.each_line(&mut Source::default(), |line| {
-        match &mut parts {
-            None => parts = Some(lines::header(&line)?),
-            Some(parts) => lines::entry(&line, parts)?,
-        }
-        Ok(())
+    text.each_line(&mut Source::default(), |line| match &mut parts {
+        None => lines::header(&line).map(|header| parts = Some(header)),
+        Some(parts) => lines::entry(&line, parts),
     })?;
     let Some(parts) = parts else {
         return Err(ImportError::Empty(text.path.clone()));
@@ -66,10 +63,8 @@ pub fn schema() -> serde_json::Value {
 /// The name of a session's file without `.session.jsonl`, compressed or not; none if it is named otherwise.
 pub fn stem(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
-    let mut each = [".zst", ".gz"].iter();
-    let plain = each.find_map(|ending| name.strip_suffix(ending));
-    let stem = plain.unwrap_or(&name).strip_suffix(".session.jsonl")?;
-    Some(stem.to_owned())
+    let plain = [".zst", ".gz"].iter().find_map(|ending| name.strip_suffix(ending));
+    Some(plain.unwrap_or(&name).strip_suffix(".session.jsonl")?.to_owned())
 }
 
 /// The id of the session in a file, by its first line alone.
@@ -77,8 +72,7 @@ pub fn id_in(path: &Path) -> Option<String> {
     let mut first = String::new();
     let file = compressed::open(path).ok()?;
     // A compressed file may unpack to any length.
-    let mut begin = BufReader::new(file.take(crate::MAX_FILE));
-    begin.read_line(&mut first).ok()?;
+    BufReader::new(file.take(crate::MAX_FILE)).read_line(&mut first).ok()?;
     let header: serde_json::Value = serde_json::from_str(&first).ok()?;
     Some(header.get("id")?.as_str()?.to_owned())
 }

@@ -52,8 +52,7 @@ pub(super) fn read(
     assembler: &mut Assembler,
 ) {
     let actions = Actions::default();
-    let reading = ChatReading { assembler, dialect, is_told: false, actions, responses: 0 };
-    reading.read(conversation);
+    ChatReading { assembler, dialect, is_told: false, actions, responses: 0 }.read(conversation);
 }
 
 /// The model's texts at the top of a log, beside the messages.
@@ -143,9 +142,9 @@ impl ChatReading<'_> {
             }
             Some("system" | "developer") => {
                 self.assembler.warn(LATE_SYSTEM);
-                self.user(object, &[Tag::Meta]);
+                self.user(object, true);
             }
-            Some("user") => self.user(object, &[]),
+            Some("user") => self.user(object, false),
             Some("assistant") => self.assistant(object, call),
             Some("tool" | "function") => self.tool(object),
             // Hermes Agent's first or last line.
@@ -181,44 +180,38 @@ impl ChatReading<'_> {
                 return self.assembler.add_system(&blocks);
             }
             items::ResponsesItem::Model(blocks) => {
-                let record = ModelRecord::of(blocks, extra.time);
-                return self.assembler.assistant(None, record);
+                return self.assembler.assistant(None, ModelRecord::of(blocks, extra.time));
             }
             items::ResponsesItem::Product(blocks) | items::ResponsesItem::Other(blocks) => blocks,
         };
         self.assembler.hear(None, blocks, extra.time, tags);
     }
 
-    fn user(&mut self, mut object: Object<'_>, tags: &[Tag]) {
+    /// A message of the user's, or of the system's within the conversation.
+    fn user(&mut self, mut object: Object<'_>, is_late_system: bool) {
         let blocks = object.take_blocks("content", Speaker::User, self.assembler);
         let demo = object.take_flag("is_demo");
-        if let Some(id) = (!demo && tags.is_empty()).then(|| self.actions.answered()).flatten() {
+        if let Some(id) = (!demo && !is_late_system).then(|| self.actions.answered()).flatten() {
             // It is what came of an action.
             let result = ContentBlock::tool_result(id, blocks, false);
             let extra = self.extra(&mut object);
-            return self.hear(object, extra.time, vec![result], Vec::new());
+            return self.hear(object, extra.time, vec![result], false);
         }
-        let tags = match (self.dialect, tags) {
-            (ChatDialect::SweAgent | ChatDialect::MiniSweAgent, []) if demo || self.is_told => {
-                vec![Tag::Meta]
-            }
-            (_, []) => Vec::from_iter(speaker_of(&blocks)),
-            (_, tags) => tags.to_vec(),
-        };
+        let untyped = self.dialect != ChatDialect::Api && (demo || self.is_told);
         self.is_told |= !demo;
         let extra = self.extra(&mut object);
         if extra.usage.is_some() {
             // The product reports an unreadable answer as an error, and no prompt holds it.
             self.assembler.skip("answer that the product could not read");
         }
-        self.hear(object, extra.time, blocks, tags);
+        self.hear(object, extra.time, blocks, is_late_system || untyped);
     }
 
-    /// Adds a message of the user's or a tool's, of which nothing else is left to be read.
-    fn hear(&mut self, mut object: Object<'_>, time: When, blocks: Blocks, tags: Vec<Tag>) {
+    /// Adds a message of the product's, or else of the user's or a tool's, of which nothing else is left to be read.
+    fn hear(&mut self, mut object: Object<'_>, time: When, blocks: Blocks, is_products: bool) {
         let timestamp = object.take_time("timestamp", self.assembler).or(time);
         object.count_left("message key", self.assembler);
-        self.assembler.hear(None, blocks, timestamp, tags);
+        self.assembler.hear_user(blocks, timestamp, is_products);
     }
 
     /// Tells the action in the model's text as a tool use.
@@ -252,7 +245,7 @@ impl ChatReading<'_> {
         let content = object.take_blocks("content", Speaker::Tool, self.assembler);
         let result = ContentBlock::tool_result(id, content, object.take_flag("is_error"));
         let extra = self.extra(&mut object);
-        self.hear(object, extra.time, vec![result], Vec::new());
+        self.hear(object, extra.time, vec![result], false);
     }
 
     /// SWE-agent lists the calls that a message answers, though it makes one at a time.

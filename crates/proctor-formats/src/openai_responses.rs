@@ -86,14 +86,10 @@ impl<'r> ResponsesReading<'r> {
     pub(super) fn response(&mut self, response: &mut Object<'_>, time: When) {
         let created = response.take_time("created_at", self.assembler);
         self.calls += 1;
-        let own = format!("call-{}", self.calls).into();
-        let id = response.take_text("id").or(Some(own));
+        let id = response.take_text("id").or(Some(format!("call-{}", self.calls).into()));
         let usage = response.take_usage("usage", CachedTokens::Within, self.assembler);
-        let call = ModelRecord::of(Vec::new(), time.or(created)).by(
-            id,
-            response.take_text("model"),
-            usage,
-        );
+        let model = response.take_text("model");
+        let call = ModelRecord::of(Vec::new(), time.or(created)).by(id, model, usage);
         // The response repeats what it was asked with.
         for key in "object status tools instructions previous_response_id conversation".split(' ') {
             response.take(key);
@@ -113,9 +109,8 @@ impl<'r> ResponsesReading<'r> {
             return self.heard(vec![ContentBlock::Text(text)], false);
         }
         let mut object = Object::read(raw).unwrap_or_default();
-        let kind = object.take_text("type");
         let prompt = matches!(object.take_text("role").as_deref(), Some("system" | "developer"));
-        if kind.as_deref().is_some_and(is_encrypted) {
+        if object.take_text("type").as_deref().is_some_and(is_encrypted) {
             // The items so far are compacted, in a form that only the provider can read.
             self.is_open = false;
             self.assembler.skip("compaction item");

@@ -141,9 +141,8 @@ impl OpencodeReading {
                 // Before 1.0 a call said only when it was done, not why.
                 let done = object.take("error").is_none()
                     && (object.take("finish").is_some() || times.take("completed").is_some());
-                let usage = object.take("tokens").filter(|_| done);
-                self.assembler.summary_usage =
-                    usage.and_then(|raw| parts::usage(raw, &mut self.assembler));
+                let tokens = object.take("tokens").filter(|_| done);
+                self.assembler.summary_usage = parts::usage(tokens, &mut self.assembler);
                 self.summary(object.take_text("parentID").as_deref(), done, parts);
             }
             Some("assistant") => self.model(id, time, object, parts),
@@ -210,7 +209,7 @@ impl OpencodeReading {
         if !step.said.is_empty() {
             let unbilled = steps.iter().all(|(_, usage)| usage.is_none());
             let tokens = info.take("tokens").filter(|_| unbilled);
-            let usage = tokens.and_then(|raw| parts::usage(raw, &mut self.assembler));
+            let usage = parts::usage(tokens, &mut self.assembler);
             // A command starts a sub-agent without asking the model: no step was begun, and nothing was billed.
             let begun = parts.iter().any(|raw| parts::is_start(raw));
             let mut uses = step.said.iter().map(ContentBlock::as_use);
@@ -281,8 +280,7 @@ impl OpencodeReading {
             let question = vec![ContentBlock::Text(QUESTION.into())];
             pieces.push(Recorded::written(Role::User, question, &[Tag::Meta]));
         }
-        let tags = [Tag::CompactSummary];
-        pieces.push(Recorded::written(Role::Assistant, summary, &tags));
+        pieces.push(Recorded::written(Role::Assistant, summary, &[Tag::CompactSummary]));
         let request = asked.map(|(_, request)| request).unwrap_or_default();
         if let Some(tail) = request.tail {
             match self.assembler.message_of(&tail).filter(|value| *value < at) {

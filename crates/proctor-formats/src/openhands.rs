@@ -32,16 +32,15 @@ const EVENT: &str = "action,observation:s !role | kind:s source:s";
 
 const TOLD_BY_ACTION: &str = "a call is told by its action, not by the model's response";
 
-pub(super) const IMPORTER: Importer = Importer::new("openhands", Detect::By(detect), import)
-    .with_folders(detect_folder, |_| None, import_folder);
+pub(super) const IMPORTER: Importer =
+    Importer::new("openhands", Detect::By(detect), import).in_folders(detect_folder, import_folder);
 
 fn detect(head: &Head) -> bool {
     if let Some(Value::Array(events)) = head.first() {
         return events.first().is_some_and(|event| is_shaped(event, EVENT));
     }
     // The oldest rows pair events. Of a row whose history begins later, the evaluation is seen.
-    let history = ["/history/0/0", "/history/0", ""];
-    let mut events = history.iter().filter_map(|at| head.at(at));
+    let mut events = ["/history/0/0", "/history/0", ""].iter().filter_map(|at| head.at(at));
     events.any(|event| is_shaped(event, EVENT)) || head.is("instance_id test_result !messages")
 }
 
@@ -49,8 +48,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for (events, mut around) in rows(&file.values(source)?, source)? {
         let mut reading = OpenhandsReading::default();
-        let metrics = around.take("metrics").and_then(Object::read);
-        reading.learn_usages(metrics.unwrap_or_default());
+        reading.learn_usages(around.take("metrics").and_then(Object::read).unwrap_or_default());
         reading.events(&events);
         around.count_left("key", &mut reading.assembler);
         if reading.assembler.is_empty() {
@@ -86,8 +84,7 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
         texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
     reading.events(&events);
     reading.ends();
-    let id = files.session_id(folder);
-    reading.assembler.session(id, folder.path())
+    reading.assembler.session(files.session_id(folder), folder.path())
 }
 
 /// The number in the name of an event's file: `event-00012-ID.json`, `event_000012_ID.json`.
@@ -105,10 +102,9 @@ fn plain_number(name: &str) -> Option<u64> {
 /// The files of a folder that are events, by number.
 fn event_paths(folder: &Folder) -> Vec<PathBuf> {
     let names = folder.names().iter();
-    let mut numbered: Vec<(u64, &String)> = names
+    let numbered: BTreeSet<(u64, &String)> = names
         .filter_map(|name| Some((event_number(name).or_else(|| plain_number(name))?, name)))
         .collect();
-    numbered.sort_unstable();
     numbered.into_iter().map(|(_, name)| folder.child(name)).collect()
 }
 
@@ -151,18 +147,12 @@ fn row<'a>(value: &RecordLine<'a>) -> Result<Option<EventRow<'a>>> {
         return Ok(None);
     };
     // The oldest rows pair each action with what came of it.
-    let items: Vec<&RawValue> = match history.get() {
+    let pairs: Vec<&RawValue> = match history.get() {
         "null" => Vec::new(),
         text => value.parse_part(text)?,
     };
-    let mut events = Vec::new();
-    for item in items {
-        match serde_json::from_str::<Vec<&RawValue>>(item.get()) {
-            Ok(pair) => events.extend(pair),
-            Err(_) => events.push(item),
-        }
-    }
-    Ok(Some((events, object)))
+    let events = pairs.into_iter().flat_map(|raw| items(raw).unwrap_or_else(|| vec![raw]));
+    Ok(Some((events.collect(), object)))
 }
 
 /// One session, growing event by event.
@@ -189,14 +179,6 @@ struct AgentEvent<'a> {
     /// The keys that were not read yet.
     keys: Object<'a>,
     raw: &'a RawValue,
-}
-
-/// The call in which the model said something.
-#[derive(Default)]
-struct ResponseCall {
-    response: Text,
-    model: Text,
-    usage: Option<Usage>,
 }
 
 /// Calls until they are answered, and responses until all of their calls are made.
@@ -290,13 +272,10 @@ impl OpenhandsReading {
         }
     }
 
-    /// Adds an event of the model's.
-    fn say(&mut self, event: &AgentEvent<'_>, blocks: Blocks, call: ResponseCall) {
-        let name = &event.name;
-        self.view.show(name, Role::Assistant, &blocks, &[]);
-        let response = call.response.filter(|id| !id.is_empty());
-        let record = ModelRecord::of(blocks, event.time).by(response, call.model, call.usage);
-        self.assembler.assistant(Some(name), record);
+    /// Adds an event of the model's, which is this record.
+    fn say(&mut self, event: &AgentEvent<'_>, record: ModelRecord) {
+        self.view.show(&event.name, Role::Assistant, &record.blocks, &[]);
+        self.assembler.assistant(Some(&event.name), record);
     }
 
     /// Adds an event that is in no message.
@@ -352,18 +331,13 @@ impl OpenhandsReading {
         Some(usage)
     }
 
-    fn condensed(&mut self, forgotten: &[Arc<str>], summary: Option<Summary>) {
-        let after = self.view.condense(forgotten, summary, &mut self.assembler);
-        let before = self.last_prompt.take();
-        self.assembler.compacts(None, before, after);
-    }
-
-    /// The summary of a condensation, and its place.
-    fn summary(condensation: &mut Object<'_>) -> Option<Summary> {
+    /// Adds a condensation, whose keys hold the summary and its place.
+    fn condensed(&mut self, forgotten: &[Arc<str>], keys: &mut Object<'_>) {
         // Without a place it is where the oldest version put it: first.
-        let offset = condensation.take_as("summary_offset").unwrap_or_default();
-        let text = condensation.take_text("summary")?;
-        Some(Summary { text, offset })
+        let offset = keys.take_as("summary_offset").unwrap_or_default();
+        let summary = keys.take_text("summary").map(|text| Summary { text, offset });
+        let after = self.view.condense(forgotten, summary, &mut self.assembler);
+        self.assembler.compacts(None, self.last_prompt.take(), after);
     }
 }
 

@@ -123,9 +123,8 @@ struct CallSpan {
 /// A call of that id, with its start and end.
 fn call_of(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes) -> SpanCall {
     let own = text(&mut attributes, "gen_ai.conversation.id");
-    let session = text(&mut attributes, "session.id");
     TraceCall {
-        conversation: own.or(session),
+        conversation: own.or(text(&mut attributes, "session.id")),
         start,
         record: CallSpan {
             id: id.unwrap_or_default(),
@@ -157,9 +156,8 @@ fn span(
     let times = keys.map(|key| span.take(key).and_then(nanoseconds));
     let mut call = call_of(span.take_text("spanId"), times, attributes);
     for mut event in span.objects("events") {
-        let fields = attributes_of(&mut event);
         let name = event.take_text("name").unwrap_or_default();
-        call.record.event(&name, fields, source);
+        call.record.event(&name, attributes_of(&mut event), source);
     }
     let trace = span.take_text("traceId").filter(|id| !id.is_empty());
     match &operation {
@@ -337,6 +335,5 @@ fn text(attributes: &mut Attributes, key: &str) -> Text {
 
 /// A time in nanoseconds since 1970, which is a text or a number.
 fn nanoseconds(raw: &RawValue) -> Option<i128> {
-    let number = raw.get().trim_matches('"').parse();
-    number.ok().filter(|number| *number > 0)
+    raw.get().trim_matches('"').parse().ok().filter(|number| *number > 0)
 }

@@ -203,8 +203,7 @@ fn files(folder: &Path, is_picked: fn(&str, usize) -> bool) -> Result<Vec<PathBu
 
 /// Whether a harness gives such a name to its results, so deep in the folder.
 fn is_result(name: &str, depth: usize) -> bool {
-    let ending = Path::new(name).extension().and_then(|ending| ending.to_str());
-    match (name, ending) {
+    match (name, Path::new(name).extension().and_then(|ending| ending.to_str())) {
         ("result.json" | "report.json" | "outcomes.jsonl", _) | (_, Some("eval")) => true,
         (_, Some("json")) => depth == 0,
         _ => false,
@@ -242,8 +241,7 @@ fn read_file(path: &Path) -> Result<Vec<TrialOutcome>, OutcomeError> {
 
 /// Reads a document of the first harness that it is of.
 fn read_document(object: &Object<'_>) -> Result<Vec<TrialOutcome>, Problem> {
-    let found = HARNESSES.iter().find_map(|read| read(object.clone()));
-    found.unwrap_or_else(|| Ok(Vec::new()))
+    HARNESSES.iter().find_map(|read| read(object.clone())).unwrap_or_else(|| Ok(Vec::new()))
 }
 
 /// A value as a score: a number, a flag, or `C`orrect, `P`artial, `I`ncorrect or `N`o answer.
@@ -266,13 +264,9 @@ fn no_score(name: &str, value: &RawValue) -> String {
 }
 
 /// A score; one outside of 0 to 1 is none.
-fn score(value: f64, place: &str) -> Result<f64, Problem> {
-    if (0.0..=1.0).contains(&value) {
-        Ok(value)
-    } else {
-        let why = format!("a score is from 0 to 1, not {value}");
-        Err((place.to_owned(), why))
-    }
+fn score(value: f64) -> Result<f64, String> {
+    let inside = (0.0..=1.0).contains(&value);
+    inside.then_some(value).ok_or_else(|| format!("a score is from 0 to 1, not {value}"))
 }
 
 /// The score that all values of a trial agree on, where there are any, and a value that is none.
@@ -289,16 +283,16 @@ fn only(values: &[(String, &RawValue)], place: &str) -> Result<Agreed, Problem> 
             (Some(score), None) => found = Some((name, score)),
             (Some(second), Some((first, score))) if second.to_bits() != score.to_bits() => {
                 let names = format!("{first:?} is {score}, and {name:?} {second}");
-                let why = format!("two scores for one trial: {names}");
-                return Err((place.to_owned(), why));
+                return Err((place.to_owned(), format!("two scores for one trial: {names}")));
             }
             (Some(_), Some(_)) => {}
         }
     }
-    Ok(match found {
-        Some((_, value)) => (Some(Ok(score(value, place)?)), unread),
-        None => (unread.map(Err), None),
-    })
+    let Some((_, value)) = found else {
+        return Ok((unread.map(Err), None));
+    };
+    let score = score(value).map_err(|why| (place.to_owned(), why))?;
+    Ok((Some(Ok(score)), unread))
 }
 
 #[cfg(test)]

@@ -30,14 +30,13 @@ pub(super) const IMPORTER: Importer = Importer::new("pi", Detect::Any(2, SHAPES)
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = PiReading::default();
-    let mut entries: Vec<PiEntry<'_>> = Vec::new();
+    let mut entries: Vec<WholeEntry<'_>> = Vec::new();
     for raw in file.raw_lines(source)? {
-        let entry: Option<PiEntry<'_>> = lenient::record(raw, source);
-        entries.extend(entry.map(|entry| PiEntry { whole: Some(raw), ..entry }));
+        entries.extend(lenient::record(raw, source).map(|entry| (entry, raw)));
     }
 
     let kept = branch(&entries);
-    for (at, entry) in entries.into_iter().enumerate() {
+    for (at, (entry, raw)) in entries.into_iter().enumerate() {
         match &kept {
             // An entry without a name is in no branch, and in all of them.
             Some(kept)
@@ -45,7 +44,7 @@ pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
             {
                 reading.assembler.skip("entry of an abandoned branch");
             }
-            _ => reading.entry(at, entry),
+            _ => reading.entry(at, entry, raw),
         }
     }
     reading.assembler.session(file.id.clone(), &file.path)
@@ -70,10 +69,10 @@ struct PiEntry<'a> {
     /// The messages that stayed, written once more: newer compactions name no entry.
     retained_tail: Option<Vec<&'a RawValue>>,
     tokens_before: Option<u64>,
-    /// The entry as it was written.
-    #[serde(skip)]
-    whole: Option<&'a RawValue>,
 }
+
+/// An entry, and as it was written.
+type WholeEntry<'a> = (PiEntry<'a>, &'a RawValue);
 
 impl PiEntry<'_> {
     fn is(&self, kind: &str) -> bool {
@@ -82,20 +81,18 @@ impl PiEntry<'_> {
 }
 
 /// The entries of the branch that the file ends in; none where entries have no parents.
-fn branch(entries: &[PiEntry<'_>]) -> Option<BTreeSet<usize>> {
-    if entries.iter().all(|entry| entry.parent_id.is_none()) {
+fn branch(entries: &[WholeEntry<'_>]) -> Option<BTreeSet<usize>> {
+    if entries.iter().all(|(entry, _)| entry.parent_id.is_none()) {
         return None;
     }
     // The person may have gone back to the beginning: then the last entry has no parent either.
-    let last = entries
-        .iter()
-        .rposition(|entry: &PiEntry<'_>| entry.id.is_some() && !entry.is("session"))?;
+    let last = entries.iter().rposition(|(entry, _)| entry.id.is_some() && !entry.is("session"))?;
     // The header's name is the session's.
-    let header = entries.iter().position(|entry| entry.is("session"));
+    let header = entries.iter().position(|(entry, _)| entry.is("session"));
     let numbered = entries.iter().enumerate();
-    let names = numbered.map(|(at, entry)| entry.id.as_deref().filter(|_| Some(at) > header));
+    let names = numbered.map(|(at, (entry, _))| entry.id.as_deref().filter(|_| Some(at) > header));
     let mut kept = branch_of(names, Some(last), |at| {
-        let entry = &entries[at];
+        let (entry, _) = &entries[at];
         // Where the person went, if it is the last thing that was done.
         let target = entry.target_id.as_deref().filter(|_| entry.is("leaf"));
         match target.or(entry.parent_id.as_deref()) {
@@ -137,16 +134,14 @@ struct PiMessage<'a> {
 }
 
 impl PiReading {
-    fn entry(&mut self, at: usize, entry: PiEntry<'_>) {
+    fn entry(&mut self, at: usize, entry: PiEntry<'_>, raw: &RawValue) {
         let time = self.assembler.time(entry.timestamp.as_deref());
         if let Some(id) = &entry.id {
             self.by_id.entry(id.clone()).or_insert(at);
         }
-        let kind = entry.r#type.as_deref().unwrap_or("without type");
-        match (kind, entry.message) {
+        match (entry.r#type.as_deref().unwrap_or("without type"), entry.message) {
             ("message", Some(message)) => {
-                let hash = ContentHash::of(message.get().as_bytes());
-                self.written.push((hash, at));
+                self.written.push((ContentHash::of(message.get().as_bytes()), at));
                 self.message(at, message, time);
             }
             ("custom_message", _) if entry.content.is_some() => {
@@ -165,8 +160,7 @@ impl PiReading {
                 self.model = entry.model_id.or(self.model.take());
             }
             (other, _) => {
-                let source = &mut self.assembler.source;
-                let kept = entry.whole.and_then(|raw| unknown_record("entry", other, raw, source));
+                let kept = unknown_record("entry", other, raw, &mut self.assembler.source);
                 if let Some(kept) = kept {
                     self.user(at, vec![kept], time, [Tag::Meta]);
                 }
@@ -189,12 +183,10 @@ impl PiReading {
             }
             Some("assistant") => {
                 let blocks = assembler.blocks(said.content, Speaker::Assistant);
-                let (billed, source) = (said.usage, &mut assembler.source);
-                let usage = billed.and_then(|raw| usage(raw, CachedTokens::Apart, source));
+                let usage = assembler.usage(said.usage, CachedTokens::Apart).and_then(unless_zero);
                 let name = self.name(at, &blocks);
                 let model = said.model.or_else(|| self.model.clone());
-                let record =
-                    ModelRecord::of(blocks, time).by(None, model, usage.and_then(unless_zero));
+                let record = ModelRecord::of(blocks, time).by(None, model, usage);
                 return self.assembler.assistant(Some(&name), record);
             }
             Some("system") => {
@@ -226,10 +218,7 @@ impl PiReading {
                 let text = format!("$ {command}\n{output}");
                 (vec![ContentBlock::Text(text.into())], Some(Tag::Meta))
             }
-            _ => {
-                let block = counted("message of unknown role", raw, assembler);
-                (vec![block], Some(Tag::Meta))
-            }
+            _ => (vec![counted("message of unknown role", raw, assembler)], Some(Tag::Meta)),
         };
         self.user(at, blocks, time, tag);
     }
@@ -275,8 +264,7 @@ impl PiReading {
         let compaction = self.assembler.summarizes(None, before, entry.summary, kept);
         if first.is_none() && has_summary {
             for message in rewritten(&tail) {
-                let piece = Recorded::Written(message);
-                self.assembler.compacted_to(compaction, piece);
+                self.assembler.compacted_to(compaction, Recorded::Written(message));
             }
         }
     }

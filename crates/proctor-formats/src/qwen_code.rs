@@ -121,8 +121,7 @@ impl QwenChat {
             self.assembler.header.context_window = Some(Tokens(window));
         }
         let (call, model) = (record.take_text("uuid"), record.take_text("model"));
-        let part = ModelRecord::of(said, time).by(call, model, usage);
-        self.assembler.assistant(None, part);
+        self.assembler.assistant(None, ModelRecord::of(said, time).by(call, model, usage));
     }
 
     fn compression(&mut self, mut payload: Object<'_>) -> Option<Compression> {
@@ -135,8 +134,7 @@ impl QwenChat {
         let pre_tokens = info.take_as("originalTokenCount").map(Tokens);
         let mut context: Vec<Said> = Vec::new();
         let unnamed = std::mem::take(&mut self.assembler.unnamed);
-        for raw in payload.items("compressedHistory") {
-            let mut content = Object::read(raw).unwrap_or_default();
+        for mut content in payload.objects("compressedHistory") {
             let role = role_of(content.take_text("role").as_deref() == Some("model"));
             let said = blocks(role.into(), content.items("parts"), &mut self.assembler);
             match context.last_mut() {
@@ -205,8 +203,7 @@ fn is_ack((role, blocks): &Said) -> bool {
 
 /// The messages that the product wrote. The summary is the message before the acknowledgement.
 fn written(context: &[Said]) -> Vec<Recorded> {
-    let ack = context.iter().rposition(is_ack);
-    let before = ack.and_then(|ack| ack.checked_sub(1));
+    let before = context.iter().rposition(is_ack).and_then(|ack| ack.checked_sub(1));
     let summary = before.or_else(|| context.iter().position(|(role, _)| *role == Role::User));
     let pieces = context.iter().enumerate().map(|(at, said)| {
         let tag = match said.0 {

@@ -130,10 +130,9 @@ fn message_of(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Messag
     let mut assembler = Assembler::default();
     let items = [&*before].into_iter().chain(items.iter().copied());
     read_by(api, Object::default(), items.collect(), &mut assembler);
-    let session = assembler.finish("request".to_owned(), Path::new("request"));
-    let SessionParts { mut messages, compactions, .. } =
-        session.ok().flatten().ok_or(Unread::OddItem)?.into_parts();
-    if messages.len() == 1 && compactions.is_empty() {
+    let compactions = assembler.compactions().len();
+    let mut messages = assembler.messages();
+    if messages.len() == 1 && compactions == 0 {
         return Ok((side == Side::Model).then(|| Message::text(Role::Assistant, "")));
     }
     let message = messages.pop().filter(|_| messages.len() == 1);
@@ -171,9 +170,8 @@ pub fn answer(api: Api, response: &str) -> Option<Message> {
         if is_compaction(&Object::read(serde_json::from_str(response).ok()?)?) {
             whole["object"] = "response".into();
         }
-        let message = said(api, &whole.to_string())?;
         let mut empty = Message::text(Role::Assistant, "");
-        empty.details = message.details;
+        empty.details = said(api, &whole.to_string())?.details;
         Some(empty)
     })
 }
@@ -184,7 +182,6 @@ fn said(api: Api, response: &str) -> Option<Message> {
     let before = RawValue::from_string(r#"{"role":"user","content":"."}"#.to_owned()).ok()?;
     let mut assembler = Assembler::default();
     read_by(api, around, vec![&before], &mut assembler);
-    let session = assembler.finish("answer".to_owned(), Path::new("answer"));
-    let message = session.ok()??.into_parts().messages.pop()?;
+    let message = assembler.messages().pop()?;
     (message.role() == Role::Assistant).then(|| Arc::unwrap_or_clone(message))
 }

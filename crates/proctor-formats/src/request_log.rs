@@ -10,12 +10,9 @@ use super::prelude::*;
 const APIS: &[&str] = &["anthropic", "openai-chat", "openai-responses", "gemini"];
 
 /// A log in one file is read by the importer of its API.
-pub(super) const IMPORTER: Importer = Importer::of_file(
-    "request-log",
-    Detect::By(|_| false),
-    import,
-)
-.with_folders(is_log_folder, |_| None, import_folder);
+pub(super) const IMPORTER: Importer =
+    Importer::of_file("request-log", Detect::By(|_| false), import)
+        .in_folders(is_log_folder, import_folder);
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let head = Head::of(&file.bytes);
@@ -27,13 +24,9 @@ fn import(file: SourceFile) -> Result<Vec<Recording>> {
 
 fn is_log_folder(folder: &Folder) -> bool {
     // The shortest log shows more than its messages.
-    let shortest = logs(folder).and_then(|files| {
-        files.into_iter().min_by_key(|path| path.metadata().map_or(u64::MAX, |data| data.len()))
-    });
-    let Some(shortest) = shortest else {
-        return false;
-    };
-    super::open(&shortest).is_ok_and(|(head, _)| {
+    let files = logs(folder).into_iter().flatten();
+    let shortest = files.min_by_key(|path| path.metadata().map_or(u64::MAX, |data| data.len()));
+    shortest.and_then(|path| super::open(&path).ok()).is_some_and(|(head, _)| {
         let head = Head::of(&head);
         api_of(&head).is_some() && head.is("request | response")
     })
@@ -44,8 +37,8 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     let mut requests: Vec<(Option<f64>, String)> = Vec::new();
     for path in &logs(folder).unwrap_or_default() {
         for line in files.read(path)?.values(source)? {
-            let raw: &RawValue = line.parse()?;
-            let time = Object::read(raw).and_then(|mut object| object.take_as("timestamp"));
+            let time =
+                Object::read(line.parse()?).and_then(|mut object| object.take_as("timestamp"));
             requests.push((time, format!("{}\n", line.text)));
         }
     }

@@ -58,6 +58,12 @@ pub(super) struct ToldCompaction {
 const TOLD: &str = "a conversation was compacted before its first call that is recorded";
 
 impl Logged {
+    /// A call that was answered, of which the log says nothing else.
+    pub(super) fn answered(session: Session, name: Option<Name>) -> Self {
+        let (follows, compaction) = (None, None);
+        Self { session, is_answered: true, follows, name, compaction, is_compaction: false }
+    }
+
     /// The model's answer, unless the request failed.
     fn answer(&self) -> Option<&Arc<Message>> {
         let last = self.session.parts().messages.last();
@@ -227,8 +233,7 @@ impl Join {
         self.names.extend(name);
         self.ends(session, &answer);
         self.answers.extend(summaries_in(&answer));
-        let old = self.answers.len().saturating_sub(RECENT_TEXTS);
-        self.answers.drain(..old);
+        self.answers.drain(..self.answers.len().saturating_sub(RECENT_TEXTS));
         self.known.add(session, said, answer);
     }
 
@@ -264,8 +269,7 @@ impl Join {
     /// Takes note of the response with which a session ends.
     fn ends(&mut self, session: usize, last: &Message) {
         if let Some(call) = &last.details.api_call {
-            let ended = self.ended.entry(call.0.clone());
-            ended.or_default().insert(session);
+            self.ended.entry(call.0.clone()).or_default().insert(session);
         }
     }
 
@@ -281,8 +285,7 @@ impl Join {
         }
         let mut near = self.near(&request, said);
         if let Some(at) = self.continued(&near, &request) {
-            let of = &self.threads[at];
-            if !request.acts() && request.agent.is_beside(&of.agent) {
+            if !request.acts() && request.agent.is_beside(&self.threads[at].agent) {
                 return self.fork(at, request, ForkKind::Aside);
             }
             let at = self.settle(at);
@@ -313,8 +316,7 @@ impl Join {
     /// The sessions that say something of a request, and may be its own.
     fn near(&self, request: &LoggedRequest, said: &[ContentHash]) -> Vec<usize> {
         // A name that was seen before and is another's is never joined.
-        let name = request.agent.name.as_ref();
-        let new = name.is_none_or(|name| !self.names.contains(name));
+        let new = request.agent.name.as_ref().is_none_or(|name| !self.names.contains(name));
         let mut near = self.places(self.known.sharing(said));
         near.retain(|at| new || !self.threads[*at].is_named_otherwise(request));
         near
@@ -332,8 +334,7 @@ impl Join {
         let kept = near.iter().filter_map(|at| {
             let thread = &threads[*at];
             let certain = thread.fork.is_none() || thread.is_sent_back(request);
-            let kept = certain.then(|| thread.kept(request, answers));
-            Some((kept.flatten()?, *at))
+            Some((certain.then(|| thread.kept(request, answers)).flatten()?, *at))
         });
         // A summary may be all that is left of any session of the agent, other than its own answer.
         let others = (0..threads.len()).filter(|_| is_summed_up).filter(|at| {
@@ -377,8 +378,7 @@ impl Join {
             let thread = &self.threads[*at];
             let length = thread.length();
             let ends = thread.has_at(length.saturating_sub(1), request);
-            let begins = thread.begins_in(request);
-            (length, begins, ends, !thread.is_other_answer())
+            (length, thread.begins_in(request), ends, !thread.is_other_answer())
         })
     }
 
@@ -454,12 +454,9 @@ fn is_own(thread: &SessionThread, request: &LoggedRequest) -> bool {
 fn drop_failed(threads: &mut Vec<SessionThread>) {
     let mut at = 0;
     while let Some(one) = threads.get(at) {
-        let again = one
-            .is_failed
-            .then(|| threads.iter().position(|other| other.is_answered && other.asks_what(one)));
-        if let Some(again) = again.flatten() {
-            let source = &mut threads[again].session.parts_mut().source;
-            source.skip("request without an answer");
+        let mut others = threads.iter().filter(|_| one.is_failed);
+        if let Some(again) = others.position(|other| other.is_answered && other.asks_what(one)) {
+            threads[again].session.parts_mut().source.skip("request without an answer");
             threads.remove(at);
         } else {
             at += 1;

@@ -67,15 +67,11 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             main.message(&heading, &body);
             continue;
         }
-        match sides.last_mut() {
-            Some(side) if !heading.is_task(&body) || !side.is_done() => {
-                side.message(&heading, &body);
-            }
-            _ => {
-                let mut side = SpecstoryAgent::default();
-                side.message(&heading, &body);
-                sides.push(side);
-            }
+        if sides.last().is_none_or(|side| heading.is_task(&body) && side.is_done()) {
+            sides.push(SpecstoryAgent::default());
+        }
+        if let Some(side) = sides.last_mut() {
+            side.message(&heading, &body);
         }
     }
     let chains = std::iter::once(main).chain(sides).map(|mut agent| {
@@ -221,8 +217,7 @@ impl SpecstoryAgent {
         let input = JsonText::string(arguments.trim());
         self.assembler.warn("the arguments of a tool use are as a person saw them");
         if result.is_none() {
-            let what = "the result of a tool use is not recorded; it is read as empty";
-            self.assembler.warn(what);
+            self.assembler.warn("the result of a tool use is not recorded; it is read as empty");
         }
         let block = ContentBlock::tool_use(id.clone(), name.unwrap_or("unnamed").into(), input);
         self.call.says(block, &mut self.assembler);
@@ -234,8 +229,7 @@ impl SpecstoryAgent {
 /// Where the first block begins that is at the beginning of a line, and its tags.
 fn first_block(text: &str) -> Option<(usize, (&str, &str))> {
     text.match_indices(['<', 'T']).find_map(|(at, _)| {
-        let mut marks = [USE, THOUGHT, LINE].into_iter();
-        let tags = marks.find(|(open, _)| text[at..].starts_with(open));
+        let tags = [USE, THOUGHT, LINE].into_iter().find(|(open, _)| text[at..].starts_with(open));
         Some((at, tags.filter(|_| at == 0 || text[..at].ends_with('\n'))?))
     })
 }

@@ -31,11 +31,8 @@ pub(super) fn load(path: &Path) -> Imported {
     Err(ImportError::Database(path.to_owned()))
 }
 
-/// Reads all sessions of the database at `path`.
 #[cfg(feature = "sqlite")]
-pub(super) fn load(path: &Path) -> Imported {
-    reading::load(path)
-}
+pub(super) use reading::load;
 
 #[cfg(feature = "sqlite")]
 mod log;

@@ -29,7 +29,7 @@ pub(super) const IMPORTER: Importer = Importer::new("swe-agent", Detect::First(S
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut steps = Vec::new();
-    let sessions = conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
+    let mut runs = conversations::sessions(SHAPE, file, source, |mut conversation, assembler| {
         let run = conversation.around.take("trajectory");
         if run.is_some() {
             assembler.skip("key `trajectory`");
@@ -39,20 +39,14 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             steps.push(run.map(Steps::read));
         }
     })?;
-    with_views(&file.path, sessions, steps)
-}
-
-/// The sessions with the compactions that the views of their steps show.
-fn with_views(path: &Path, mut sessions: Vec<Session>, steps: Vec<Option<Steps>>) -> Imported {
-    if steps.len() != sessions.len() {
-        return Ok(sessions);
-    }
-    for (session, steps) in sessions.iter_mut().zip(steps) {
-        let compactions = steps.unwrap_or_default().compactions(session);
-        if !compactions.is_empty() {
-            session.parts_mut().compactions = compactions;
-            *session = checked(std::mem::take(session.parts_mut()), path)?;
+    if steps.len() == runs.len() {
+        for (session, steps) in runs.iter_mut().zip(steps) {
+            let compactions = steps.unwrap_or_default().compactions(session);
+            if !compactions.is_empty() {
+                session.parts_mut().compactions = compactions;
+                *session = checked(std::mem::take(session.parts_mut()), &file.path)?;
+            }
         }
     }
-    Ok(sessions)
+    Ok(runs)
 }

@@ -87,15 +87,13 @@ impl Tau2Reading {
             Some("assistant") => self.agent(message, timestamp),
             Some("user") => {
                 // The agent sees no call of the simulated user's.
-                for raw in message.items("tool_calls") {
-                    let id = Object::read(raw).and_then(|mut call| call.take_text("id"));
-                    self.theirs.extend(id);
+                for mut call in message.objects("tool_calls") {
+                    self.theirs.extend(call.take_text("id"));
                     self.assembler.skip("call of the user's");
                 }
                 let blocks = message.take_blocks("content", Speaker::User, &mut self.assembler);
                 if !blocks.is_empty() {
-                    let tags = [Tag::TypedUser];
-                    self.assembler.hear(None, blocks, timestamp, tags);
+                    self.assembler.hear(None, blocks, timestamp, [Tag::TypedUser]);
                 }
             }
             Some("tool") => match message.take_list("tool_messages") {

@@ -55,14 +55,8 @@ pub(super) fn sessions<T>(
         if let Some(mut session) = assembler.finish(file.id.clone(), &file.path)? {
             let messages = std::mem::take(&mut session.parts_mut().messages);
             session.parts_mut().messages = messages.into_iter().flat_map(with_summary).collect();
-            joins[at].add(Logged {
-                session,
-                is_answered: true,
-                follows: None,
-                name: call.conversation.map(Name::of_trace),
-                compaction,
-                is_compaction: false,
-            });
+            let name = call.conversation.map(Name::of_trace);
+            joins[at].add(Logged { compaction, ..Logged::answered(session, name) });
         }
     }
     let mut sessions = Vec::new();

@@ -52,9 +52,8 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
         return Ok(());
     }
     let file = files::open(&path).map_err(|source| ImportError::Io(path.clone(), source))?;
-    let input = BufReader::new(file).take(MAX_TRUTH);
     let shape = |line, column, problem| ImportError::Shape(path.clone(), line, column, problem);
-    let truth: GroundTruth = serde_json::from_reader(input)
+    let truth: GroundTruth = serde_json::from_reader(BufReader::new(file).take(MAX_TRUTH))
         .map_err(|error| shape(error.line() as u64, error.column(), error.to_string()))?;
     if let Some(problem) = problem(&truth, &recording.session) {
         return Err(shape(1, 1, problem));

@@ -42,8 +42,7 @@ fn written(message: &Message) -> u64 {
 pub(super) fn warn(session: &mut Session) {
     let found = session.parts().messages.iter().filter(|message| is_partial(message)).count();
     if found > 0 {
-        let warnings = &mut session.parts_mut().source.warnings;
-        warnings.insert(PARTIAL.to_owned(), found as u64);
+        session.parts_mut().source.warnings.insert(PARTIAL.to_owned(), found as u64);
     }
 }
 

@@ -46,14 +46,11 @@ pub(super) fn said(raw: &RawValue, assembler: &mut Assembler) -> MessageRecord {
 fn answered(message: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     let mut blocks = Vec::new();
     // Older logs keep what was thought beside the content.
-    let thought = message.take_words("reasoning");
-    blocks.extend(thought.map(|text| ContentBlock::thinking(text, None)));
+    blocks.extend(message.take_words("reasoning").map(|text| ContentBlock::thinking(text, None)));
     blocks.extend(message.take_blocks("content", Speaker::Assistant, assembler));
     let calls = message.items("tool_calls");
-    blocks.extend(
-        assembler
-            .calls("tool_call", calls, |call, _| flat_call(call, ["id", "function", "arguments"])),
-    );
+    let keys = ["id", "function", "arguments"];
+    blocks.extend(assembler.calls("tool_call", calls, |call, _| flat_call(call, keys)));
     blocks
 }
 

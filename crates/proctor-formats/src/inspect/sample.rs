@@ -29,24 +29,23 @@ struct BilledCall {
 }
 
 impl<'a> InspectSample<'a> {
-    /// Reads a sample to a session; says whether it held one.
+    /// Reads a sample of a log of this model to a session; none if it holds no messages.
     pub(super) fn read(
         mut object: Object<'a>,
-        assembler: Assembler,
-        sessions: &mut Vec<Session>,
+        model: Text,
         line: &RecordLine<'_>,
-    ) -> Result<bool> {
+    ) -> Result<Option<Session>> {
         // The oldest logs have events and attachments in a transcript.
         let mut transcript = object.inner("transcript");
         let attachments =
             object.take_object("attachments").or_else(|| transcript.take_object("content"));
         let texts = attachments.unwrap_or_default().into_entries();
         let mut sample = Self {
-            assembler,
             attachments: texts.map(|(name, raw)| (name.into(), raw)).collect(),
             pool: object.inner("events_data").items("messages"),
             ..Self::default()
         };
+        sample.assembler.header.model = model;
         let raws = object.take_list("events").unwrap_or_else(|| transcript.items("events"));
         let events = raws.into_iter().filter_map(Object::read).collect();
         let read = sample.read_all(events, object.take("messages").map_or("[]", RawValue::get));
@@ -54,10 +53,7 @@ impl<'a> InspectSample<'a> {
         object.count_left("sample key", &mut sample.assembler);
         let others = 0..sample.calls.len() + sample.nameless.len();
         sample.assembler.skip_all(others, "call of another agent or a grader");
-        let session = sample.assembler.finish("sample".to_owned(), line.path)?;
-        let found = session.is_some();
-        sessions.extend(session);
-        Ok(found)
+        sample.assembler.finish("sample".to_owned(), line.path)
     }
 
     /// Reads events and messages; none if attachments make them too large.
@@ -178,10 +174,8 @@ impl<'a> InspectSample<'a> {
         });
         let context: Vec<Shown> = records.collect();
         let after = CompactedTo::Replaced(self.records.pieces(&context, at, &self.assembler));
-        let last = self.assembler.compactions().last();
-        if last.is_some_and(|last| last.at > at) {
-            let what = "a compaction is out of order and is left out";
-            self.assembler.warn(what);
+        if self.assembler.compactions().last().is_some_and(|last| last.at > at) {
+            self.assembler.warn("a compaction is out of order and is left out");
             return Some(());
         }
         let (trigger, before) = (event.take_text("type"), event.take_as("tokens_before"));

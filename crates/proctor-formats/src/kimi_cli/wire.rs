@@ -54,8 +54,7 @@ pub(super) fn sessions(file: &SourceText, system: Text, source: &mut Source) -> 
         agents[agent].event(message, raw, time);
     }
     agents.iter_mut().for_each(Agent::ends_turn);
-    let chains = agents.into_iter().map(|agent| agent.assembler);
-    with_side_chains(chains, source, file)
+    with_side_chains(agents.into_iter().map(|agent| agent.assembler), source, file)
 }
 
 /// The main agent, or one that it started.
@@ -109,8 +108,7 @@ impl Agent {
             }
             ("ContentPart", Some(part)) => {
                 self.asks();
-                let block = self.assembler.part(part, Speaker::Assistant);
-                self.step.blocks.push(block);
+                self.step.blocks.push(self.assembler.part(part, Speaker::Assistant));
                 self.step.time = time;
             }
             ("ToolCall", Some(part)) => {
@@ -185,8 +183,7 @@ impl Agent {
     fn close_call(&mut self) {
         if let Some((id, name, arguments)) = self.open.take() {
             let input = arguments_in(&arguments, &mut self.assembler);
-            let tool_use = ContentBlock::tool_use(id, name, input);
-            self.step.blocks.push(tool_use);
+            self.step.blocks.push(ContentBlock::tool_use(id, name, input));
         }
     }
 
@@ -203,8 +200,7 @@ impl Agent {
     fn ends_turn(&mut self) {
         self.ends_step();
         let command = self.asked.take_if(|(said, _)| {
-            let text = said.first().and_then(ContentBlock::as_text);
-            text.is_some_and(|text| text.starts_with('/'))
+            said.first().and_then(ContentBlock::as_text).is_some_and(|text| text.starts_with('/'))
         });
         match command {
             Some(_) => self.assembler.skip("command of the user's"),

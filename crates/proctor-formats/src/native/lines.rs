@@ -209,8 +209,7 @@ fn write_pieces<S: Serializer>(pieces: &[Recorded], serializer: S) -> Result<S::
 }
 
 fn pieces<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Recorded>, D::Error> {
-    let pieces = Vec::<PieceItem>::deserialize(deserializer)?.into_iter();
-    Ok(pieces.map(|piece| piece.0).collect())
+    Ok(Vec::<PieceItem>::deserialize(deserializer)?.into_iter().map(|piece| piece.0).collect())
 }
 
 fn write_message<S: Serializer>(message: &Message, serializer: S) -> Result<S::Ok, S::Error> {
@@ -218,8 +217,7 @@ fn write_message<S: Serializer>(message: &Message, serializer: S) -> Result<S::O
 }
 
 fn message<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Message>, D::Error> {
-    let message = EntryLine::deserialize(deserializer)?.message();
-    message.map(Arc::new).map_err(D::Error::custom)
+    EntryLine::deserialize(deserializer)?.message().map(Arc::new).map_err(D::Error::custom)
 }
 
 /// Writes `session` line by line.
@@ -276,8 +274,7 @@ pub(super) fn header(line: &RecordLine<'_>) -> Result<SessionParts> {
         return Err(line.error(format!("the first line must have `\"format\":\"{FORMAT}\"`")));
     }
     if start.version > VERSION {
-        let path = line.path.to_owned();
-        return Err(ImportError::Version(path, start.version, VERSION));
+        return Err(ImportError::Version(line.path.to_owned(), start.version, VERSION));
     }
     let header: HeaderLine<'_> = line.parse()?;
     let tools = header.tools.into_iter().map(|tool| {

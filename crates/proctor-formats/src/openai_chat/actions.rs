@@ -31,8 +31,7 @@ impl Actions {
         let word = action.split_whitespace().next().unwrap_or_default();
         let name: Arc<str> = if is_one_of(COMMANDS, word) { word } else { "bash" }.into();
         let input = JsonText::of(&serde_json::json!({ "command": action }));
-        let tool_use = ContentBlock::tool_use(id, name, input);
-        (without(text, action), tool_use)
+        (without(text, action), ContentBlock::tool_use(id, name, input))
     }
 
     /// The action that the next message of the user's role answers.
@@ -89,8 +88,7 @@ fn untagged<'t>(before: &'t str, after: &'t str) -> Option<(&'t str, &'t str)> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c)) {
         return None;
     }
-    let rest = after.strip_prefix("</")?.strip_prefix(name)?;
-    Some((said, rest.strip_prefix('>')?))
+    Some((said, after.strip_prefix("</")?.strip_prefix(name)?.strip_prefix('>')?))
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use proctor_sessions::Opaque;
 pub(crate) fn reasoning(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     // Gateways name it in their own way, and may say it twice.
     let words = object.take_words("reasoning_content");
-    let own = object.take_text("reasoning");
-    let thought = words.or(own.or(object.take_text("reasoning_text")));
+    let thought = words.or(object.take_text("reasoning").or(object.take_text("reasoning_text")));
     let sealed = object.take_text("reasoning_opaque");
     let details = object.items("reasoning_details");
     let blocks = object.take("thinking_blocks");

@@ -21,6 +21,10 @@ const KNOWN_OPAQUE: &str = "web_search_call image_generation_call code_interpret
     mcp_approval_request mcp_call mcp_list_tools program compaction compaction_summary \
     context_compaction";
 
+/// Items that are the result of a call.
+const OUTPUTS: &str = "function_call_output custom_tool_call_output local_shell_call_output tool_search_output \
+    computer_call_output shell_call_output apply_patch_call_output";
+
 /// Whether an item of this type holds what only the provider can read.
 pub(crate) fn is_encrypted(kind: &str) -> bool {
     is_one_of("compaction compaction_summary context_compaction", kind)
@@ -76,13 +80,7 @@ pub(crate) fn item(raw: &RawValue, assembler: &mut Assembler) -> ResponsesItem {
             call(&kind, &item, assembler)
                 .unwrap_or_else(|| assembler.unread_part("item", &kind, raw)),
         ]),
-        "function_call_output"
-        | "custom_tool_call_output"
-        | "local_shell_call_output"
-        | "tool_search_output"
-        | "computer_call_output"
-        | "shell_call_output"
-        | "apply_patch_call_output" => {
+        known if is_one_of(OUTPUTS, known) => {
             let Some(id) = item.call_id.clone().or_else(|| item.id.clone()) else {
                 return ResponsesItem::Other(vec![assembler.unread_part("item", &kind, raw)]);
             };
@@ -129,8 +127,7 @@ fn call(kind: &str, item: &Raw<'_>, assembler: &mut Assembler) -> Option<Content
         (None, "function_call" | "custom_tool_call") => return None,
         (None, kind) => kind.strip_suffix("_call").unwrap_or(kind).into(),
     };
-    let told = item.arguments.or(item.action).or(item.operation);
-    let input = match (told, item.input) {
+    let input = match (item.arguments.or(item.action).or(item.operation), item.input) {
         // Arguments are JSON in a string; a custom tool takes any text.
         (Some(raw), _) => match content::text(raw) {
             Some(arguments) => arguments_in(&arguments, assembler),

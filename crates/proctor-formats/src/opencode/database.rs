@@ -34,8 +34,7 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
             _ => {
                 let info = info.unwrap_or_default();
                 hasher.update(info.as_bytes());
-                let parts = Vec::from_iter(part);
-                messages.push(StoredMessage { id, info, parts });
+                messages.push(StoredMessage { id, info, parts: Vec::from_iter(part) });
             }
         }
     }
@@ -58,6 +57,5 @@ pub(crate) fn read(database: &Database, one: &Listed) -> Result<Option<Session>>
 
 /// The rows of a session; none if the database does not have these tables.
 fn rows(database: &Database, id: &str, tables: &[&str], query: &str) -> Result<Vec<[Text; 3]>> {
-    let found = database.has(tables).then(|| database.rows(query, &[id]));
-    found.unwrap_or_else(|| Ok(Vec::new()))
+    if database.has(tables) { database.rows(query, &[id]) } else { Ok(Vec::new()) }
 }

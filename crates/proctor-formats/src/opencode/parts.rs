@@ -61,14 +61,12 @@ impl CallStep {
     pub(super) fn add(&mut self, tool: ToolPart, id: Arc<str>) {
         self.time = self.time.or(tool.started);
         self.ended = self.ended.max(tool.ended);
-        let tool_use = ContentBlock::tool_use(id.clone(), tool.name, tool.input);
-        self.said.push(tool_use);
+        self.said.push(ContentBlock::tool_use(id.clone(), tool.name, tool.input));
         let Some((content, is_error)) = tool.result else {
             return;
         };
         self.cleared.extend(tool.cleared.map(|time| (time, id.clone())));
-        let result = ContentBlock::tool_result(id, content, is_error);
-        self.results.push(result);
+        self.results.push(ContentBlock::tool_result(id, content, is_error));
     }
 }
 
@@ -91,16 +89,13 @@ pub(super) fn read(raw: &RawValue, assembler: &mut Assembler) -> Part {
             None => Part::Block(assembler.unread_part("part", "tool", raw)),
         },
         "file" => file(part, raw, assembler),
-        "step-finish" => {
-            Part::StepFinish(part.take("tokens").and_then(|raw| usage(raw, assembler)))
-        }
+        "step-finish" => Part::StepFinish(usage(part.take("tokens"), assembler)),
         "compaction" => {
             let trigger = part.take("auto").map(|auto| match auto.get() {
                 "true" => Arc::from("auto"),
                 _ => Arc::from("manual"),
             });
-            let tail = part.take_text("tail_start_id");
-            Part::Compaction(CompactionRequest { trigger, tail })
+            Part::Compaction(CompactionRequest { trigger, tail: part.take_text("tail_start_id") })
         }
         known @ ("step-start" | "patch" | "snapshot" | "agent" | "retry" | "subtask") => {
             assembler.skip(&format!("part {known}"));
@@ -193,7 +188,6 @@ fn signature(metadata: &RawValue) -> Text {
 }
 
 /// Cached tokens are counted apart.
-pub(super) fn usage(raw: &RawValue, assembler: &mut Assembler) -> Option<Usage> {
-    let source = &mut assembler.source;
-    unless_zero(usage_in(&value(raw), CachedTokens::Apart, source))
+pub(super) fn usage(raw: Option<&RawValue>, assembler: &mut Assembler) -> Option<Usage> {
+    unless_zero(usage_in(&value(raw?), CachedTokens::Apart, &mut assembler.source))
 }

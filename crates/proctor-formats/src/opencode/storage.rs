@@ -63,15 +63,13 @@ impl Tree {
     /// The file in which a session describes itself.
     fn info(&self, session: &str) -> Option<PathBuf> {
         let name = format!("{session}.json");
-        let folder = self.infos.iter().rfind(|folder| folder.has(&name))?;
-        Some(folder.child(&name))
+        Some(self.infos.iter().rfind(|folder| folder.has(&name))?.child(&name))
     }
 
     /// The folder with the parts of a message.
     fn parts(&self, session: &str, message: &str) -> Option<Folder> {
         let part = self.part.as_ref()?;
-        let own = part.folder(message);
-        own.or_else(|| part.folder(session)?.folder(message))
+        part.folder(message).or_else(|| part.folder(session)?.folder(message))
     }
 }
 
@@ -153,8 +151,7 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
         return Ok(None);
     };
     let mut source = Source::default();
-    let paths = tree.info(id);
-    let info = paths.map(|path| files.value(&path, &mut source)).transpose()?.flatten();
+    let info = tree.info(id).map(|path| files.value(&path, &mut source)).transpose()?.flatten();
     let info: Option<Value> = info.and_then(|text| serde_json::from_str(&text).ok());
     let parent = info.as_ref().and_then(|info| info["parentID"].as_str());
     let mut messages = Vec::new();
@@ -169,8 +166,7 @@ fn session(tree: &Tree, id: &str, files: &mut SessionFiles) -> Result<Option<Ses
                 parts.extend(files.value(&folder.child(name), &mut source)?);
             }
         }
-        let id = id_of_message.into();
-        messages.push(upgraded(StoredMessage { id, info, parts }));
+        messages.push(upgraded(StoredMessage { id: id_of_message.into(), info, parts }));
     }
     let mut reading = OpencodeReading::new(parent);
     add_counts(&mut reading.assembler.source, source);

@@ -1,6 +1,6 @@
 //! Events of version 0: actions and observations.
 
-use super::{AgentEvent, OpenhandsReading, ResponseCall, TOLD_BY_ACTION, framed};
+use super::{AgentEvent, OpenhandsReading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
 use crate::prelude::*;
 
@@ -41,7 +41,7 @@ impl OpenhandsReading {
             "recall" => self.silent(&event, kind),
             "condensation" => {
                 let forgotten = self.forgotten(&mut args);
-                self.condensed(&forgotten, Self::summary(&mut args));
+                self.condensed(&forgotten, &mut args);
             }
             "message" => {
                 let mut blocks = args.take_blocks("content", Speaker::User, &mut self.assembler);
@@ -53,15 +53,14 @@ impl OpenhandsReading {
                 }
                 // The agent speaks to the user.
                 let cost = self.cost(&mut event, None, None);
-                let call = ResponseCall { usage: self.billed(cost), ..ResponseCall::default() };
-                self.say(&event, blocks, call);
+                let usage = self.billed(cost);
+                self.say(&event, ModelRecord::of(blocks, event.time).by(None, None, usage));
             }
             _ if from_user => {
                 let command = args.first_text(&["command", "code"]);
                 let text = format!("$ {}", command.as_deref().unwrap_or(kind));
                 self.pairs.commands.insert(event.name.clone());
-                let blocks = vec![ContentBlock::Text(text.into())];
-                self.hear(&event, blocks, Some(Tag::Meta));
+                self.hear(&event, vec![ContentBlock::Text(text.into())], Some(Tag::Meta));
             }
             _ => self.calls(kind, event, args, flat),
         }
@@ -120,12 +119,9 @@ impl OpenhandsReading {
         self.pairs.open.push_back(tool_use);
         self.pairs.said.extend(id.clone());
         let cost = self.cost(&mut event, response.take("usage"), id.as_ref());
-        let call = ResponseCall {
-            usage: self.billed(cost.filter(|_| new)),
-            model: response.take_text("model"),
-            response: id,
-        };
-        self.say(&event, blocks, call);
+        let usage = self.billed(cost.filter(|_| new));
+        let model = response.take_text("model");
+        self.say(&event, ModelRecord::of(blocks, event.time).by(id, model, usage));
     }
 
     /// The usage of a response: recorded with it, recorded for the session by response, or the
@@ -137,7 +133,7 @@ impl OpenhandsReading {
         response: Option<&Arc<str>>,
     ) -> Option<Usage> {
         let (within, assembler) = (CachedTokens::Within, &mut self.assembler);
-        let own = recorded.and_then(|raw| usage(raw, within, &mut assembler.source));
+        let own = assembler.usage(recorded, within);
         let known = response.and_then(|id| self.usages.get(id)).copied();
         let mut metrics = event.keys.inner("llm_metrics");
         let total = metrics.take_usage("accumulated_token_usage", within, assembler);

@@ -1,6 +1,6 @@
 //! Events of version 1: each says what it is in its `kind`.
 
-use super::{AgentEvent, OpenhandsReading, ResponseCall, TOLD_BY_ACTION, framed};
+use super::{AgentEvent, OpenhandsReading, TOLD_BY_ACTION, framed};
 use crate::openai_chat::parts;
 use crate::prelude::*;
 
@@ -33,13 +33,12 @@ impl OpenhandsReading {
             "Condensation" => {
                 let ids = event.keys.items("forgotten_event_ids").into_iter();
                 let forgotten: Vec<Arc<str>> = ids.filter_map(content::text).collect();
-                self.condensed(&forgotten, Self::summary(&mut event.keys));
+                self.condensed(&forgotten, &mut event.keys);
             }
             _ if is_one_of(BOOKKEEPING, kind) => self.assembler.skip(&format!("event {kind}")),
             _ => {
                 self.assembler.unknown(&format!("event {kind}"));
-                let blocks = vec![content::kept(kind, event.raw)];
-                self.hear(&event, blocks, Some(Tag::Meta));
+                self.hear(&event, vec![content::kept(kind, event.raw)], Some(Tag::Meta));
             }
         }
     }
@@ -58,27 +57,23 @@ impl OpenhandsReading {
     fn message(&mut self, mut event: AgentEvent<'_>) {
         let source = event.keys.take_text("source");
         let mut message = event.keys.inner("llm_message");
-        let answer = message.take_text("role").as_deref() == Some("assistant");
-        let mut blocks = Vec::new();
-        if answer {
-            blocks = thoughts(&mut message, &mut self.assembler);
-        }
-        blocks.extend(said(message.take("content"), &mut self.assembler));
-        if answer {
+        if message.take_text("role").as_deref() == Some("assistant") {
+            let mut blocks = thoughts(&mut message, &mut self.assembler);
+            blocks.extend(said(message.take("content"), &mut self.assembler));
             return self.speaks(event, blocks);
         }
-        let more = event.keys.take("extended_content");
-        blocks.extend(said(more, &mut self.assembler));
+        let mut blocks = said(message.take("content"), &mut self.assembler);
+        blocks.extend(said(event.keys.take("extended_content"), &mut self.assembler));
         let tag = if source.as_deref() == Some("user") { Tag::TypedUser } else { Tag::Meta };
         self.hear(&event, blocks, Some(tag));
     }
 
     /// Adds blocks of the model's, with the usage of their response.
     fn speaks(&mut self, mut event: AgentEvent<'_>, blocks: Blocks) {
-        let response = event.keys.take_text("llm_response_id");
-        let usage = response.as_ref().and_then(|id| self.usages.get(id));
-        let call = ResponseCall { usage: self.billed(usage.copied()), response, model: None };
-        self.say(&event, blocks, call);
+        let response = event.keys.take_words("llm_response_id");
+        let bill = response.as_ref().and_then(|id| self.usages.get(id)).copied();
+        let usage = self.billed(bill);
+        self.say(&event, ModelRecord::of(blocks, event.time).by(response, None, usage));
     }
 
     fn newer_action(&mut self, mut event: AgentEvent<'_>) {
@@ -98,8 +93,7 @@ impl OpenhandsReading {
             input_or_empty(keys.take("action"))
         };
         let id = keys.take_text("tool_call_id").or(own);
-        let id = self.pairs.id(id, &event.name);
-        blocks.push(ContentBlock::tool_use(id, tool, input));
+        blocks.push(ContentBlock::tool_use(self.pairs.id(id, &event.name), tool, input));
         self.speaks(event, blocks);
     }
 
@@ -110,14 +104,12 @@ impl OpenhandsReading {
             "AgentErrorEvent" => (shown(keys.take("error"), &mut self.assembler), true),
             _ => {
                 let reason = keys.take_text("rejection_reason").unwrap_or_default();
-                let told = format!("{REJECTED}{reason}");
-                (vec![ContentBlock::Text(told.into())], true)
+                (vec![ContentBlock::Text(format!("{REJECTED}{reason}").into())], true)
             }
         };
         is_error |= keys.take_flag("is_error");
         blocks.extend(shown(keys.take("extended_content"), &mut self.assembler));
-        let action = keys.take_text("action_id");
-        let made = action.and_then(|action| self.pairs.uses.get(&action));
+        let made = keys.take_text("action_id").and_then(|action| self.pairs.uses.get(&action));
         let id = made.cloned().or_else(|| keys.take_text("tool_call_id"));
         self.hear_answer(&event, id, blocks, is_error);
     }
@@ -160,8 +152,7 @@ fn shell(mut metadata: Object<'_>) -> String {
         ("working_dir", "Current working directory:"),
         ("py_interpreter_path", "Python interpreter:"),
     ] {
-        let value = metadata.take_words(key);
-        parts.extend(value.map(|value| format!("\n[{words} {value}]")));
+        parts.extend(metadata.take_words(key).map(|value| format!("\n[{words} {value}]")));
     }
     let code = metadata.take("exit_code").map(RawValue::get);
     let known = code.filter(|code| !matches!(*code, "-1" | "null"));
@@ -184,8 +175,7 @@ fn thoughts(object: &mut Object<'_>, assembler: &mut Assembler) -> Blocks {
     if texts.is_empty() {
         return vec![content::kept("reasoning", raw)];
     }
-    let proof = item.take_text("encrypted_content");
-    vec![ContentBlock::thinking(texts.join("\n\n"), proof)]
+    vec![ContentBlock::thinking(texts.join("\n\n"), item.take_text("encrypted_content"))]
 }
 
 /// The blocks of a text: providers get no empty text.

@@ -69,8 +69,7 @@ impl View {
             if calls.any(|id| unpaired.contains(id)) {
                 return None;
             }
-            let message = assembler.message_of(self.events[at].name.as_ref()?)?;
-            Some((message, rank, at))
+            Some((assembler.message_of(self.events[at].name.as_ref()?)?, rank, at))
         });
         // The calls of one response may have results between them: messages are in order.
         let mut placed: Vec<(usize, usize, usize)> = placed.collect();

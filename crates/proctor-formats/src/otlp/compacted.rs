@@ -17,9 +17,8 @@ const RESULT: &str = "gen_ai.compaction.result_event_id";
 
 /// The compaction that attributes tell of.
 pub(super) fn told(attributes: &mut Attributes) -> Option<ToldCompaction> {
-    let flag = attributes.remove(FLAG);
     let result = attributes.remove(RESULT);
-    (flag == Some(Value::Bool(true)) || result.is_some())
+    (attributes.remove(FLAG) == Some(Value::Bool(true)) || result.is_some())
         .then(|| ToldCompaction { trigger: text(attributes, TRIGGER), is_dated: result.is_some() })
 }
 

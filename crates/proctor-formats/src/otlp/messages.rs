@@ -23,10 +23,8 @@ pub(super) fn content(value: Value) -> Value {
 
 /// The answer that the AI SDK writes in attributes of its own.
 pub(super) fn ai_sdk_answer(attributes: &mut Attributes) -> Option<Value> {
-    let [reasoning, text, object, made] = ["reasoning", "text", "object", "toolCalls"].map(|key| {
-        let value = attributes.remove(&format!("ai.response.{key}"));
-        value.filter(|value| value != "")
-    });
+    let [reasoning, text, object, made] = ["reasoning", "text", "object", "toolCalls"]
+        .map(|key| attributes.remove(&format!("ai.response.{key}")).filter(|value| value != ""));
     let thought = reasoning.map(|text| json!({"type": "reasoning", "content": text}));
     let said = text.or(object).map(|text| json!({"type": "text", "content": text}));
     let calls = made.map(parsed).and_then(|mut calls| calls.as_array_mut().map(std::mem::take));
@@ -48,8 +46,7 @@ pub(super) fn flat(attributes: &mut Attributes, prefix: &str) -> Vec<Value> {
         let call = field.strip_prefix("tool_calls.").and_then(|call| call.split_once('.'));
         match call.and_then(|(at, field)| Some((at.parse().ok()?, field))) {
             Some((at, field)) => {
-                let call: &mut Fields = calls.entry(at).or_default();
-                call.insert(field.to_owned(), value.take());
+                calls.entry(at).or_default().insert(field.to_owned(), value.take());
             }
             None => drop(fields.insert(field.to_owned(), value.take())),
         }

@@ -10,8 +10,7 @@ pub(super) fn read(mut log: Object<'_>) -> Option<Result<Vec<TrialOutcome>, Prob
         return None;
     }
     let samples = log.items("samples").into_iter().filter_map(Object::read);
-    let outcomes = samples.map(sample_of).filter_map(Result::transpose);
-    Some(outcomes.collect())
+    Some(samples.map(sample_of).filter_map(Result::transpose).collect())
 }
 
 /// Reads the samples of an `.eval` archive.

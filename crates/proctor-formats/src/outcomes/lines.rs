@@ -43,11 +43,10 @@ fn line(text: &str, place: &str) -> Result<TrialOutcome, String> {
         Value::Number(number) => Some(number.to_string()),
         other => return Err(format!("a strategy is a name or a number, not `{other}`")),
     };
-    let value = number(line.score).map(|value| score(value, place));
-    let score = match (value, line.error.and_then(reason)) {
+    let score = match (number(line.score).map(score), line.error.and_then(reason)) {
         (Some(Ok(value)), _) => Ok(value),
         (_, Some(why)) => Err(why),
-        (Some(Err((_, why))), None) => return Err(why),
+        (Some(Err(why)), None) => return Err(why),
         (None, None) => Err(no_score("score", line.score)),
     };
     Ok(TrialOutcome { strategy, ..TrialOutcome::new(&line.task, line.trial, score, place) })

@@ -19,9 +19,8 @@ pub(super) fn read(mut report: Object<'_>) -> Option<Result<Vec<TrialOutcome>, P
     }
     for (id, instance) in report.into_entries() {
         let resolved: bool = Object::read(instance)?.take_as("resolved")?;
-        let place = format!(": instance {id:?}");
         let score = f64::from(u8::from(resolved));
-        outcomes.push(TrialOutcome::new(&id, 0, Ok(score), place));
+        outcomes.push(TrialOutcome::new(&id, 0, Ok(score), format!(": instance {id:?}")));
     }
     Some(Ok(outcomes))
 }

@@ -2,7 +2,7 @@
 
 use crate::prelude::*;
 use std::cell::{OnceCell, RefCell};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::rc::Rc;
 
 /// The name of a conversation in a request.
@@ -37,8 +37,7 @@ impl Name {
         }
         let user = metadata.text("user_id");
         if let Some(value) = user.as_deref().and_then(session_of_user) {
-            let place = "session of user";
-            return Some(Self { place, value });
+            return Some(Self { place: "session of user", value });
         }
         let (place, value) = match request.text("prompt_cache_key") {
             Some(key) => ("prompt_cache_key", key),
@@ -65,6 +64,7 @@ fn session_of_user(user: &str) -> Text {
 pub(super) struct Prompts(BTreeMap<Arc<str>, Rc<SystemPrompt>>);
 
 /// A system prompt, which is compared with each other one once.
+#[derive(Default)]
 struct SystemPrompt {
     /// Its number in the order of the log.
     number: usize,
@@ -105,12 +105,7 @@ impl Prompts {
         let text = session.parts().system.clone().unwrap_or_default();
         let number = self.0.len();
         let system = self.0.entry(text).or_insert_with_key(|text| {
-            Rc::new(SystemPrompt {
-                number,
-                text: text.clone(),
-                words: OnceCell::new(),
-                alike: RefCell::default(),
-            })
+            Rc::new(SystemPrompt { number, text: text.clone(), ..SystemPrompt::default() })
         });
         AgentIdentity {
             tools: Rc::new(tools.map(|tool| tool.name.clone()).collect()),
@@ -164,24 +159,14 @@ impl AgentIdentity {
 
 /// Whether two texts differ in little: a date, a version, the name of a model.
 pub(super) fn is_alike(one: &str, other: &str) -> bool {
-    if one == other {
-        return true;
-    }
-    is_most_shared(&words(one), &words(other))
+    one == other || is_most_shared(&words(one), &words(other))
 }
 
 /// The words of a text, hashed and in the order of the hashes.
 fn words(text: &str) -> Vec<u64> {
-    let mut words: Vec<u64> = text.split_whitespace().map(hash).collect();
-    words.sort_unstable();
-    words.dedup();
-    words
-}
-
-fn hash(word: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    word.hash(&mut hasher);
-    hasher.finish()
+    let hasher = BuildHasherDefault::<DefaultHasher>::default();
+    let words: BTreeSet<u64> = text.split_whitespace().map(|word| hasher.hash_one(word)).collect();
+    words.into_iter().collect()
 }
 
 /// Whether two lists of words, both in order, have most in common.

@@ -1,11 +1,10 @@
 //! Adds to a session what a compaction left of it.
 
-use super::bills::bills_of;
+use super::bills::{bill, bills_of, pay};
 use super::said::{holds_answer, summaries_in, sums_up, written};
 use super::thread::SessionThread;
 use super::{FOR_SUMMARY, LoggedRequest};
 use crate::prelude::*;
-use proctor_sessions::InnerRequest;
 
 impl SessionThread {
     /// Adds a request that shows what a compaction left; these summaries were asked for apart.
@@ -69,8 +68,7 @@ impl SessionThread {
         } else if !self.is_context(&left, at) {
             self.client_compacted(None, CompactedTo::Replaced(left));
         }
-        let bills = std::mem::take(&mut self.summary_bills);
-        self.pay(at, bills);
+        pay(&mut self.session, at, std::mem::take(&mut self.summary_bills));
         let own = self.session.parts();
         let (at, earlier) = (own.messages.len(), own.compactions.len());
         self.told(one.compaction, at, earlier);
@@ -94,11 +92,8 @@ impl SessionThread {
 
     /// Adds the compaction that a request asks the provider for, which is billed so.
     pub(super) fn compacted_by_provider(&mut self, request: LoggedRequest, usage: Option<Usage>) {
-        self.summary_bills.extend(usage.map(|usage| InnerRequest {
-            kind: FOR_SUMMARY.into(),
-            model: request.one.session.parts().model.as_deref().map(Arc::from),
-            usage,
-        }));
+        let model = request.one.session.parts().model.as_deref();
+        self.summary_bills.extend(usage.map(|usage| bill(FOR_SUMMARY, model, usage)));
         self.take_results(request);
         self.seal();
     }
@@ -141,8 +136,7 @@ impl SessionThread {
             kept.with_tags(tags.filter(|tag| matches!(tag, Tag::Orphan | Tag::Protected)))
         });
         parts.source.skip(FOR_SUMMARY);
-        let bills = bills_of(answer, FOR_SUMMARY, parts.model.as_deref());
-        self.summary_bills.extend(bills);
+        self.summary_bills.extend(bills_of(answer, FOR_SUMMARY, parts.model.as_deref()));
         self.truncate(at);
         if let Some(kept) = kept {
             let kept = Arc::new(kept);

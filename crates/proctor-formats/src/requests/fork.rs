@@ -24,13 +24,6 @@ pub(super) struct Fork {
     pub(super) kind: ForkKind,
 }
 
-impl Fork {
-    /// Whether another answer to the same request is in the session that it left.
-    pub(super) fn is_other_answer(&self) -> bool {
-        matches!(self.kind, ForkKind::Again | ForkKind::Withdrawn)
-    }
-}
-
 /// How a request leaves a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ForkKind {
@@ -149,8 +142,7 @@ impl Join {
         let Some(answer) = withdrawn.answer().cloned() else {
             return;
         };
-        let agent = self.threads[base].agent.clone();
-        let request = LoggedRequest::of(withdrawn, answer, agent);
+        let request = LoggedRequest::of(withdrawn, answer, self.threads[base].agent.clone());
         let (said, answer) = (request.said(), request.answer.clone());
         let name = self.fork(base, request, ForkKind::Withdrawn);
         self.known.add(name, said, answer);
@@ -218,7 +210,7 @@ impl Join {
             at -= 1;
             let thread = &self.threads[at];
             let Some(fork) = &thread.fork else { continue };
-            let again = fork.is_other_answer();
+            let again = thread.is_other_answer();
             if !again && self.base(at).is_some() {
                 self.settle(at);
             } else if let Some(of) = self.index(fork.of).filter(|_| again || thread.is_brief()) {

@@ -35,14 +35,11 @@ impl SessionThread {
 
     /// Other ids for the calls of an answer whose ids, which its API left out, are those of earlier calls.
     fn free_ids(&self, answer: &Message) -> CallIds {
-        let earlier = self.session.parts().messages.iter();
-        let mut taken: BTreeSet<Arc<str>> = BTreeSet::new();
         let unnamed = answer.tool_uses().map(|(_, call)| &call.id);
         let unnamed: Vec<&Arc<str>> = unnamed.filter(|id| id.starts_with(UNNAMED)).collect();
-        if !unnamed.is_empty() {
-            let calls = earlier.flat_map(|message| message.tool_uses());
-            taken.extend(calls.map(|(_, call)| call.id.clone()));
-        }
+        let earlier = self.session.parts().messages.iter().filter(|_| !unnamed.is_empty());
+        let calls = earlier.flat_map(|message| message.tool_uses());
+        let taken: BTreeSet<Arc<str>> = calls.map(|(_, call)| call.id.clone()).collect();
         let mut ids = CallIds::new();
         for id in unnamed.into_iter().filter(|id| taken.contains(*id)) {
             let mut others = (2_usize..).map(|number| Arc::from(format!("{id}-{number}")));

@@ -22,12 +22,11 @@ pub(super) fn tag_acknowledgements(session: &mut Session) {
 /// A message that the product wrote; a summary if it holds one that was asked for apart, or is the
 /// user's and holds an answer of the model.
 pub(super) fn written(own: &Arc<Message>, answers: &[Arc<str>], asked: &[Arc<str>]) -> Recorded {
-    if !holds_answer(own, answers) && !asked.iter().any(|value| text(own).contains(&**value)) {
-        return Recorded::Written(own.clone());
+    let mut message = own.clone();
+    if holds_answer(own, answers) || asked.iter().any(|value| text(own).contains(&**value)) {
+        tag_as_summary(&mut message);
     }
-    let mut summary = own.clone();
-    tag_as_summary(&mut summary);
-    Recorded::Written(summary)
+    Recorded::Written(message)
 }
 
 /// Tags a message of the user's as the summary that it is.
@@ -74,8 +73,7 @@ pub(super) fn summaries_in(answer: &Message) -> Vec<Arc<str>> {
 
 /// The texts of a message.
 pub(super) fn text(message: &Message) -> String {
-    let texts: Vec<&str> = texts(message.content()).map(str::trim).collect();
-    texts.join("\n")
+    texts(message.content()).map(str::trim).collect::<Vec<&str>>().join("\n")
 }
 
 /// The texts of a message that are no notes of the client's.

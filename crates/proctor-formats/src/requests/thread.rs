@@ -3,6 +3,7 @@
 use std::slice::from_ref;
 
 use super::agent::{AgentIdentity, Name};
+use super::bills::pay;
 use super::fork::{Fork, ForkKind};
 use super::said::{holds_answer, sums_up, without_notes};
 use super::seen::{Seen, is_models};
@@ -95,8 +96,7 @@ impl SessionThread {
         self.history.push(look);
         self.context.push(Seen { look, is_answer, sent: look.shape, message: message.clone() });
         self.calls.extend(message.details.api_call.clone());
-        let usage = message.details.usage;
-        self.prompts.extend(usage.map(|usage| (at, Tokens(usage.prompt().0))));
+        self.prompts.extend(message.details.usage.map(|usage| (at, Tokens(usage.prompt().0))));
     }
 
     pub(super) fn ends_with(&self, response: &str) -> bool {
@@ -179,7 +179,8 @@ impl SessionThread {
 
     /// Whether it is one of several answers to a request: only their ids tell which of them a later one goes on from.
     pub(super) fn is_other_answer(&self) -> bool {
-        self.fork.as_ref().is_some_and(Fork::is_other_answer)
+        let kind = self.fork.as_ref().map(|fork| fork.kind);
+        matches!(kind, Some(ForkKind::Again | ForkKind::Withdrawn))
     }
 
     /// Whether its answer was left out for another one.
@@ -189,16 +190,14 @@ impl SessionThread {
 
     /// Whether the last answer says nothing.
     pub(super) fn is_silent(&self) -> bool {
-        let last = self.context.last();
-        last.is_some_and(|last| {
+        self.context.last().is_some_and(|last| {
             last.is_answer && last.message.model_text().iter().all(|text| text.is_empty())
         })
     }
 
     /// Whether the last answer asks for tools.
     pub(super) fn is_open(&self) -> bool {
-        let last = self.context.last();
-        last.is_some_and(|last| last.message.tool_uses().next().is_some())
+        self.context.last().is_some_and(|last| last.message.tool_uses().next().is_some())
     }
 
     /// Whether a request holds the last answer.
@@ -315,16 +314,8 @@ impl SessionThread {
         let (messages, context) = self.before;
         self.truncate(messages);
         self.context.truncate(context);
-        let compactions = &mut self.session.parts_mut().compactions;
-        compactions.retain(|one| one.at <= messages);
-        Logged {
-            session,
-            is_answered: true,
-            follows: None,
-            name: self.agent.name.clone(),
-            compaction: None,
-            is_compaction: false,
-        }
+        self.session.parts_mut().compactions.retain(|one| one.at <= messages);
+        Logged::answered(session, self.agent.name.clone())
     }
 
     /// Drops the messages of the history from `at` on.
@@ -348,8 +339,7 @@ impl SessionThread {
 
     /// The last answer of such a session.
     pub(super) fn last_words(&self) -> Option<&Message> {
-        let messages = &self.session.parts().messages;
-        messages.last().map(|message| &**message).filter(|_| self.is_brief())
+        self.session.parts().messages.last().map(|message| &**message).filter(|_| self.is_brief())
     }
 
     /// Adds a request, of which the first `known` messages are not new, and its answer.
@@ -384,22 +374,19 @@ impl SessionThread {
         let Some(told) = told else { return };
         let pre_tokens = self.prompts.last().map(|(_, prompt)| *prompt);
         let compactions = &mut self.session.parts_mut().compactions;
-        if !told.is_dated && (self.was_told || !compactions.is_empty()) {
-            // It may be said again at each later call.
-            if let Some(shown) = compactions.last_mut() {
-                shown.trigger = shown.trigger.take().or(told.trigger);
-            }
-            return;
-        }
-        match compactions[..earlier].iter_mut().next_back() {
-            Some(shown) if shown.at == at => {
-                shown.trigger = shown.trigger.take().or(told.trigger);
-            }
-            _ => {
-                let (trigger, after) = (told.trigger, CompactedTo::Missing);
-                let compaction = RecordedCompaction { at, trigger, pre_tokens, usage: None, after };
-                compactions.insert(earlier, compaction);
-            }
+        // It may be said again at each later call.
+        let repeated = !told.is_dated && (self.was_told || !compactions.is_empty());
+        let shown = if repeated {
+            compactions.last_mut()
+        } else {
+            compactions[..earlier].last_mut().filter(|shown| shown.at == at)
+        };
+        if let Some(shown) = shown {
+            shown.trigger = shown.trigger.take().or(told.trigger);
+        } else if !repeated {
+            let (trigger, after) = (told.trigger, CompactedTo::Missing);
+            let compaction = RecordedCompaction { at, trigger, pre_tokens, usage: None, after };
+            compactions.insert(earlier, compaction);
         }
     }
 
@@ -420,7 +407,7 @@ impl SessionThread {
             usage: (!bills.is_empty()).then(|| bills.iter().map(|bill| bill.usage).sum()),
             after,
         });
-        self.pay(at, others);
+        pay(&mut self.session, at, others);
     }
 
     /// Adds compactions of the provider's in a request, of which the first `known` messages are
@@ -468,13 +455,10 @@ impl SessionThread {
     /// Replaces the context by the first messages of a request.
     pub(super) fn shows(&mut self, request: &LoggedRequest, count: usize) {
         let messages = request.asked().iter().zip(&request.looks).zip(&request.sent).take(count);
-        let seen = messages.map(|((message, look), sent)| Seen {
-            look: *look,
-            is_answer: false,
-            sent: *sent,
-            message: message.clone(),
-        });
-        self.context = seen.collect();
+        self.context.clear();
+        for ((message, &look), &sent) in messages {
+            self.context.push(Seen { look, is_answer: false, sent, message: message.clone() });
+        }
     }
 
     /// How many messages of the history a request keeps; none if it has nothing to do with this
@@ -500,8 +484,7 @@ impl SessionThread {
         // Messages that the provider compacted were the agent's own.
         let own_start =
             begun > 0 && certain && (self.agent.is_session_of(agent) || request.is_sealed());
-        let mut rest = request.asked()[begun..].iter();
-        let summed_up = rest.any(|message| sums_up(message, answers));
+        let summed_up = request.asked()[begun..].iter().any(|message| sums_up(message, answers));
         let kept = found > 0 || own_start || summed_up && !self.is_named_otherwise(request);
         kept.then_some(begun + found)
     }

@@ -12,7 +12,7 @@ use crate::file::MAX_TEXT;
 use crate::{crush, goose, openclaw, opencode};
 
 /// Reads all sessions of the database at `path`.
-pub(super) fn load(path: &Path) -> Imported {
+pub(crate) fn load(path: &Path) -> Imported {
     let database = Database::open(path)?;
     let messages = database.has(&["sessions", "messages"]);
     let (format, list, read): (_, List, Read) = if database.has(&["session", "message", "part"])
@@ -46,12 +46,10 @@ pub(super) fn load(path: &Path) -> Imported {
         let tables = counts.collect::<Vec<_>>().join(", ");
         return Err(ImportError::UnreadTables(path.to_owned(), tables));
     };
-    let skipped = &mut first.parts_mut().source.skipped;
-    skipped.extend(
-        unread
-            .into_iter()
-            .map(|(table, rows)| (format!("row of the table `{table}`, which is not read"), rows)),
-    );
+    for (table, rows) in unread {
+        let what = format!("row of the table `{table}`, which is not read");
+        first.parts_mut().source.skipped.insert(what, rows);
+    }
     Ok(sessions)
 }
 
@@ -94,8 +92,7 @@ impl Database {
         let mut log_path = path.as_os_str().to_owned();
         log_path.push("-wal");
         let logged = std::fs::metadata(&log_path).is_ok_and(|log| log.len() > 0);
-        let log = logged.then(|| Path::new(&log_path));
-        let whole = log.and_then(|log| with_log(path, log));
+        let whole = logged.then(|| with_log(path, Path::new(&log_path))).flatten();
         let unmerged = logged && whole.is_none();
         let connection = if let Some(bytes) = whole {
             let mut connection = Connection::open_in_memory().map_err(failed)?;
@@ -112,8 +109,7 @@ impl Database {
             connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;");
         protected.map_err(failed)?;
         let longest = i32::try_from(MAX_TEXT).unwrap_or(i32::MAX);
-        let limited = connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest);
-        limited.map_err(failed)?;
+        connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest).map_err(failed)?;
         let mut database = Self {
             path: path.to_owned(),
             connection,
@@ -206,8 +202,7 @@ impl Database {
     pub(crate) fn rows<const N: usize>(&self, sql: &str, with: &[&str]) -> Result<Vec<[Text; N]>> {
         let failed = |error| damaged(&self.path, &error);
         let mut statement = self.connection.prepare(sql).map_err(failed)?;
-        let with = rusqlite::params_from_iter(with);
-        let mut rows = statement.query(with).map_err(failed)?;
+        let mut rows = statement.query(rusqlite::params_from_iter(with)).map_err(failed)?;
         let mut found = Vec::new();
         while let Some(row) = rows.next().map_err(failed)? {
             let texts: [_; N] = std::array::from_fn(|column| text(row, column));

@@ -21,10 +21,9 @@ struct StoredStep {
 impl Steps {
     /// Reads the steps of a run; their defects do not concern the conversation.
     pub(super) fn read(raw: &RawValue) -> Self {
-        let raws: Vec<&RawValue> = serde_json::from_str(raw.get()).unwrap_or_default();
-        let mut steps = Vec::with_capacity(raws.len());
+        let mut steps = Vec::new();
         let mut shown_next = None;
-        for raw in raws {
+        for raw in items(raw).unwrap_or_default() {
             let mut step = Object::read(raw).unwrap_or_default();
             // A value that is no list says nothing.
             let [own, next] = ["query", "messages"]
@@ -50,12 +49,10 @@ impl Steps {
         for &at in calls {
             let message = session.message(at);
             let place = steps.clone().position(|step: &StoredStep| {
-                let response = step.response.as_deref();
-                even || response.is_some_and(|response| is_said(response, message))
+                even || step.response.as_deref().is_some_and(|response| is_said(response, message))
             });
             let step = place.and_then(|skipped| steps.nth(skipped));
-            let stored = step.and_then(|step| step.view.as_deref());
-            let view = stored.map(|raw| view_of(raw.get())).unwrap_or_default();
+            let view = step.and_then(|step| step.view.as_deref()).map(view_of).unwrap_or_default();
             let shown = kept_context::joined(pieces_of(&view, &session.messages()[..at]));
             let context = kept_context::context(&compactions, at).map(kept_context::joined);
             if view.is_empty() || context.as_ref() == Some(&shown) {
@@ -74,10 +71,9 @@ impl Steps {
 }
 
 /// The messages of a prompt, made as those of the history are.
-fn view_of(text: &str) -> Vec<Arc<Message>> {
-    let messages: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+fn view_of(raw: &RawValue) -> Vec<Arc<Message>> {
+    let conversation = Conversation::of(items(raw).unwrap_or_default());
     let mut assembler = Assembler::default();
-    let conversation = Conversation { messages, ..Conversation::default() };
     openai_chat::read(conversation, ChatDialect::SweAgent, &mut assembler);
     assembler.messages()
 }
@@ -89,9 +85,8 @@ fn is_said(response: &str, message: &Message) -> bool {
     response == said
         || response.starts_with(said)
             && message.tool_uses().any(|(_, action)| {
-                let input: Value = serde_json::from_str(action.input.as_str()).unwrap_or_default();
-                let command = input.get("command").and_then(Value::as_str);
-                command.is_some_and(|command| response.contains(command.trim()))
+                let input = action.input.value();
+                input["command"].as_str().is_some_and(|command| response.contains(command.trim()))
             })
 }
 

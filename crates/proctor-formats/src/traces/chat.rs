@@ -75,10 +75,8 @@ pub(super) fn choices(answers: Vec<Value>, several: bool) -> Vec<Value> {
 
 /// Whether it is a part in any list: it says what it is, or is a block of Bedrock's.
 pub(in super::super) fn is_part(value: &Value) -> bool {
-    is_named(value)
-        || value
-            .as_object()
-            .is_some_and(|value| value.len() == 1 && value.keys().all(|key| is_one_of(BLOCKS, key)))
+    let block = value.as_object().filter(|block| block.len() == 1);
+    is_named(value) || block.is_some_and(|block| block.keys().all(|key| is_one_of(BLOCKS, key)))
 }
 
 /// Whether it says what it is.
@@ -150,8 +148,7 @@ fn content_part(part: Value) -> Value {
         (Some("text"), Some(said)) => json!({"type": "text", "text": said}),
         (Some("reasoning"), Some(thought)) => thinking(thought, &part["signature"]),
         (Some("blob"), Some(data)) if image => {
-            let media = &part["mime_type"];
-            let source = json!({"type": "base64", "media_type": media, "data": data});
+            let source = json!({"type": "base64", "media_type": part["mime_type"], "data": data});
             json!({"type": "image", "source": source})
         }
         // The provider wrote a summary, and did not show it.

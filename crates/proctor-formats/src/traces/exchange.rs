@@ -122,8 +122,7 @@ impl Exchange {
         });
         let text = request.to_string();
         let mut around: Object<'_> = serde_json::from_str(&text).unwrap_or_default();
-        let messages = around.items("messages");
-        let conversation = Conversation { around, messages };
+        let conversation = Conversation { messages: around.items("messages"), around };
         if is_items {
             openai_responses::ResponsesReading::after(0, assembler).conversation(conversation);
         } else {
@@ -151,9 +150,8 @@ impl Exchange {
         let messages = self.asked.iter().chain(&answers).map(langchain_message);
         let messages = Value::Array(messages.collect()).to_string();
         let header = json!({"model": self.model, "tools": self.tools}).to_string();
-        let messages: Vec<&RawValue> = serde_json::from_str(&messages).unwrap_or_default();
         let source = std::mem::take(&mut assembler.source);
-        *assembler = langchain::read(messages);
+        *assembler = langchain::read(serde_json::from_str(&messages).unwrap_or_default());
         add_counts(&mut assembler.source, source);
         let mut header: Object<'_> = serde_json::from_str(&header).unwrap_or_default();
         header.header(assembler);
