@@ -445,7 +445,7 @@ const TAR_MAGIC_AT: usize = 257;
 const TAR_MAGIC: &[u8] = b"ustar";
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
-fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
+fn open(path: &Path) -> Result<(Vec<u8>, impl Read + use<>)> {
     let mut file = compressed::open(path).map_err(|source| ImportError::unopened(path, source))?;
     let mut head = Vec::new();
     let read = (&mut file).take(READ as u64).read_to_end(&mut head);

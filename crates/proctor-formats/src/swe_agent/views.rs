@@ -72,7 +72,8 @@ impl Steps {
 
 /// The messages of a prompt, made as those of the history are.
 fn view_of(raw: &RawValue) -> Vec<Arc<Message>> {
-    let conversation = Conversation::of(items(raw).unwrap_or_default());
+    let conversation =
+        Conversation { messages: items(raw).unwrap_or_default(), ..Conversation::default() };
     let mut assembler = Assembler::default();
     openai_chat::read(conversation, ChatDialect::SweAgent, &mut assembler);
     assembler.messages()
