@@ -47,28 +47,31 @@ pub(super) struct Sentence {
 impl Sentence {
     pub(super) fn read(text: &str) -> Self {
         let (mut words, mut clauses, mut owners) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut signs, mut last) = (Vec::new(), 0);
+        let (mut signs, mut starts, mut last) = (Vec::new(), Vec::new(), 0);
         let places = tokens(text);
         each_word(text, |word, place| {
             signs.push(sign(&text[last..place.start]));
             last = place.start;
+            starts.push(last);
             words.push(word.to_owned());
             clauses.push(place.clause);
             let token = places.partition_point(|token| token.end <= place.start);
             let inside = places.get(token).is_some_and(|token| token.start <= place.start);
             owners.push(inside.then_some(token));
         });
-        Self {
+        let mut read = Self {
             is_known: LISTS.know(text, &words),
             cues: LISTS.cues(text, &words),
             words,
             clauses,
-            anchors: anchors(text),
+            anchors: anchors(text, &starts),
             exact: exact(text, &places),
             tokens: owners,
             is_question: sign(&text[last..]).is_some_and(|sign| matches!(sign, '?' | '？')),
             signs,
-        }
+        };
+        read.bound_numbers();
+        read
     }
 
     /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
@@ -229,8 +232,8 @@ impl Sentence {
         let mut missing = rule.anchors.iter().filter(|own| !self.names(own));
         let other_unit =
             missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
-        let mut signed = self.anchors.iter().filter(|own| own.bound.is_some());
-        (!cut && !other_unit && !signed.any(|own| !rule.anchors.contains(own))).then_some(at)
+        let [_, turned, unclear] = self.bounds(rule);
+        (!cut && !other_unit && turned + unclear == 0).then_some(at)
     }
 
     /// Whether an id goes on from the word before this one.

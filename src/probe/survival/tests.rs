@@ -286,6 +286,47 @@ fn a_rule_is_kept_only_the_same_way_round() {
 }
 
 #[test]
+fn each_number_is_held_to_its_own_bound_and_unit() {
+    const MOST: [&str; 3] = ["at most", "no more than", "up to"];
+    const LEAST: [&str; 3] = ["at least", "no fewer than", "no less than"];
+    let rule = |[calls, rows]: [&str; 2], [four, forty]: [&str; 2]| {
+        format!("Make {calls} {four} calls a night and import {rows} {forty} MB each.")
+    };
+    let own = rule([MOST[0], LEAST[0]], ["4", "40"]);
+    let mut cases: Vec<(String, Option<MatchStrength>)> = Vec::new();
+    for (most, least) in MOST.into_iter().flat_map(|most| LEAST.map(|least| (most, least))) {
+        for (bounds, expected) in
+            [([most, least], KEPT), ([most, most], CHANGED), ([least, least], CHANGED)]
+        {
+            cases.push((rule(bounds, ["4", "40"]), expected));
+        }
+        cases.push((rule([least, most], ["4", "40"]), CHANGED));
+        cases.push((rule([most, least], ["40", "4"]), CHANGED));
+    }
+    cases.push((rule([MOST[0], ""], ["4", "40"]), UNSURE));
+    cases.push((rule([MOST[0], LEAST[0]], ["4", "40"]) + " Or 9 on Mondays.", KEPT));
+    let cases: Vec<_> = cases.iter().map(|(text, expected)| (&**text, *expected)).collect();
+    check_rule("", &own, &cases);
+    for beside in [
+        r#"{"max": 9, "rules": ["RULE"], "limit": 3}"#,
+        "- User rules: RULE Done: 3 of 5 files at most.",
+        "| rule | RULE | over 9 |",
+        "The user said in turn 12: \"RULE\" (and 3 times more).",
+    ] {
+        check_rule("", &own, &[(&beside.replace("RULE", &own), KEPT)]);
+    }
+    check_rule(
+        "discounts",
+        "Discounts of more than 15 % need my approval.",
+        &[
+            ("Discounts above 15 percent need my approval.", KEPT),
+            ("Discounts of more than 15 EUR need my approval.", CHANGED),
+            ("Discounts of more than 15 % need my approval, or 20 % on Mondays.", UNSURE),
+        ],
+    );
+}
+
+#[test]
 fn a_rule_in_another_order_or_of_another_thing_is_not_sure() {
     for (topic, rule, text) in [
         ("tabs", "Use tabs, never blanks, in a.mk.", "In a.mk: use blanks, never tabs."),
