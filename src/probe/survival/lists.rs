@@ -43,6 +43,7 @@ pub(super) enum WordClass {
     Permit,
     Allow,
     Beyond,
+    Lapsed,
     Done,
     Open,
     OpenHeading,

@@ -327,6 +327,26 @@ fn each_number_is_held_to_its_own_bound_and_unit() {
 }
 
 #[test]
+fn a_clause_that_only_takes_back_speaks_of_what_is_before_it() {
+    let rule = "Batches must hold at most 400 rows.";
+    for clause in [
+        "Superseded.",
+        "(No longer valid.)",
+        "(obsolete)",
+        "Revoked on 2026-05-01.",
+        "Withdrawn by the owner.",
+        "Überholt.",
+    ] {
+        check_rule("batches", rule, &[(&format!("{rule} {clause}"), CHANGED)]);
+        check_rule("batches", rule, &[(&format!("- {rule}\n\n## {clause}\n- others"), KEPT)]);
+    }
+    check_rule("batches", rule, &[("Batches must hold at most 400 rows - not any more", CHANGED)]);
+    for clause in ["Removed the old parser.", "Cancelled orders are kept.", "Dropped v1 support."] {
+        check_rule("batches", rule, &[(&format!("{rule} {clause}"), KEPT)]);
+    }
+}
+
+#[test]
 fn a_rule_in_another_order_or_of_another_thing_is_not_sure() {
     for (topic, rule, text) in [
         ("tabs", "Use tabs, never blanks, in a.mk.", "In a.mk: use blanks, never tabs."),
