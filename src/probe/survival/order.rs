@@ -260,7 +260,7 @@ fn beside(around: &str, part: &Range<usize>, own: &Range<usize>) -> Option<ItemS
 }
 
 /// The last heading of a text; the first line of a JSON string stands behind the name of its field.
-fn heading_above(text: &str) -> Option<&str> {
+pub(super) fn heading_above(text: &str) -> Option<&str> {
     let lines = text.rsplit('\n').flat_map(|line| line.rsplit("\\n"));
     let mut bare = lines.map(|line| match line.trim().rsplit_once("\":\"") {
         Some((_, text)) => text,

@@ -144,6 +144,54 @@ fn a_value_is_kept_where_its_key_names_it_and_no_other_of_its_form() {
     }
 }
 
+/// How a text holds one value.
+fn state(key: &str, own: &str, text: &str) -> Option<Match> {
+    let survival = SurvivalSlots::new(&[value(key, own)]).unwrap();
+    let found = survival.find(&Arc::from(text), WrittenBy::Compaction);
+    found.first().map(|finding| finding.found)
+}
+
+#[test]
+fn a_value_behind_a_word_that_makes_another_of_it_is_not_known() {
+    use Match::{Bound, Unbound};
+    let words: Vec<&String> = LISTS.of(WordClass::Beyond).flatten().collect();
+    assert!(words.len() > 20);
+    for word in words {
+        let text = format!("The cache size is {} 64 MB.", word.replace('_', " "));
+        assert_eq!(state("cache size", "64 MB", &text), Some(Unbound), "{text}");
+    }
+    for (key, text, expected) in [
+        ("cache size limit", "cache size limit: under 64 MB", Bound),
+        ("cache size limit", "cache size limit: no more than 64 MB", Bound),
+        ("cache size limit", "cache size limit: more than 64 MB", Unbound),
+        ("cache size", "Cache size (after the move): 64 MB", Bound),
+        ("cache size", "The cache size is 64 MB too small.", Unbound),
+        ("cache size", "The cache size is 64 MB by day and 32 MB at night.", Unbound),
+        ("cache size", "The cache size is 64 MB. Superseded.", Unbound),
+        ("cache size", "Cache size: 64 MB (obsolete)", Unbound),
+        ("cache size", "Cache size: 64 MB (deprecated, use 32 MB)", Match::Changed),
+        ("cache size", "Cache size: 64 MB (was 32 MB)", Bound),
+    ] {
+        assert_eq!(state(key, "64 MB", text), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_value_is_bound_by_the_key_of_its_own_sentence() {
+    let key = "ibex queue depth";
+    for (text, bound) in [
+        ("The lynx queue depth is 12,500. The ibex queue depth is 900.", false),
+        ("The lynx queue depth is 12,500. The ibex queue depth is unknown.", false),
+        ("The lynx queue depth is 12,500; the ibex one is open.", false),
+        ("The ibex queue depth is 12,500. The lynx queue depth is 900.", true),
+        ("## Ibex\n- worker queue depth: 12,500", true),
+        ("We set the queue depth of the ibex service to 12,500.", true),
+    ] {
+        let expected = if bound { Match::Bound } else { Match::Unbound };
+        assert_eq!(state(key, "12,500", text), Some(expected), "{text}");
+    }
+}
+
 #[test]
 fn a_value_inside_of_a_newer_one_is_not_there() {
     for (old, new) in [("1.4", "1.4.2"), ("v2", "v2-beta"), ("1.4.2-rc1", "1.4.2")] {
