@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::anchors::{AnchorKind, TextAnchor, anchors, exact, tokens};
 use super::lists::{Cue, LISTS, WordClass};
+use super::quantity::DATE;
 use super::rules::FORCES;
 use super::words::{each_word, words_of};
 use crate::script::first_chars;
@@ -70,6 +71,12 @@ impl Sentence {
             is_question: sign(&text[last..]).is_some_and(|sign| matches!(sign, '?' | '？')),
             signs,
         };
+        // The month of May allows nothing.
+        read.cues.retain(|cue| {
+            let mut dates = read.anchors.iter().filter(|own| own.unit.as_deref() == Some(DATE));
+            !LISTS.has(&[WordClass::Months], &cue.text)
+                || !dates.any(|date| cue.at == Some(date.at) || cue.at == Some(date.at + 1))
+        });
         read.bound_numbers();
         read
     }
@@ -99,6 +106,7 @@ impl Sentence {
         let mut begins = self.new_cues(WordClass::Narrow, rule);
         let mut conditions = self.new_cues(WordClass::Restrict, rule);
         (self.is_question && !rule.is_question)
+            || self.compounds(rule, content)
             || (!rule.has(WordClass::Forbid) && self.widens(rule))
             || begins.any(|cue| cue.at == Some(0) && self.is_fronted(content))
             || conditions.any(|cue| cue.at.is_none_or(|at| self.bears_on(at, content)))
@@ -141,6 +149,18 @@ impl Sentence {
     fn is_fronted(&self, content: &[String]) -> bool {
         let next = self.clauses.partition_point(|other| *other == self.clauses[0]);
         next <= FRONT_WORDS && self.is_before(0, content)
+    }
+
+    /// Whether a word of this content is there as the end of a longer one with a word that a rule has not: `force-push`.
+    fn compounds(&self, rule: &Self, content: &[String]) -> bool {
+        (1..self.words.len()).any(|at| {
+            let [front, own] = [at - 1, at].map(|at| &self.words[at..=at]);
+            let token = self.tokens[at].filter(|token| self.tokens[at - 1] == Some(*token));
+            token.is_some_and(|token| {
+                !self.exact[token].contains(|c: char| !c.is_alphabetic() && c != '-')
+            }) && alike(own, content) > 0
+                && alike(front, &rule.words) == 0
+        })
     }
 
     fn is_joined(&self, at: usize) -> bool {
