@@ -149,6 +149,14 @@ fn what_is_exact_is_held_to_its_value_and_what_is_strong_to_its_force() {
         ("The freeze starts on 2026-03-04.", "Freeze start: 4th of March 2026", "kept"),
         ("Import at most 10k rows.", "Import at most 10 rows.", "changed"),
         ("Keep the response time below 200 ms.", "Response time must stay under 0.2 s.", "kept"),
+        ("The freeze starts on 2026-03-04.", "The freeze starts on 04.03.2026.", "kept"),
+        ("The freeze starts on 2026-05-04.", "The freeze starts on May 4, 2026.", "kept"),
+        ("The freeze starts on 2026-03-04.", "The freeze starts after 2026-03-04.", "unsure"),
+        ("Files are limited to 20 MB.", "Files of more than 20 MB are refused.", "kept"),
+        ("Files are limited to 20 MB.", "Files may be more than 20 MB.", "changed"),
+        ("Calls must end within 9 minutes.", "Calls should end within 9 minutes.", "changed"),
+        ("Never push to main.", "Never force-push to main.", "unsure"),
+        ("Never push to main.", "It was wrongly believed: never push to main.", "unsure"),
     ] {
         let found = state(rule, "", text);
         if found != expected {

@@ -15,6 +15,9 @@ const JOINING: &[char] = &['-', '_', '.', '/', '\\', ':', ',', '@', '#', '\'', '
 /// Before a number they make it another.
 const SIGNS: &[char] = &['^', '~', '≈', '±'];
 
+/// The unit of a number that is as much as a hundredth of it without one.
+const PERCENT: &str = "percent";
+
 /// Something that must stand as it is.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TextAnchor {
@@ -23,9 +26,13 @@ pub(super) struct TextAnchor {
     pub(super) written: String,
     /// The same as it is compared: numbers without the commas of their thousands, in the base of their unit.
     pub(super) text: String,
-    unit: Option<String>,
-    /// Whether signs before it make it the most, or the least: `<= 5`.
+    pub(super) unit: Option<String>,
+    /// The number of words before it.
+    pub(super) at: usize,
+    /// Whether signs before it make it the most, or the least, `<= 5`, or words of its own: see `Sentence::bound_numbers`.
     pub(super) bound: Option<WordClass>,
+    /// Whether a word right before it makes another of it: `after 18:30`.
+    pub(super) is_aside: bool,
     /// Whether another number beside it is said to hold in its place.
     pub(super) is_former: bool,
 }
@@ -39,7 +46,9 @@ pub(super) enum AnchorKind {
 
 impl TextAnchor {
     fn new(kind: AnchorKind, text: String) -> Self {
-        Self { kind, written: text.clone(), text, unit: None, bound: None, is_former: false }
+        let written = text.clone();
+        let (at, bound) = (0, None);
+        Self { kind, written, text, unit: None, at, bound, is_aside: false, is_former: false }
     }
 
     /// Whether it is a number of this unit.
@@ -58,7 +67,7 @@ impl TextAnchor {
     pub(super) fn is_in_other_unit(&self, other: &Self) -> bool {
         let [own, others] = [self, other].map(|anchor| {
             let written = &anchor.written;
-            written.trim_start_matches(|c: char| !c.is_alphanumeric())
+            written.trim_matches(|c: char| !c.is_alphanumeric())
         });
         own == others && !self.is_same(other)
     }
@@ -106,11 +115,12 @@ impl TextAnchor {
             let Some(mut number) = number(digits.unwrap_or(&lower)) else {
                 return Some(Self::new(AnchorKind::Id, lower));
             };
-            let percent = behind.trim_start().starts_with('%');
+            let mut percent = behind.trim_start().starts_with('%');
             if number.unit.is_none() && !percent {
                 number.unit = currency(before.chars().next_back())
                     .or_else(|| currency(behind.trim_start().chars().next()))
                     .or_else(|| unit(next));
+                percent = number.unit.take_if(|unit| unit == PERCENT).is_some();
             }
             let (base, factor) = match &number.unit {
                 Some(unit) => scale_of(unit).unwrap_or((unit, 1.0)),
@@ -118,6 +128,9 @@ impl TextAnchor {
             };
             number.unit = Some(base.to_owned()).filter(|base| !base.is_empty());
             number.multiply(power(next).unwrap_or(1.0), factor);
+            if percent {
+                number.written.push('%');
+            }
             if let Some(sign) = before.chars().next_back().filter(|c| SIGNS.contains(c)) {
                 number.text.insert(0, sign);
                 number.written.insert(0, sign);
@@ -132,8 +145,8 @@ impl TextAnchor {
     }
 }
 
-/// The numbers, ids, paths and names of a text.
-pub(super) fn anchors(text: &str) -> Vec<TextAnchor> {
+/// The numbers, ids, paths and names of a text whose words start at these bytes.
+pub(super) fn anchors(text: &str, words: &[usize]) -> Vec<TextAnchor> {
     let dated = moments(text);
     let mut places = tokens(text);
     places.retain(|place| !dated.iter().any(|(whole, _)| whole.contains(&place.start)));
@@ -144,7 +157,10 @@ pub(super) fn anchors(text: &str) -> Vec<TextAnchor> {
         // The unit of a number is no name: `MB`.
         let counted = last.is_some_and(|last| last.counts(&text[place.clone()].to_lowercase()));
         let next = places.get(at + 1).map(|next| &text[next.clone()]);
-        let read = TextAnchor::read(text, place, next).filter(|_| !counted);
+        let mut read = TextAnchor::read(text, place, next).filter(|_| !counted);
+        if let Some(read) = &mut read {
+            read.at = words.partition_point(|start| *start < place.start);
+        }
         if let Some(TextAnchor { kind: AnchorKind::Number, .. }) = read {
             numbers.push((found.len(), place.clone()));
         }
@@ -153,6 +169,7 @@ pub(super) fn anchors(text: &str) -> Vec<TextAnchor> {
     }
     for (place, moment) in dated {
         found.push(TextAnchor {
+            at: words.partition_point(|start| *start < place.start),
             written: text[place].to_lowercase(),
             unit: Some(moment.unit),
             ..TextAnchor::new(AnchorKind::Number, moment.amount)

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use super::anchors::tokens;
 use super::lists::{LISTS, WordClass};
-use super::order::{ValueState, standing};
+use super::order::{ValueState, heading_above, standing};
 use super::quantity::{is_same_quantity, quantities};
-use super::sentence::{Sentence, is_alike};
-use super::words::{WordPlace, each_word, sentences};
+use super::sentence::{Sentence, alike, is_alike};
+use super::words::{WordPlace, each_word, sentences, words_of};
 use super::{BINDING_BYTES, Match, SearchBy, SoughtPart, SurvivalSlots, around};
 
 /// The keys of what is searched for, by their words.
@@ -141,12 +141,33 @@ impl<'t> ValuesInText<'t> {
     }
 
     /// Whether its sentence has another word in the place of one of the key: `the production port` for `the staging port`.
+    /// The heading above may have the right one.
     fn is_of_other(&self, at: usize, key: &[String]) -> bool {
-        let sentence = Sentence::read(&self.text[self.sentence(at)]);
+        let own = self.sentence(at);
+        let behind = &self.text[self.places[at].end..own.end];
+        let end = behind.find(';').map_or(own.end, |end| self.places[at].end + end);
+        let sentence = Sentence::read(&self.text[own.start..end]);
         let known = Sentence::read(&key.join(" "));
         let mut gone = (1..key.len())
             .filter(|next| sentence.has_word(&key[*next]) && !sentence.has_word(&key[next - 1]));
-        gone.any(|next| sentence.replaces_word(&known, next - 1))
+        let heading = words_of(heading_above(&self.text[..own.start]).unwrap_or_default());
+        gone.any(|next| {
+            alike(&key[next - 1..next], &heading) == 0 && sentence.replaces_word(&known, next - 1)
+        })
+    }
+
+    /// Whether it is not the value itself that is given, `over 12,500`, or not it alone: `12,500, or 900 at night`. What
+    /// limits as the key does (`limit: under 5`) says nothing against it.
+    fn is_shifted(&self, at: usize, key: &[String]) -> bool {
+        let sentence = Sentence::read(&self.text[self.sentence(at)]);
+        let value = Sentence::read(self.value(at));
+        let limits = LISTS.cues("", key);
+        let mut own = sentence.anchors.iter().filter(|own| value.names(own)).peekable();
+        sentence.has_alternative(&value, None)
+            || (own.peek().is_some()
+                && own.all(|own| {
+                    own.is_aside && !limits.iter().any(|cue| Some(cue.class) == own.bound)
+                }))
     }
 
     fn standing(&self, at: usize, is_one_of: bool) -> ValueState {
@@ -194,6 +215,11 @@ impl SurvivalSlots {
             return Match::Bound;
         }
         if standing == ValueState::Plain && values.is_of_former(at, key) {
+            return Match::Unbound;
+        }
+        if (standing == ValueState::Plain && values.is_shifted(at, key))
+            || (values.is_of_other(at, key) && named == key.len())
+        {
             return Match::Unbound;
         }
         if named == key.len() {

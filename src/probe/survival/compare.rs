@@ -1,5 +1,7 @@
 //! Whether two sentences that speak of one thing say the same of it: the same way round, and in the same order.
 
+use std::ops::Range;
+
 use super::anchors::{AnchorKind, TextAnchor};
 use super::lists::{Cue, LISTS, WordClass};
 use super::sentence::{DENIED_WITHIN, Sentence, alike, has_digit, is_alike};
@@ -42,10 +44,13 @@ impl Sentence {
         if (denies && denied && (one_lost || one_added)) || self.crosses(rule) {
             return Polarity::Unclear;
         }
-        let turns = rule.turned_words(self)
-            + usize::from(self.bound().zip(rule.bound()).is_some_and(|(a, b)| a != b))
-            + usize::from(denies != denied);
-        if turns.is_multiple_of(2) {
+        let turns = rule.turned_words(self) + usize::from(denies != denied);
+        let [same, turned, _] = self.bounds(rule);
+        if turned > 0 && same > 0 {
+            let even = turns.is_multiple_of(2);
+            return if even { Polarity::Opposite } else { Polarity::Unclear };
+        }
+        if (turns + usize::from(turned > 0)).is_multiple_of(2) {
             return Polarity::Same;
         }
         // A ban may only be left out, and "only in a" is "not in b".
@@ -81,18 +86,111 @@ impl Sentence {
         content.is_empty() || said.is_empty() || alike(&said, content) > 0
     }
 
-    /// Whether its amounts are the most that is allowed, or the least; `None` where it has neither, or both.
-    pub(super) fn bound(&self) -> Option<WordClass> {
-        let words =
-            self.cues.iter().filter(|cue| cue.class.is_bound()).map(|cue| match cue.class {
-                WordClass::Upper if self.denies(cue) => WordClass::Lower,
-                WordClass::Lower if self.denies(cue) => WordClass::Upper,
-                class => class,
+    /// Says of each number whether it is the most or the least, by its own words: those before it that no other such word
+    /// parts from it, or those behind it in its clause. Entries without spaces are said of all numbers.
+    pub(super) fn bound_numbers(&mut self) {
+        let anchors = self.anchors.iter().enumerate();
+        let numbers = anchors.filter(|(_, own)| own.kind == AnchorKind::Number);
+        let mut places: Vec<(usize, usize)> =
+            numbers.map(|(own, number)| (number.at, own)).collect();
+        places.sort_unstable();
+        let mut said: Vec<(usize, WordClass)> = Vec::new();
+        for cue in self.cues.iter().filter(|cue| cue.class.is_bound()) {
+            let class = if self.denies(cue) { cue.class.opposite() } else { cue.class };
+            let bounded = if cue.at.is_some() { self.bounded(cue, &places) } else { &places };
+            said.extend(bounded.iter().map(|(_, own)| (*own, class)));
+        }
+        for (at, own) in places {
+            let mut classes = said.iter().filter(|(number, _)| *number == own);
+            let first = classes.next().map(|(_, class)| *class);
+            let bound = first.filter(|first| classes.all(|(_, class)| class == first));
+            let mut asides = self.cues.iter().filter(|cue| cue.class == WordClass::Beyond);
+            let aside = asides.find(|cue| cue.place().end == at && self.is_one_clause(at - 1, at));
+            let shifted = aside.is_some_and(|cue| !self.denies(cue));
+            let number = &mut self.anchors[own];
+            number.is_aside = shifted;
+            number.bound = number.bound.or(bound);
+        }
+    }
+
+    /// That of the numbers at these places, in their order, which a cue bounds.
+    fn bounded<'n>(&self, cue: &Cue, numbers: &'n [(usize, usize)]) -> &'n [(usize, usize)] {
+        let Range { start, end } = cue.place();
+        let (before, behind) = numbers.split_at(numbers.partition_point(|(at, _)| *at < end));
+        let next = behind.first().filter(|(at, _)| *at == end || self.is_one_clause(start, *at));
+        let mut cues = self.cues.iter().filter(|cue| cue.class.is_bound());
+        let own = next.filter(|(next, _)| {
+            !cues.any(|cue| cue.at.is_some_and(|at| (end..*next).contains(&at)))
+        });
+        let last = before.last().filter(|(last, _)| self.is_one_clause(*last, start));
+        own.or(last).or(next).map_or(&[], std::slice::from_ref)
+    }
+
+    /// Whether it has a word or a sign for the most or the least.
+    pub(super) fn is_bounded(&self) -> bool {
+        self.cues.iter().any(|cue| cue.class.is_bound())
+            || self.anchors.iter().any(|anchor| anchor.bound.is_some())
+    }
+
+    /// How many numbers of a rule it bounds in the same way, in the other, and perhaps otherwise.
+    pub(super) fn bounds(&self, rule: &Self) -> [usize; 3] {
+        let mut counts = [0; 3];
+        for known in rule.anchors.iter().filter(|own| own.kind == AnchorKind::Number) {
+            let same = self.anchors.iter().filter(|own| own.is_same(known));
+            let nearest = same.min_by_key(|own| (own.unit != known.unit, own.bound != known.bound));
+            let Some(own) = nearest else { continue };
+            match [own.bound, known.bound] {
+                [None, None] => counts[2] += usize::from(own.is_aside != known.is_aside),
+                [own, known] if own == known => counts[0] += 1,
+                [Some(_), Some(_)] => counts[1] += 1,
+                _ => counts[2] += 1,
+            }
+        }
+        counts
+    }
+
+    /// Whether a number without a unit stands in it for one of a unit that another number has, or the other way round:
+    /// `20 times in 5 minutes` for `5 times in 20 minutes`.
+    pub(super) fn trades_units(&self, rule: &Self) -> bool {
+        rule.anchors.iter().any(|known| {
+            let mut same = self.anchors.iter().filter(|own| own.is_same(known)).peekable();
+            same.peek().is_some()
+                && same.all(|own| {
+                    own.unit != known.unit && (self.measures(known) || rule.measures(own))
+                })
+        })
+    }
+
+    /// Whether it has a number of the unit of this one.
+    fn measures(&self, number: &TextAnchor) -> bool {
+        number.unit.is_some() && self.anchors.iter().any(|own| own.unit == number.unit)
+    }
+
+    /// Whether it has another number in place of one of a rule, for another case: `or 900 at night`. Such a number ends its
+    /// clause or goes on with a place or a time; it is joined to what stands before, or begins a clause and goes on, or it
+    /// is bounded as that of a rule which is said in other words. Of one that is said in its own it stands behind their end.
+    pub(super) fn has_alternative(&self, rule: &Self, end: Option<usize>) -> bool {
+        let first = end.unwrap_or(1);
+        let mut numbers = self.others(rule).filter(|other| {
+            other.kind == AnchorKind::Number && other.at >= first && !other.is_former
+        });
+        numbers.any(|other| {
+            let mut known = rule.anchors.iter().filter(|own| {
+                own.kind == AnchorKind::Number
+                    && (own.is_like(other) || own.unit.is_none() || other.unit.is_none())
             });
-        let signs = self.anchors.iter().filter_map(|anchor| anchor.bound);
-        let mut bounds = words.chain(signs);
-        let first = bounds.next()?;
-        bounds.all(|bound| bound == first).then_some(first)
+            let last = other.at - 1;
+            let units = self.words.iter().skip(other.at + 1).take_while(|word| other.counts(word));
+            let ends = other.at + 1 + units.count();
+            let next = self.words.get(ends).filter(|_| self.is_one_clause(other.at, ends));
+            let goes_on = next.map(|word| LISTS.has(&[WordClass::Narrow], word));
+            let joined = LISTS.has(&[WordClass::And, WordClass::Either], &self.words[last])
+                || (goes_on.is_some() && !self.is_one_clause(last, other.at));
+            goes_on.unwrap_or(true)
+                && known.any(|own| {
+                    joined || (end.is_none() && other.bound.is_some() && own.bound == other.bound)
+                })
+        })
     }
 
     /// For how many words of it another sentence has the opposite: before for after.
@@ -136,7 +234,7 @@ impl Sentence {
         let mut moved: Vec<Sides> = Vec::new();
         for (own, word) in self.words.iter().enumerate() {
             let places = only_place(&self.words, word).and(only_place(&rule.words, word));
-            let Some(there) = places.filter(|_| !self.is_cue(own)) else {
+            let Some(there) = places.filter(|_| !self.is_cue(own) && !has_digit(word)) else {
                 continue;
             };
             moved.push(Sides {

@@ -27,6 +27,8 @@ pub(super) enum WordClass {
     Upper,
     Lower,
     Modal,
+    /// Of these modal words those that weaken a limit, too.
+    Wish,
     Weak,
     Except,
     Restrict,
@@ -40,6 +42,8 @@ pub(super) enum WordClass {
     Revoke,
     Permit,
     Allow,
+    Beyond,
+    Lapsed,
     Done,
     Open,
     OpenHeading,
@@ -88,6 +92,15 @@ impl WordClass {
     /// Whether its words say how much is meant.
     pub(super) fn is_bound(self) -> bool {
         matches!(self, Self::Upper | Self::Lower)
+    }
+
+    /// The most for the least, and the other way round.
+    pub(super) fn opposite(self) -> Self {
+        match self {
+            Self::Upper => Self::Lower,
+            Self::Lower => Self::Upper,
+            class => class,
+        }
     }
 
     /// Whether its words are looked for in a sentence.

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::lists::{Cue, LISTS, WordClass};
 use super::order::is_struck;
+use super::sentence::has_digit;
 use super::words::{sentences, words_of};
 
 /// Bytes before a sentence in which its headings are, and behind it in which the next one is.
@@ -78,8 +79,28 @@ fn takes_back(before: &str, sentence: &str) -> bool {
     let goes_on = quotation.ends_with(['"', '\u{201d}', '\'', '`'])
         && sentence.starts_with(char::is_lowercase);
     let mut revoking = cues.iter().filter(|cue| is_revoking(&cues, cue));
-    cues.iter().any(|cue| cue.class == WordClass::Inactive && cue.at == Some(0))
+    (!before.contains('\n') && !before.contains("\\n") && is_bare(&words, &cues))
+        || cues.iter().any(|cue| cue.class == WordClass::Inactive && cue.at == Some(0))
         || ((goes_on || refers(&words, &cues)) && revoking.any(|cue| cue.at < Some(HEADING_WORDS)))
+}
+
+/// Whether a clause, or the sentence that a text begins with, only takes back what stands before it.
+pub(super) fn is_lapsed(text: &str) -> bool {
+    let near = &text[..text.floor_char_boundary(WITHIN.min(text.len()))];
+    let words = words_of(&near[sentences(near).swap_remove(0)]);
+    is_bare(&words, &LISTS.cues("", &words))
+}
+
+/// Whether a sentence says nothing but that something holds no more: `Superseded.` Of what, stands before it.
+fn is_bare(words: &[String], cues: &[Cue]) -> bool {
+    let lapsed = cues.iter().filter(|cue| cue.class == WordClass::Lapsed || is_revoking(cues, cue));
+    let begins = lapsed.clone().any(|cue| cue.at == Some(0) && !cue.is_word());
+    let mut others = words.iter().enumerate().filter(|(at, word)| {
+        !lapsed.clone().any(|cue| cue.place().contains(at))
+            && !LISTS.has(&[WordClass::Stop, WordClass::Months, WordClass::Along], word)
+            && !has_digit(word)
+    });
+    begins || (lapsed.clone().next().is_some() && others.next().is_none())
 }
 
 /// Whether a sentence begins with a word for the one before: `it was`, and not `it` of another noun as in `this file`.

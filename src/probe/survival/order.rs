@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::lists::{Cue, LISTS, WordClass};
+use super::nearby::is_lapsed;
 use super::words::{each_word, words_of};
 use super::{around, line_around, object_around};
 use crate::probe::LazyPattern;
@@ -22,6 +23,9 @@ const MARKED_WITHIN: usize = 3;
 
 /// Signs that end a clause.
 const CLAUSE_ENDS: [char; 6] = [',', ';', '(', '—', '，', '；'];
+
+/// Signs that end a clause in brackets.
+const ASIDE_ENDS: [char; 4] = [')', ',', ';', ':'];
 
 /// How many of how many are done, where it is not all; a date is none.
 static SHARE: LazyPattern = LazyPattern::new(
@@ -120,6 +124,11 @@ fn marked(
         Some(_) => return ValueState::Unclear,
         None => {}
     }
+    let aside =
+        behind.trim_start().strip_prefix('(').and_then(|aside| aside.split(ASIDE_ENDS).next());
+    if aside.is_some_and(is_lapsed) {
+        return if is_one_of { ValueState::Former } else { ValueState::Unclear };
+    }
     let clause = behind.split(CLAUSE_ENDS).next().unwrap_or_default();
     if next.is_some() && clause.len() == behind.len() {
         // Words between two values of a clause are those of the second.
@@ -137,7 +146,8 @@ fn marked(
         () if is_one_of && has(&cues, WordClass::FormerBehind) => ValueState::Former,
         () if is_one_of && has(&cues, WordClass::CurrentBehind) => ValueState::Current,
         () if has(&LISTS.cues(clause, &words), WordClass::DeniedBehind)
-            || is_doubted(before, behind) =>
+            || is_doubted(before, behind)
+            || (next.is_none() && !behind.contains('\n') && is_lapsed(&text[sentence.end..])) =>
         {
             ValueState::Unclear
         }
@@ -250,7 +260,7 @@ fn beside(around: &str, part: &Range<usize>, own: &Range<usize>) -> Option<ItemS
 }
 
 /// The last heading of a text; the first line of a JSON string stands behind the name of its field.
-fn heading_above(text: &str) -> Option<&str> {
+pub(super) fn heading_above(text: &str) -> Option<&str> {
     let lines = text.rsplit('\n').flat_map(|line| line.rsplit("\\n"));
     let mut bare = lines.map(|line| match line.trim().rsplit_once("\":\"") {
         Some((_, text)) => text,

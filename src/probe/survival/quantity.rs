@@ -15,9 +15,12 @@ use crate::probe::LazyPattern;
 /// With fewer digits a number without its unit is in any text.
 const TELLING_DIGITS: usize = 4;
 
-static DATE: LazyPattern = LazyPattern::new(
+static DATES: LazyPattern = LazyPattern::new(
     r"\b(?:(?P<y>\d{4})[-/](?P<m>\d\d)[-/](?P<d>\d\d)|(?P<d2>\d{1,2})(?:\p{L}{2})?\.? (?:\p{L}{2} )?(?P<m2>\p{L}+)\.?,? (?:\p{L}{2} )?(?P<y2>\d{4})|(?P<m3>\p{L}+)\.? (?P<d3>\d{1,2})(?:\p{L}{2})?,? (?P<y3>\d{4})|(?P<d4>\d{1,2})\.(?P<m4>\d{1,2})\.(?P<y4>\d{4}))\b",
 );
+
+/// The unit of a date.
+pub(super) const DATE: &str = "date";
 
 /// The unit of what may be a time of the other half of the day, or a ratio: `9:15`.
 pub(super) const CLOCK: &str = "clock";
@@ -115,7 +118,7 @@ pub(super) fn quantities(text: &str) -> Vec<(Range<usize>, Quantity)> {
 
 /// The dates and times of a text.
 pub(super) fn moments(text: &str) -> Vec<(Range<usize>, Quantity)> {
-    let dates = DATE.matches(text).filter_map(|found| date(&found));
+    let dates = DATES.matches(text).filter_map(|found| date(&found));
     let times = TIME.matches(text).filter_map(|found| time(text, &found));
     dates.chain(times).collect()
 }
@@ -149,7 +152,7 @@ fn date(found: &Captures<'_>) -> Option<(Range<usize>, Quantity)> {
     let day: u8 = part(found, ["d", "d2", "d3", "d4"])?.parse().ok()?;
     let valid = (1..=12).contains(&month) && (1..=31).contains(&day);
     let amount = format!("{}-{month:02}-{day:02}", part(found, ["y", "y2", "y3", "y4"])?);
-    valid.then_some((found.get(0)?.range(), exact(amount, "date")))
+    valid.then_some((found.get(0)?.range(), exact(amount, DATE)))
 }
 
 /// The group of a date that has one of these names, in lower case.

@@ -266,17 +266,19 @@ impl RulePart {
             return Match::Changed;
         }
         let restrictive = own.has(WordClass::Forbid) || own.has(WordClass::Limit);
+        let [bounded, turned, unclear] = sentence.bounds(own);
         let forceful = !own.has_force()
             || sentence.has_force()
             || (!restrictive && sentence.has(WordClass::Quantify))
-            || (own.bound().is_some() && own.bound() == sentence.bound());
+            || (bounded > 0 && turned + unclear == 0);
         let enough = !own.anchors.is_empty() || self.is_mostly_in(&sentence.words);
         let excepted_else = own.has(WordClass::Except) != sentence.has(WordClass::Except);
         let same = missing.is_empty()
             && polarity == Polarity::Same
             && !(loose || excepted_else || another || sentence.reorders(own))
             && !(sentence.adds(WordClass::Doubt, own) || sentence.is_narrowed(own, &self.content))
-            && !(own.bound().is_none() && !own.anchors.is_empty() && sentence.bound().is_some());
+            && !(unclear > 0 || sentence.trades_units(own) || sentence.has_alternative(own, None))
+            && !(!own.anchors.is_empty() && sentence.is_bounded() && !own.is_bounded());
         if topical && forceful && enough && same {
             return Match::Kept;
         }
@@ -333,12 +335,14 @@ impl Sentence {
     /// Whether its words take back or weaken what a rule says.
     fn loosens(&self, rule: &Self) -> bool {
         let limits = self.has(WordClass::Limit) || (self.compares() && rule.compares());
+        let demand_lost = rule.has(WordClass::Demand) && !self.has(WordClass::Demand);
         self.says_else(WordClass::Weak, rule)
             || (!rule.has(WordClass::Limit) && self.says_else(WordClass::Except, rule))
             || self.revokes(rule)
             || (!limits && !self.has(WordClass::Forbid) && self.says_else(WordClass::Allow, rule))
-            || (!(limits || (self.has(WordClass::Forbid) && rule.has(WordClass::Forbid)))
-                && self.adds(WordClass::Modal, rule))
+            || (!(self.has(WordClass::Forbid) && rule.has(WordClass::Forbid))
+                && ((!limits && self.adds(WordClass::Modal, rule))
+                    || (demand_lost && self.adds(WordClass::Wish, rule))))
     }
 
     fn compares(&self) -> bool {
@@ -382,7 +386,9 @@ impl Sentence {
                 _ => None,
             }
         });
-        let narrowed = self.goes_on(end) || self.is_narrowed(rule, &content);
+        let narrowed = self.goes_on(end)
+            || self.has_alternative(rule, Some(end))
+            || self.is_narrowed(rule, &content);
         let otherwise = if narrowed { Match::Unsure } else { Match::Stated };
         taken.max().unwrap_or(otherwise)
     }

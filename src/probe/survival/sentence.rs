@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::anchors::{AnchorKind, TextAnchor, anchors, exact, tokens};
 use super::lists::{Cue, LISTS, WordClass};
+use super::quantity::DATE;
 use super::rules::FORCES;
 use super::words::{each_word, words_of};
 use crate::script::first_chars;
@@ -47,28 +48,37 @@ pub(super) struct Sentence {
 impl Sentence {
     pub(super) fn read(text: &str) -> Self {
         let (mut words, mut clauses, mut owners) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut signs, mut last) = (Vec::new(), 0);
+        let (mut signs, mut starts, mut last) = (Vec::new(), Vec::new(), 0);
         let places = tokens(text);
         each_word(text, |word, place| {
             signs.push(sign(&text[last..place.start]));
             last = place.start;
+            starts.push(last);
             words.push(word.to_owned());
             clauses.push(place.clause);
             let token = places.partition_point(|token| token.end <= place.start);
             let inside = places.get(token).is_some_and(|token| token.start <= place.start);
             owners.push(inside.then_some(token));
         });
-        Self {
+        let mut read = Self {
             is_known: LISTS.know(text, &words),
             cues: LISTS.cues(text, &words),
             words,
             clauses,
-            anchors: anchors(text),
+            anchors: anchors(text, &starts),
             exact: exact(text, &places),
             tokens: owners,
             is_question: sign(&text[last..]).is_some_and(|sign| matches!(sign, '?' | '？')),
             signs,
-        }
+        };
+        // The month of May allows nothing.
+        read.cues.retain(|cue| {
+            let mut dates = read.anchors.iter().filter(|own| own.unit.as_deref() == Some(DATE));
+            !LISTS.has(&[WordClass::Months], &cue.text)
+                || !dates.any(|date| cue.at == Some(date.at) || cue.at == Some(date.at + 1))
+        });
+        read.bound_numbers();
+        read
     }
 
     /// Its distinct words that say what it is about: they are no cues, and in none of these anchors.
@@ -96,6 +106,7 @@ impl Sentence {
         let mut begins = self.new_cues(WordClass::Narrow, rule);
         let mut conditions = self.new_cues(WordClass::Restrict, rule);
         (self.is_question && !rule.is_question)
+            || self.compounds(rule, content)
             || (!rule.has(WordClass::Forbid) && self.widens(rule))
             || begins.any(|cue| cue.at == Some(0) && self.is_fronted(content))
             || conditions.any(|cue| cue.at.is_none_or(|at| self.bears_on(at, content)))
@@ -138,6 +149,18 @@ impl Sentence {
     fn is_fronted(&self, content: &[String]) -> bool {
         let next = self.clauses.partition_point(|other| *other == self.clauses[0]);
         next <= FRONT_WORDS && self.is_before(0, content)
+    }
+
+    /// Whether a word of this content is there as the end of a longer one with a word that a rule has not: `force-push`.
+    fn compounds(&self, rule: &Self, content: &[String]) -> bool {
+        (1..self.words.len()).any(|at| {
+            let [front, own] = [at - 1, at].map(|at| &self.words[at..=at]);
+            let token = self.tokens[at].filter(|token| self.tokens[at - 1] == Some(*token));
+            token.is_some_and(|token| {
+                !self.exact[token].contains(|c: char| !c.is_alphabetic() && c != '-')
+            }) && alike(own, content) > 0
+                && alike(front, &rule.words) == 0
+        })
     }
 
     fn is_joined(&self, at: usize) -> bool {
@@ -229,8 +252,8 @@ impl Sentence {
         let mut missing = rule.anchors.iter().filter(|own| !self.names(own));
         let other_unit =
             missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
-        let mut signed = self.anchors.iter().filter(|own| own.bound.is_some());
-        (!cut && !other_unit && !signed.any(|own| !rule.anchors.contains(own))).then_some(at)
+        let [_, turned, unclear] = self.bounds(rule);
+        (!cut && !other_unit && turned + unclear == 0).then_some(at)
     }
 
     /// Whether an id goes on from the word before this one.

@@ -144,6 +144,54 @@ fn a_value_is_kept_where_its_key_names_it_and_no_other_of_its_form() {
     }
 }
 
+/// How a text holds one value.
+fn state(key: &str, own: &str, text: &str) -> Option<Match> {
+    let survival = SurvivalSlots::new(&[value(key, own)]).unwrap();
+    let found = survival.find(&Arc::from(text), WrittenBy::Compaction);
+    found.first().map(|finding| finding.found)
+}
+
+#[test]
+fn a_value_behind_a_word_that_makes_another_of_it_is_not_known() {
+    use Match::{Bound, Unbound};
+    let words: Vec<&String> = LISTS.of(WordClass::Beyond).flatten().collect();
+    assert!(words.len() > 20);
+    for word in words {
+        let text = format!("The cache size is {} 64 MB.", word.replace('_', " "));
+        assert_eq!(state("cache size", "64 MB", &text), Some(Unbound), "{text}");
+    }
+    for (key, text, expected) in [
+        ("cache size limit", "cache size limit: under 64 MB", Bound),
+        ("cache size limit", "cache size limit: no more than 64 MB", Bound),
+        ("cache size limit", "cache size limit: more than 64 MB", Unbound),
+        ("cache size", "Cache size (after the move): 64 MB", Bound),
+        ("cache size", "The cache size is 64 MB too small.", Unbound),
+        ("cache size", "The cache size is 64 MB by day and 32 MB at night.", Unbound),
+        ("cache size", "The cache size is 64 MB. Superseded.", Unbound),
+        ("cache size", "Cache size: 64 MB (obsolete)", Unbound),
+        ("cache size", "Cache size: 64 MB (deprecated, use 32 MB)", Match::Changed),
+        ("cache size", "Cache size: 64 MB (was 32 MB)", Bound),
+    ] {
+        assert_eq!(state(key, "64 MB", text), Some(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_value_is_bound_by_the_key_of_its_own_sentence() {
+    let key = "ibex queue depth";
+    for (text, bound) in [
+        ("The lynx queue depth is 12,500. The ibex queue depth is 900.", false),
+        ("The lynx queue depth is 12,500. The ibex queue depth is unknown.", false),
+        ("The lynx queue depth is 12,500; the ibex one is open.", false),
+        ("The ibex queue depth is 12,500. The lynx queue depth is 900.", true),
+        ("## Ibex\n- worker queue depth: 12,500", true),
+        ("We set the queue depth of the ibex service to 12,500.", true),
+    ] {
+        let expected = if bound { Match::Bound } else { Match::Unbound };
+        assert_eq!(state(key, "12,500", text), Some(expected), "{text}");
+    }
+}
+
 #[test]
 fn a_value_inside_of_a_newer_one_is_not_there() {
     for (old, new) in [("1.4", "1.4.2"), ("v2", "v2-beta"), ("1.4.2-rc1", "1.4.2")] {
@@ -283,6 +331,67 @@ fn a_rule_is_kept_only_the_same_way_round() {
         "Repeat credit checks within 3 days unless I say so.",
         &[("Do not repeat credit checks within 3 days unless I say so.", CHANGED)],
     );
+}
+
+#[test]
+fn each_number_is_held_to_its_own_bound_and_unit() {
+    const MOST: [&str; 3] = ["at most", "no more than", "up to"];
+    const LEAST: [&str; 3] = ["at least", "no fewer than", "no less than"];
+    let rule = |[calls, rows]: [&str; 2], [four, forty]: [&str; 2]| {
+        format!("Make {calls} {four} calls a night and import {rows} {forty} MB each.")
+    };
+    let own = rule([MOST[0], LEAST[0]], ["4", "40"]);
+    let mut cases: Vec<(String, Option<MatchStrength>)> = Vec::new();
+    for (most, least) in MOST.into_iter().flat_map(|most| LEAST.map(|least| (most, least))) {
+        for (bounds, expected) in
+            [([most, least], KEPT), ([most, most], CHANGED), ([least, least], CHANGED)]
+        {
+            cases.push((rule(bounds, ["4", "40"]), expected));
+        }
+        cases.push((rule([least, most], ["4", "40"]), CHANGED));
+        cases.push((rule([most, least], ["40", "4"]), CHANGED));
+    }
+    cases.push((rule([MOST[0], ""], ["4", "40"]), UNSURE));
+    cases.push((rule([MOST[0], LEAST[0]], ["4", "40"]) + " Or 9 on Mondays.", KEPT));
+    let cases: Vec<_> = cases.iter().map(|(text, expected)| (&**text, *expected)).collect();
+    check_rule("", &own, &cases);
+    for beside in [
+        r#"{"max": 9, "rules": ["RULE"], "limit": 3}"#,
+        "- User rules: RULE Done: 3 of 5 files at most.",
+        "| rule | RULE | over 9 |",
+        "The user said in turn 12: \"RULE\" (and 3 times more).",
+    ] {
+        check_rule("", &own, &[(&beside.replace("RULE", &own), KEPT)]);
+    }
+    check_rule(
+        "discounts",
+        "Discounts of more than 15 % need my approval.",
+        &[
+            ("Discounts above 15 percent need my approval.", KEPT),
+            ("Discounts of more than 15 EUR need my approval.", CHANGED),
+            ("Discounts of more than 15 % need my approval, or 20 % on Mondays.", UNSURE),
+        ],
+    );
+}
+
+#[test]
+fn a_clause_that_only_takes_back_speaks_of_what_is_before_it() {
+    let rule = "Batches must hold at most 400 rows.";
+    for clause in [
+        "Superseded.",
+        "(No longer valid.)",
+        "(obsolete)",
+        "Revoked on 2026-05-01.",
+        "Withdrawn by the owner.",
+        "Überholt.",
+    ] {
+        check_rule("batches", rule, &[(&format!("{rule} {clause}"), CHANGED)]);
+        check_rule("batches", rule, &[(&format!("- {rule}\n\n## {clause}\n- others"), KEPT)]);
+    }
+    check_rule("batches", rule, &[("Batches must hold at most 400 rows - not any more", CHANGED)]);
+    for clause in ["Removed the old parser.", "Cancelled orders are kept.", "Dropped v1 support."] {
+        check_rule("batches", rule, &[(&format!("{rule} {clause}"), KEPT)]);
+    }
 }
 
 #[test]
