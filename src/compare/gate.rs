@@ -228,6 +228,11 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
     let whole = lost.is_empty() && deaths.is_empty() && findings.broken_rules.is_empty();
     let broken = !whole || !avoided.is_empty() || coverage.is_some();
     let worst = axes.iter().map(|axis| axis.verdict).max();
+    // Nothing that breaks is better.
+    let best = match findings.broken[1] {
+        Some(_) => Verdict::NonInferior,
+        None => Verdict::Improved,
+    };
     let verdict = if broken {
         Verdict::Regressed
     } else {
@@ -235,8 +240,8 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         let improved = axes.iter().any(|axis| axis.verdict == Verdict::Improved);
         match worst {
             Some(worst) if !unconfirmed_deaths.is_empty() => worst.max(Verdict::Inconclusive),
-            Some(Verdict::NonInferior) if improved => Verdict::Improved,
-            Some(worst) => worst,
+            Some(Verdict::NonInferior) if improved => best,
+            Some(worst) => worst.max(best),
             None => Verdict::Inconclusive,
         }
     };
@@ -307,13 +312,17 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
     Some(format!("{what} {paired} of {all} sessions: {share:.1} %, and {asked:.1} % is asked"))
 }
 
-/// What is worse and passes: within the margin, or without one.
+/// What is worse and passes: on both sides, within the margin, or without one.
 fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     let passed = axes.iter().filter(|one| one.verdict <= Verdict::NonInferior);
     let differences = passed.filter_map(|gated| findings.axis(gated.axis));
     let worse = differences.filter(|found| found.difference() < 0.0);
     let words = worse.map(|found| format!("{}, within the margin", found.in_words()));
-    let mut found: Vec<String> = words.collect();
+    let both = match &findings.broken {
+        [Some(_), Some(why)] => Some(format!("both sides break: {why}")),
+        _ => None,
+    };
+    let mut found: Vec<String> = both.into_iter().chain(words).collect();
     let lost = findings.changed.iter().filter(|probe| probe.lost);
     let fewer: BTreeSet<(&str, &str)> = lost.map(fact).collect();
     if !fewer.is_empty() {

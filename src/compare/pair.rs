@@ -11,6 +11,10 @@ pub(crate) fn of_pair(findings: &Findings) -> VerdictLine {
         names = ["the baseline", "the candidate"].map(str::to_owned);
     }
     let [other, name] = [0, 1].map(|side| format!("{}{}", names[side], findings.outlines[side]));
+    if let [Some(old), Some(new)] = &findings.broken {
+        let why = format!("Neither is to be used, as both break ({other}: {old}; {name}: {new}).");
+        return VerdictLine::new(NoteCode::Broken, why);
+    }
     let axes = judged(findings);
     if axes.is_empty() {
         let why = "Not decided: no axis could be compared; bill, facts and actions need values on both sides.";

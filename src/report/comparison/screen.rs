@@ -75,6 +75,7 @@ impl Terminal {
                 [metric.baseline, metric.candidate].map(|side| level(metric, side));
             let mut row = GridRow::of(metric.axis.name(), [before, after, difference]);
             verdict.clone_into(&mut row.end);
+            row.below = metric.scope(one.comparison.coverage.paired_clusters).unwrap_or_default();
             rows.push(row);
         }
         let mut out = vec![self.heading(&escape::plain(heading))];
@@ -137,7 +138,9 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
         (match found.axis {
             Axis::Bill | Axis::Plumbing | Axis::Actions | Axis::Tokens | Axis::Calls => true,
             Axis::Facts | Axis::Answers => kept == Some(found.axis),
-            Axis::Completion | Axis::Refused | Axis::Waiting => false,
+            Axis::Completion => found.baseline.min(found.candidate) < 1.0,
+            Axis::Refused => found.baseline.max(found.candidate) > 0.0,
+            Axis::Waiting => false,
         }) || open
     })
 }
