@@ -223,7 +223,7 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
     if findings.unpriced_sessions > 0 {
         doubt_costs(&mut axes, findings.unpriced_sessions, rules);
     }
-    let avoided = newly_avoided(sides);
+    let avoided = newly_avoided(findings, sides, rules);
     let coverage = lacking(findings, rules.coverage);
     let whole = lost.is_empty() && deaths.is_empty() && findings.broken_rules.is_empty();
     let broken = !whole || !avoided.is_empty() || coverage.is_some();
@@ -287,10 +287,19 @@ fn is_in_all(death: &NewDeath) -> bool {
     before == 0 && after == new && old.min(new) >= CONFIRM
 }
 
-/// What `run` would warn of under the candidate alone.
-fn newly_avoided([baseline, candidate]: [&Sample; 2]) -> Vec<String> {
+/// What `run` would warn of under the candidate alone: with facts that it loses and the baseline keeps, more than the
+/// margin allows. What a baseline without a summariser lost is no news.
+fn newly_avoided(
+    findings: &Findings,
+    [baseline, candidate]: [&Sample; 2],
+    rules: &Rules,
+) -> Vec<String> {
+    let lost = findings.changed.iter().filter(|probe| probe.lost && probe.axis == Axis::Facts);
+    let coverage = findings.coverage.by_axis.iter().find(|one| one.axis == Axis::Facts);
+    let most = rules.margins.get(Axis::Facts).unwrap_or_default();
+    let is_news = coverage.is_some_and(|facts| lost.count() as f64 > most * facts.items as f64);
     let unseen = candidate.unseen_losses().filter(|_| baseline.unseen_losses().is_none());
-    unseen.into_iter().collect()
+    unseen.filter(|_| is_news).into_iter().collect()
 }
 
 /// Why too little was scored again, in words.
