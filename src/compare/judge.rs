@@ -103,7 +103,8 @@ impl JudgingRule {
         }
     }
 
-    fn margin(&self, axis: Axis) -> f64 {
+    /// The margin of an axis.
+    pub(crate) fn margin(&self, axis: Axis) -> f64 {
         let margin = self.margins.get(axis);
         margin.unwrap_or_else(|| Margins::default().get(axis).unwrap_or(UNGATED_MARGIN))
     }
