@@ -20,7 +20,7 @@ use crate::compare::sweep::{
     Confirmation, Objective, Sweep, Trial, better_half, broken, is_of_window,
     judge as judge_settings,
 };
-use crate::compare::{Axis as Measured, ComparedRun, JudgingRule, Margins};
+use crate::compare::{Axis as Measured, ComparedRun, JudgingRule};
 use crate::metric::cost::SimulatedCost;
 use crate::record::journal::{Journal, RecordedRun};
 use crate::record::{Arm, CellRecord, repairs};
@@ -175,15 +175,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     let tried = running.on("tune", &points, &halves.tune)?;
     let kept = KeptMetric::of(args, &tried, &halves.tune);
-    let usual = Margins::default().get(kept.axis);
-    let quality = Objective {
-        axis: kept.axis,
-        margin: rules.margins.get(kept.axis).or(usual).unwrap_or_default(),
-    };
+    let rule = JudgingRule { margins: rules.margins, ..JudgingRule::of_population(seed) };
+    let objectives =
+        [args.tuning.saves, kept.axis].map(|axis| Objective { axis, margin: rule.margin(axis) });
     let unmeasured = unmeasured(args, &kept, &tried, &halves.tune);
     let [_, independent_confirm] = halves.independent;
-    let (tune, confirm, saves) = (halves.tune, halves.confirm, args.tuning.saves);
-    let mut sweep = judge_settings(&tried, tune, confirm, saves, quality);
+    let mut sweep = judge_settings(&tried, halves.tune, halves.confirm, objectives);
     sweep.independent_confirm = independent_confirm;
     sweep.quality_reason = kept.reason;
     sweep.repairs = repairs(&whole.manifest().sessions);
@@ -192,7 +189,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let swept = axes.iter().filter(|_| !args.tuning.params.is_empty());
     let (hints, missing) = next::missing_knobs(&points[0].spec, swept);
     sweep.hints = hints;
-    confirm_choices(&mut running, &mut sweep, &points, quality, seed)?;
+    confirm_choices(&mut running, &mut sweep, &points, objectives, &rule)?;
     models::close(whole.models(), false)?;
     let all = apply::chosen(&sweep, &points);
     let applied = apply::apply(args, &sweep, &all, (&whole.manifest().scenario, seed));
@@ -234,8 +231,8 @@ fn confirm_choices(
     running: &mut SweepRun<'_>,
     sweep: &mut Sweep,
     points: &[GridPoint],
-    quality: Objective,
-    seed: u64,
+    [saved, quality]: [Objective; 2],
+    rule: &JudgingRule,
 ) -> Result<()> {
     if sweep.confirm.is_empty() {
         return Ok(());
@@ -249,10 +246,6 @@ fn confirm_choices(
         .collect();
     let pairs: Vec<GridPoint> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
     let tried = running.on("confirm", &pairs, &sweep.confirm)?;
-    let mut rule = JudgingRule::of_population(seed);
-    if let Err(problem) = rule.margins.set(quality.axis.name(), quality.margin) {
-        return stop(Exit::Usage, problem);
-    }
     for ((at, _), pair) in open.into_iter().zip(tried.chunks_exact(2)) {
         let [default, setting] = [&pair[0].sample, &pair[1].sample];
         let own = broken(setting).map(|why| format!("it is broken there: {why}"));
@@ -260,9 +253,8 @@ fn confirm_choices(
             let why = broken(default)?;
             Some(format!("the default is broken there, so nothing can be compared with it: {why}"))
         });
-        let findings = judge::judge(default, setting, &rule);
-        let saves = running.args.tuning.saves;
-        sweep.confirm(at, Confirmation::of(&findings, saves, quality, problem));
+        let findings = judge::judge(default, setting, rule);
+        sweep.confirm(at, Confirmation::of(&findings, saved.axis, quality, problem));
     }
     Ok(())
 }

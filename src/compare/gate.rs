@@ -223,11 +223,16 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
     if findings.unpriced_sessions > 0 {
         doubt_costs(&mut axes, findings.unpriced_sessions, rules);
     }
-    let avoided = newly_avoided(sides);
+    let avoided = newly_avoided(findings, sides, rules);
     let coverage = lacking(findings, rules.coverage);
     let whole = lost.is_empty() && deaths.is_empty() && findings.broken_rules.is_empty();
     let broken = !whole || !avoided.is_empty() || coverage.is_some();
     let worst = axes.iter().map(|axis| axis.verdict).max();
+    // Nothing that breaks is better.
+    let best = match findings.broken[1] {
+        Some(_) => Verdict::NonInferior,
+        None => Verdict::Improved,
+    };
     let verdict = if broken {
         Verdict::Regressed
     } else {
@@ -235,8 +240,8 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         let improved = axes.iter().any(|axis| axis.verdict == Verdict::Improved);
         match worst {
             Some(worst) if !unconfirmed_deaths.is_empty() => worst.max(Verdict::Inconclusive),
-            Some(Verdict::NonInferior) if improved => Verdict::Improved,
-            Some(worst) => worst,
+            Some(Verdict::NonInferior) if improved => best,
+            Some(worst) => worst.max(best),
             None => Verdict::Inconclusive,
         }
     };
@@ -282,10 +287,19 @@ fn is_in_all(death: &NewDeath) -> bool {
     before == 0 && after == new && old.min(new) >= CONFIRM
 }
 
-/// What `run` would warn of under the candidate alone.
-fn newly_avoided([baseline, candidate]: [&Sample; 2]) -> Vec<String> {
+/// What `run` would warn of under the candidate alone: with facts that it loses and the baseline keeps, more than the
+/// margin allows. What a baseline without a summariser lost is no news.
+fn newly_avoided(
+    findings: &Findings,
+    [baseline, candidate]: [&Sample; 2],
+    rules: &Rules,
+) -> Vec<String> {
+    let lost = findings.changed.iter().filter(|probe| probe.lost && probe.axis == Axis::Facts);
+    let coverage = findings.coverage.by_axis.iter().find(|one| one.axis == Axis::Facts);
+    let most = rules.margins.get(Axis::Facts).unwrap_or_default();
+    let is_news = coverage.is_some_and(|facts| lost.count() as f64 > most * facts.items as f64);
     let unseen = candidate.unseen_losses().filter(|_| baseline.unseen_losses().is_none());
-    unseen.into_iter().collect()
+    unseen.filter(|_| is_news).into_iter().collect()
 }
 
 /// Why too little was scored again, in words.
@@ -307,13 +321,17 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
     Some(format!("{what} {paired} of {all} sessions: {share:.1} %, and {asked:.1} % is asked"))
 }
 
-/// What is worse and passes: within the margin, or without one.
+/// What is worse and passes: on both sides, within the margin, or without one.
 fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     let passed = axes.iter().filter(|one| one.verdict <= Verdict::NonInferior);
     let differences = passed.filter_map(|gated| findings.axis(gated.axis));
     let worse = differences.filter(|found| found.difference() < 0.0);
     let words = worse.map(|found| format!("{}, within the margin", found.in_words()));
-    let mut found: Vec<String> = words.collect();
+    let both = match &findings.broken {
+        [Some(_), Some(why)] => Some(format!("both sides break: {why}")),
+        _ => None,
+    };
+    let mut found: Vec<String> = both.into_iter().chain(words).collect();
     let lost = findings.changed.iter().filter(|probe| probe.lost);
     let fewer: BTreeSet<(&str, &str)> = lost.map(fact).collect();
     if !fewer.is_empty() {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Kind, Margins};
 use super::changes::{self, BrokenRule, ChangedProbe, Coverage, NewDeath};
+use super::sweep::broken;
 use super::{ComparedRun, Repriced, Sample, SessionSample};
 use crate::metric::Direction;
 use crate::naming::base_name;
@@ -102,7 +103,8 @@ impl JudgingRule {
         }
     }
 
-    fn margin(&self, axis: Axis) -> f64 {
+    /// The margin of an axis.
+    pub(crate) fn margin(&self, axis: Axis) -> f64 {
         let margin = self.margins.get(axis);
         margin.unwrap_or_else(|| Margins::default().get(axis).unwrap_or(UNGATED_MARGIN))
     }
@@ -143,6 +145,9 @@ pub struct Findings {
     /// What stands behind the name of either where it may be recommended.
     #[serde(skip)]
     pub(crate) outlines: [String; 2],
+    /// Why either is never recommended: sessions died, a prompt would be refused, or the strategy failed.
+    #[serde(skip)]
+    pub(crate) broken: [Option<String>; 2],
     /// Whether both are written the same; `None` where one definition is not known.
     pub same_definition: Option<bool>,
     /// Axis by axis, those that both sides have.
@@ -212,6 +217,8 @@ pub struct AxisFinding {
     /// Sessions of the baseline that the candidate lacks here; of totals also those in which the candidate
     /// died at another call than the baseline, or alone.
     pub missing_sessions: usize,
+    /// Of a total, sessions in which both died at the same call: it holds what they cost up to there.
+    pub unfinished_sessions: usize,
     /// Each cluster's difference, turned so that higher is better, in the order of their names: of a total in
     /// its unit.
     #[serde(skip)]
@@ -228,6 +235,7 @@ pub fn judge(baseline: &Sample, candidate: &Sample, rule: &JudgingRule) -> Findi
         baseline: baseline.strategy.clone(),
         candidate: candidate.strategy.clone(),
         outlines: [baseline.outline(), candidate.outline()],
+        broken: [baseline, candidate].map(broken),
         same_definition: known.then(|| baseline.definition == candidate.definition),
         axes: axes.filter_map(|axis| pairs.judge(axis, &rule)).collect(),
         changed: changes::changed(&pairs.sessions),

@@ -11,6 +11,10 @@ pub(crate) fn of_pair(findings: &Findings) -> VerdictLine {
         names = ["the baseline", "the candidate"].map(str::to_owned);
     }
     let [other, name] = [0, 1].map(|side| format!("{}{}", names[side], findings.outlines[side]));
+    if let [Some(old), Some(new)] = &findings.broken {
+        let why = format!("Neither is to be used, as both break ({other}: {old}; {name}: {new}).");
+        return VerdictLine::new(NoteCode::Broken, why);
+    }
     let axes = judged(findings);
     if axes.is_empty() {
         let why = "Not decided: no axis could be compared; bill, facts and actions need values on both sides.";
@@ -20,7 +24,8 @@ pub(crate) fn of_pair(findings: &Findings) -> VerdictLine {
     let worse = listed(&of(&axes, State::Worse));
     let chance = around("", &of(&axes, State::Unknown), " may be chance");
     let apart: Vec<String> = axes.iter().filter_map(|axis| not_known(axis)).collect();
-    let held: Vec<String> = axes.iter().filter_map(|axis| held(axis)).collect();
+    let held: Vec<String> =
+        [State::Same, State::NotWorse].iter().filter_map(|state| held(&axes, *state)).collect();
     let rest = around("; ", &held, "");
     let chance = Some(chance).filter(|chance| !chance.is_empty());
     let open: Vec<String> = chance.into_iter().chain(apart.iter().cloned()).collect();
@@ -83,10 +88,15 @@ fn not_known(found: &AxisFinding) -> Option<String> {
     Some(format!("{} are not compared: {why}", found.axis))
 }
 
-/// What is shown to be no worse, with the way in which it is not.
-fn held(found: &AxisFinding) -> Option<String> {
-    matches!(found.state, State::Same | State::NotWorse)
-        .then(|| format!("{} on {}", found.state.name(), found.in_words()))
+/// What is in this state, in which it is shown to be no worse; no difference needs no number.
+fn held(axes: &[&AxisFinding], state: State) -> Option<String> {
+    let these = axes.iter().filter(|found| found.state == state);
+    let words = these.map(|found| match found.difference() {
+        0.0 => found.axis.to_string(),
+        _ => found.in_words(),
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| format!("{} on {}", state.name(), listed(&words)))
 }
 
 /// Who wrote what is compared.

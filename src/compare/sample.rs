@@ -282,9 +282,10 @@ fn fits(full: &CellRecord, cell: &CellRecord) -> bool {
     cell.window.is_some_and(|window| !prompts.any(|prompt| window.overflows(*prompt)))
 }
 
-/// Whether a summary was written in this cell.
+/// Whether a model wrote anything in this cell that may stand in a prompt.
 fn wrote(cell: &CellRecord) -> bool {
-    cell.model_calls.iter().any(|call| is_on_the_bill(call.purpose) && call.failure.is_none())
+    let calls = cell.model_calls.iter().filter(|call| is_on_the_bill(call.purpose));
+    calls.filter(|call| call.failure.is_none()).count() > cell.summary_health.unread
 }
 
 /// Who wrote a strategy's summaries: the product's own model where they are the recorded ones.

@@ -39,6 +39,8 @@ pub struct Sweep {
     pub quality: Axis,
     /// By how much the kept metric may be worse: δ of the margin rule and of the confirmation.
     pub margin: f64,
+    /// By how much what is saved may differ, as a share of full history's, and still be the same.
+    pub cost_margin: f64,
     /// Why this metric is kept, where nobody named it.
     pub quality_reason: Option<String>,
     /// Knobs that matter together with a swept one and were not swept, each with the flag that adds it.
@@ -185,9 +187,9 @@ pub fn judge(
     tried: &[Trial],
     tune: Vec<String>,
     confirm: Vec<String>,
-    cost: Axis,
-    quality: Objective,
+    [saved, quality]: [Objective; 2],
 ) -> Sweep {
+    let cost = saved.axis;
     // A session that some setting has no value for would favour the others. A metric that was measured
     // nowhere leaves none out.
     let axes = [cost, quality.axis];
@@ -230,8 +232,8 @@ pub fn judge(
                 // A few that fit decide nothing about the others.
                 fitted.clear();
             }
-            let saved = own.iter().map(|at| tried[*at].saved(&fitted, cost));
-            let against_nothing = saved.map(|saved| Some(saved?.point_estimate)).collect();
+            let against = own.iter().map(|at| tried[*at].saved(&fitted, cost));
+            let against_nothing = against.map(|saved| Some(saved?.point_estimate)).collect();
             let candidates = Candidates {
                 points: own.iter().map(|at| &points[*at]).collect(),
                 against_nothing,
@@ -239,7 +241,7 @@ pub fn judge(
                 of_clusters,
                 means,
             };
-            let choice = candidates.choose(window, cost, quality);
+            let choice = candidates.choose(window, saved, quality);
             for at in own {
                 if Some(&points[at].values) == choice.values.as_ref() {
                     points[at].standing = choice.standing;
@@ -260,6 +262,7 @@ pub fn judge(
         cost,
         quality: quality.axis,
         margin: quality.margin,
+        cost_margin: saved.margin,
         quality_reason: None,
         hints: Vec::new(),
         independent_tune: clusters.len(),

@@ -57,6 +57,17 @@ impl AxisFinding {
         listed(&words.collect::<Vec<_>>())
     }
 
+    /// Which sessions a total is of, where it is not all of these to their end: `over 4 of 8 sessions`.
+    pub(crate) fn scope(&self, sessions: usize) -> Option<String> {
+        let (own, died) = (self.paired.by_session.n.sessions, self.unfinished_sessions);
+        let some = (own < sessions).then(|| format!("over {own} of {sessions} sessions"));
+        let short = (died > 0).then(|| {
+            format!("of {} up to the call at which both died", many(died, "session", "sessions"))
+        });
+        let parts: Vec<String> = some.into_iter().chain(short).collect();
+        (self.kind == Kind::Total && !parts.is_empty()).then(|| parts.join(", "))
+    }
+
     /// Whether it is open only for what a judge or a score would tell.
     pub(crate) fn is_turned_by_open(&self) -> bool {
         self.state == State::Unknown && self.ends.is_some()

@@ -303,6 +303,10 @@ impl GatedComparison {
             );
             notes.extend(self.correction());
         }
+        let sessions = comparison.coverage.paired_clusters;
+        let scopes =
+            comparison.axes.iter().filter_map(|one| Some((one.axis, one.scope(sessions)?)));
+        notes.extend(scopes.map(|(axis, scope)| format!("{axis}: {scope}")));
         notes.extend(comparison.axes.iter().filter_map(warning));
         let gated = self.gated.iter();
         notes.extend(gated.map(|gated| format!("verdict: {}", gated.verdict)));

@@ -168,6 +168,16 @@ fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
     Some(format!("{} moves {ranges}", knob.knob))
 }
 
+/// Why there is no choice in any window.
+pub(crate) fn no_choice(sweep: &Sweep) -> &'static str {
+    match sweep.points.len() {
+        0 | 1 => "one setting alone was tried",
+        _ => {
+            "windows alone were swept, and a window is no setting of the strategy: the table compares them"
+        }
+    }
+}
+
 /// Whether no setting changed anything.
 fn is_quiet(sweep: &Sweep) -> bool {
     let mut costs = sweep.points.iter().map(|point| point.cost);
@@ -287,9 +297,13 @@ fn few(sweep: &Sweep) -> String {
 /// Whether the chosen setting is on a plateau.
 fn neighbours(sweep: &Sweep, found: &Neighbours) -> String {
     let Neighbours { tried, alike, .. } = found;
-    let margin = display::points(sweep.margin);
-    let within = format!("the same, within {margin} pts or chance");
+    let [saved, kept] = [sweep.cost_margin, sweep.margin].map(display::points);
+    let within = format!("the same, within {saved}/{kept} pts or chance");
     let words = match found.shape {
+        Shape::Slope if *tried == 1 => {
+            let comes = if *alike == 1 { "comes" } else { "does not come" };
+            format!("One setting alone lies beside it, and {comes} out {within}.")
+        }
         Shape::Plateau => format!("A plateau: all {tried} settings beside it come out {within}."),
         Shape::Slope if *alike == 0 => {
             format!("A slope: none of the {tried} settings beside it comes out {within}.")

@@ -404,6 +404,35 @@ fn what_a_program_asks_is_metered() {
     assert_eq!(after.text, "THE SUMMARY");
 }
 
+/// A summariser is a model whose text comes into the context, whole or in place of a result; one that is asked for a
+/// title is none.
+#[test]
+fn an_answer_that_comes_into_no_prompt_is_no_summary() {
+    let result = |text: &str| {
+        let content =
+            format!(r#"[{{"type":"tool_result","tool_use_id":"t0","content":"{text}"}}]"#);
+        format!(
+            r#"{{"type":"messages","messages":[[0,2],{{"role":"user","content":{content}}},[3,7]]}}"#
+        )
+    };
+    for (then, unread) in [
+        (r#"{"type":"unchanged"}"#.to_owned(), 1),
+        (result("[cleared]"), 1),
+        (result("$text"), 0),
+        (r#"{"type":"summary","from":0,"to":4,"text":"Note: $text"}"#.to_owned(), 0),
+    ] {
+        let ask = r#"{"type":"ask","messages":[[0,4],{"role":"user","content":"Sum up."}]}"#;
+        let then = then.replace('"', "\\\"");
+        let body = format!(
+            r#"case $line in *'"call":3,'*) say '{ask}'; next; text=${{line#*text\":\"}}; text=${{text%%\"*}}; say "{then}" ;;
+            *) say '{{"type":"unchanged"}}' ;; esac"#
+        );
+        let record = play(&spec(&shell(&body), &[]), &reading(), 100_000);
+        assert_eq!(record.end, End::Completed, "{then}");
+        assert_eq!((record.model_calls.len(), record.summary_health.unread), (1, unread), "{then}");
+    }
+}
+
 /// One process serves cell after cell.
 #[test]
 fn a_process_is_used_again() {

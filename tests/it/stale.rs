@@ -104,6 +104,16 @@ fn an_unfinished_run_goes_on_with_the_same_program_and_with_no_other() {
 }
 
 #[test]
+fn a_run_of_another_strategy_is_no_run_before() {
+    let bench = Bench::new();
+    for strategy in ["none", "tail@3000", "codex"] {
+        let (code, said) = bench.proctor(&["run", "own.toml", "--strategy", strategy]);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!said.contains("since the run"), "{strategy}: {said}");
+    }
+}
+
+#[test]
 fn a_program_that_does_not_start_is_refused_and_one_that_fails_twice_is_a_result() {
     let bench = Bench::new();
     bench.write("own.sh", "echo 'no module named helper' >&2; exit 1");

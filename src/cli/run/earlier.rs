@@ -7,6 +7,7 @@ use crate::cli::{Result, print, say, sessions};
 use crate::compare::{
     Axis, AxisFinding, Chance, ComparedRun, Findings, JudgingRule, Margins, Target, judge,
 };
+use crate::naming::base_name;
 use crate::record::journal::{CELLS, RecordedRun};
 
 /// Strategies that the line names one by one.
@@ -31,7 +32,8 @@ impl EarlierRun {
         Some(Self { when: when(&found), results: ComparedRun::of(&run.manifest, &run.cells) })
     }
 
-    /// The difference to a run of the same sessions, in one line; `None` without a strategy and session in common.
+    /// The difference to a run of the same sessions, in one line; `None` without a strategy, whatever its settings, and
+    /// session in common.
     /// Runs under other conditions are not compared, and the line says which.
     pub(super) fn difference(&self, run: &RecordedRun) -> Option<String> {
         let now = ComparedRun::of(&run.manifest, &run.cells);
@@ -55,7 +57,9 @@ impl EarlierRun {
             seed: run.manifest.seed,
         };
         let pairs = self.results.pairs(&now);
-        let found = pairs.pairs.iter().map(|(old, new)| judge::judge(old, new, &rule));
+        let all = pairs.pairs.iter();
+        let same = all.filter(|(old, new)| base_name(&old.strategy) == base_name(&new.strategy));
+        let found = same.map(|(old, new)| judge::judge(old, new, &rule));
         let found: Vec<Findings> = found.filter(|found| !found.axes.is_empty()).collect();
         if found.is_empty() {
             return None;
@@ -75,12 +79,14 @@ impl EarlierRun {
     }
 }
 
-/// A strategy and what changed: `codex: bill −12 %, facts +3`.
+/// A strategy, what it was before where it was set otherwise, and what changed: `codex: bill −12 %, facts +3`.
 fn in_words(found: &Findings) -> Option<String> {
     let own = AXES.into_iter().filter_map(|axis| found.axis(axis));
     let differs = own.filter(|found| found.baseline.total_cmp(&found.candidate).is_ne());
     let changed: Vec<String> = differs.map(AxisFinding::in_words).collect();
-    (!changed.is_empty()).then(|| format!("{}: {}", found.candidate, changed.join(", ")))
+    let (old, new) = (&found.baseline, &found.candidate);
+    let before = if old == new { String::new() } else { format!(" against {old}") };
+    (!changed.is_empty()).then(|| format!("{new}{before}: {}", changed.join(", ")))
 }
 
 /// The newest other folder of a run of this scenario beside `folder`.

@@ -6,7 +6,7 @@ use super::{Args, GridPoint, typed};
 use crate::cli::apply::not_written;
 use crate::cli::{Result, listed};
 use crate::compare::sweep::{Choice, Sweep};
-use crate::report::sweep::verdict;
+use crate::report::sweep::{no_choice, verdict};
 use crate::settings::SettingValue;
 use crate::strategy::StrategySpec;
 
@@ -62,7 +62,7 @@ pub(super) fn apply(
         };
         let Some((choice, setting)) = one.recommended() else {
             let sentence = one.choice.and_then(|choice| verdict(sweep, choice).into_iter().next());
-            let why = sentence.as_deref().unwrap_or("one setting alone was tried");
+            let why = sentence.as_deref().unwrap_or_else(|| no_choice(sweep));
             return Err(not_written(&format!("`{}`", path.display()), why));
         };
         let path = in_window(&path, all.len(), &choice.window);

@@ -337,6 +337,36 @@ fn who_wrote_the_summaries_is_what_happened_and_rules_are_not_compared() {
 }
 
 #[test]
+fn of_what_breaks_on_both_sides_nothing_is_used_and_nothing_improved() {
+    for (dead, bill) in
+        [1, SESSIONS].into_iter().flat_map(|dead| [0.5, 1.0, 1.5].map(|bill| (dead, bill)))
+    {
+        let [old, new] = [1.0, bill].map(|bill| {
+            let mut sample = sample("codex", SESSIONS, bill, 0.9);
+            for session in sample.sessions.values_mut().take(dead) {
+                session.dead = 1;
+                session.died_at = Some("call 3".to_owned());
+            }
+            sample
+        });
+        let rule = JudgingRule { target: Target::Suite, ..JudgingRule::of_population(1) };
+        let found = judge::judge(&old, &new, &rule);
+        let line = of_pair(&found);
+        assert_eq!(line.code, Some(NoteCode::Broken), "{}", line.text);
+        let why = format!("out of window in {dead} of 12 sessions, first at call 3");
+        let says = format!("both break (the baseline: {why}; the candidate: {why})");
+        assert!(line.text.contains(&says), "{}", line.text);
+        let gated = gate(&found, [&old, &new], &Rules::default(), 1);
+        let expected = if bill > 1.0 { Gated::Regressed } else { Gated::NonInferior };
+        assert_eq!(gated.verdict, expected);
+        assert_eq!(gated.notes[0], format!("both sides break: {why}"));
+        // The bill says that it is no whole one.
+        let scope = found.axis(Axis::Bill).unwrap().scope(SESSIONS).unwrap();
+        assert!(scope.starts_with(&format!("of {dead} session")), "{scope}");
+    }
+}
+
+#[test]
 fn compare_says_of_a_world_what_run_says() {
     let of = |own: (f64, f64), other: (f64, f64)| {
         let left = sample("none", SESSIONS, other.0, other.1);

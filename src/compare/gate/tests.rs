@@ -66,6 +66,23 @@ fn one_session_of_twenty_that_newly_dies_breaks_the_gate_though_no_mean_is_sure(
 }
 
 #[test]
+fn what_a_summariser_never_sees_breaks_the_gate_where_the_baseline_kept_it() {
+    // Of two hundred facts so many are newly lost; the summariser sees none of those, and none of a hundred others.
+    for (lost, breaks) in [(0, false), (10, false), (11, true)] {
+        let alter = |sample: &mut Sample| {
+            let sessions = sample.sessions.values_mut();
+            for probe in sessions.flat_map(|own| own.probes.values_mut()).take(lost) {
+                probe.survival = vec![0.0];
+            }
+            sample.sessions.get_mut("s00").unwrap().unseen = Some((100 + lost, 200));
+        };
+        let rules = Rules { hard_break: false, ..Rules::default() };
+        let (_, gated) = gated(alter, Chance::Nowhere, &rules);
+        assert_eq!(!gated.avoided.is_empty(), breaks, "{lost}: {:?}", gated.avoided);
+    }
+}
+
+#[test]
 fn one_draw_of_a_live_summariser_loses_no_probe_for_sure() {
     let lose = |sample: &mut Sample| {
         let session = sample.sessions.get_mut("s03").unwrap();

@@ -44,6 +44,20 @@ fn rule(target: Target, chance: Chance) -> JudgingRule {
 }
 
 #[test]
+fn a_total_over_some_of_the_sessions_says_so() {
+    let (whole, mut some) = (billed("a", &[1.0; 8], &[1.0; 8]), billed("a", &[1.0; 8], &[1.0; 8]));
+    for (dead, says) in
+        [(0, None), (3, Some("over 5 of 8 sessions")), (7, Some("over 1 of 8 sessions"))]
+    {
+        for session in some.sessions.values_mut().take(dead) {
+            session.dead = 1;
+        }
+        let found = judge(&whole, &some, &rule(Target::Suite, Chance::Nowhere));
+        assert_eq!(found.axis(Axis::Bill).unwrap().scope(8).as_deref(), says);
+    }
+}
+
+#[test]
 fn a_session_copied_as_its_own_side_chain_changes_no_mean_and_no_interval() {
     let close = |left: Option<f64>, right: Option<f64>, what: Axis| {
         let (left, right) = (left.unwrap_or(f64::NAN), right.unwrap_or(f64::NAN));

@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::choice::Candidates;
-use super::pairs;
+use super::{EQUAL, pairs};
 use crate::stats::Estimate;
+use crate::stats::pareto::Point;
 
 /// The settings that are one step of one knob away from the chosen one.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
@@ -14,7 +15,7 @@ pub struct Neighbours {
     pub tried: usize,
     /// How many others are broken.
     pub broken: usize,
-    /// How many save and keep the same: within the margin, or not told apart by the sessions.
+    /// How many save and keep the same: each within its margin, or not told apart by the sessions.
     pub alike: usize,
     /// What that says of the chosen setting.
     pub shape: Shape,
@@ -27,7 +28,7 @@ pub struct Neighbours {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shape {
-    /// All are alike.
+    /// All are alike, and there are two at least.
     Plateau,
     /// Some are alike, or there are neighbours on one side only.
     #[default]
@@ -50,7 +51,7 @@ enum Likeness {
 
 impl Neighbours {
     /// Those of the setting at `chosen`; `None` without one.
-    pub(super) fn of(candidates: &Candidates<'_>, chosen: usize, margin: f64) -> Option<Self> {
+    pub(super) fn of(candidates: &Candidates<'_>, chosen: usize, margins: Point) -> Option<Self> {
         let own = candidates.written_out(chosen);
         let mut found = Self::default();
         let mut is_peak = false;
@@ -63,7 +64,7 @@ impl Neighbours {
             let beside = steps.map(|step| {
                 let at = candidates.with(own, knob, values.get(step?)?)?;
                 found.broken += usize::from(candidates.points[at].broken.is_some());
-                let likeness = candidates.likeness(own, at, margin)?;
+                let likeness = candidates.likeness(own, at, margins)?;
                 found.tried += 1;
                 found.alike += usize::from(likeness == Likeness::Alike);
                 Some(likeness)
@@ -75,7 +76,7 @@ impl Neighbours {
             }
         }
         found.shape = match found.alike {
-            alike if alike == found.tried => Shape::Plateau,
+            alike if alike == found.tried && alike > 1 => Shape::Plateau,
             0 if is_peak => Shape::Spike,
             _ => Shape::Slope,
         };
@@ -100,9 +101,9 @@ impl Candidates<'_> {
         })
     }
 
-    /// How another setting compares with one: in each metric it is the same if the mean difference is within the
+    /// How another setting compares with one: in each metric it is the same if the mean difference is within its
     /// margin, or its 95 % interval over the sessions holds 0. `None` for a broken one.
-    fn likeness(&self, one: usize, other: usize, margin: f64) -> Option<Likeness> {
+    fn likeness(&self, one: usize, other: usize, margins: Point) -> Option<Likeness> {
         let mut signs = [0.0; 2];
         for (objective, sign) in signs.iter_mut().enumerate() {
             let sessions = self.of_clusters[one].iter().zip(&self.of_clusters[other]);
@@ -116,7 +117,7 @@ impl Candidates<'_> {
             let holds_0 = found
                 .confidence_interval
                 .is_some_and(|ends| ends.lower_bound <= 0.0 && ends.upper_bound >= 0.0);
-            if difference.abs() > margin && !holds_0 {
+            if difference.abs() > margins[objective] + EQUAL && !holds_0 {
                 *sign = difference.signum();
             }
         }

@@ -32,7 +32,7 @@ impl Standing {
     }
 }
 
-/// What is kept, and by how much it may be worse.
+/// What is saved or kept, and by how much it may be worse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective {
     /// The axis.
@@ -113,7 +113,7 @@ impl Candidates<'_> {
     pub(super) fn choose(
         &self,
         window: Vec<(String, String)>,
-        cost: Axis,
+        cost: Objective,
         quality: Objective,
     ) -> Choice {
         let (points, means) = (&self.points, &self.means);
@@ -121,7 +121,7 @@ impl Candidates<'_> {
         let mut choice = Choice { window, ..Choice::default() };
         let changes: Vec<usize> = points.iter().map(|point| self.changed(point).len()).collect();
         let Some(found) = margin_rule(means, quality.margin, &changes) else {
-            choice.problem = Some(unmeasured(points, cost, quality.axis));
+            choice.problem = Some(unmeasured(points, cost.axis, quality.axis));
             return choice;
         };
         let best_kept = short_label(&self.changed(points[found.best_kept]));
@@ -145,11 +145,18 @@ impl Candidates<'_> {
             let (axis, margin) = (quality.axis, quality.margin * 100.0);
             let all = self.fits_everywhere;
             let place = if all { "" } else { " where full history fits" };
-            let closest = short_label(&changed);
-            let saved = format!("{:.1}", saved * 100.0).replace('-', "−");
+            let (closest, cost) = (short_label(&changed), cost.axis);
+            let comes = if self.of_clusters[chosen].iter().any(|[saved, _]| *saved != 0.0) {
+                let saved = format!("{:.1}", saved * 100.0).replace('-', "−");
+                format!("comes closest, at {saved} %")
+            } else if default.is_some_and(|own| is_over(means[chosen], means[own])) {
+                "changes nothing, which is cheaper than the default and keeps more".to_owned()
+            } else {
+                "changes nothing".to_owned()
+            };
             choice.problem = Some(format!(
                 "no setting that keeps {axis} within {margin:.1} pts of the best kept ({best_kept}) saves anything of \
-                 the {cost}{place}: {closest} comes closest, at {saved} %"
+                 the {cost}{place}: {closest} {comes}"
             ));
         } else {
             choice.values = Some(points[chosen].values.clone());
@@ -158,7 +165,7 @@ impl Candidates<'_> {
                 Some(default) if default == chosen => Standing::Default,
                 _ => Standing::NotConfirmed,
             });
-            choice.neighbours = Neighbours::of(self, chosen, quality.margin);
+            choice.neighbours = Neighbours::of(self, chosen, [cost.margin, quality.margin]);
         }
         choice.best_kept = Some(best_kept);
         choice
@@ -218,6 +225,11 @@ impl Choice {
     pub fn is_recommended(&self) -> bool {
         self.standing == Some(Standing::Recommended)
     }
+}
+
+/// Whether a point is better in both.
+fn is_over(one: Point, other: Point) -> bool {
+    one.iter().zip(other).all(|(one, other)| *one > other + EQUAL)
 }
 
 /// Why no setting can be chosen where none has both numbers.

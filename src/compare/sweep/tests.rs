@@ -10,6 +10,7 @@ use crate::compare::judge::judge as judge_pair;
 use crate::compare::sample::FullHistory;
 use crate::compare::{JudgingRule, ProbeSample, Sample, SessionSample};
 
+const BILL: Objective = Objective { axis: Axis::Bill, margin: 0.02 };
 const QUALITY: Objective = Objective { axis: Axis::Facts, margin: 0.05 };
 
 fn tried(value: &str, scores: &[(f64, f64)]) -> Trial {
@@ -59,7 +60,7 @@ fn ids(count: usize) -> Vec<String> {
 }
 
 fn judged(tried: &[Trial]) -> Sweep {
-    judge(tried, ids(3), Vec::new(), Axis::Bill, QUALITY)
+    judge(tried, ids(3), Vec::new(), [BILL, QUALITY])
 }
 
 proptest! {
@@ -97,7 +98,7 @@ fn a_bill_is_that_of_dollars_where_all_have_a_price() {
     let mut trial = tried("1", &[(0.5, 1.0), (-0.5, 1.0)]);
     let saved = |trial: &Trial| {
         let trial = Trial::new(Vec::new(), trial.sample.clone(), false);
-        judge(&[tried("", &[(0.0, 1.0); 2]), trial], ids(2), Vec::new(), Axis::Bill, QUALITY).points
+        judge(&[tried("", &[(0.0, 1.0); 2]), trial], ids(2), Vec::new(), [BILL, QUALITY]).points
     };
     let of = |points: &[SweepPoint]| {
         let mut saved = points.iter().filter_map(|point| point.cost).map(|it| it.point_estimate);
@@ -174,6 +175,12 @@ fn where_nothing_is_chosen_the_problem_says_why() {
     check(
         &dear.each_ref().map(dead),
         "all 3 settings are broken; each: out of window in 3 of 3 sessions, first at call 37",
+    );
+    let idle = [tried("", &[(-0.9, 0.8); 3]), tried("300", &[(0.0, 1.0); 3])];
+    check(
+        &idle,
+        "no setting that keeps facts within 5.0 pts of the best kept (keep=300) saves anything \
+         of the bill: keep=300 changes nothing, which is cheaper than the default and keeps more",
     );
     let mut unmeasured = dear.to_vec();
     for session in unmeasured.iter_mut().flat_map(|it| it.sample.sessions.values_mut()) {
@@ -371,6 +378,12 @@ fn a_choice_is_on_a_plateau_or_stands_alone() {
         "wait=1, keep=1: Spike 0 of 4",
     );
     check_beside(&[&[more, high, low]], [0, 2], "keep=1: Slope 0 of 2");
+    // One setting beside it is no plateau.
+    check_beside(&[&[high, flat]], [0, 1], "keep=0: Slope 1 of 1");
+    // Each metric has its own margin: three points are the same facts, and another bill.
+    let (dearer, fewer) = ((0.47, 0.8), (0.5, 0.77));
+    check_beside(&[&[dearer, high, dearer]], [0, 0], "keep=1: Spike 0 of 2");
+    check_beside(&[&[fewer, high, fewer]], [0, 0], "keep=1: Plateau 2 of 2");
     // The default is found where it is written out.
     check_beside(
         &[&[low, flat, low], &[flat, high, flat], &[low, flat, low]],
@@ -443,7 +456,7 @@ proptest! {
         };
         prop_assert!(trade.given_up > QUALITY.margin);
         let wider = Objective { axis: Axis::Facts, margin: trade.margin };
-        let again = judge(&all, ids(3), Vec::new(), Axis::Bill, wider);
+        let again = judge(&all, ids(3), Vec::new(), [BILL, wider]);
         let chosen = &again.choices[0];
         prop_assert_eq!(chosen.values.as_ref(), Some(&trade.values));
         prop_assert!(trade.margin - trade.given_up < 0.001 + 1e-9);

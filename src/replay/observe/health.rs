@@ -4,6 +4,8 @@
 //! where something is wrong with it, so that a report can show it. How large a summary may be is
 //! known from the patch that puts it in the place of something: what it stands for must be larger.
 
+use std::collections::HashSet;
+
 use super::prelude::*;
 use super::{BilledRequest, Observer};
 use crate::context::validity::summary::is_question;
@@ -30,6 +32,8 @@ pub struct Health {
     found: SummaryHealth,
     /// The last summary, until a patch puts it into the context.
     pending: Option<UnhealthySummary>,
+    /// The words of answers that no patch has put into the context so far.
+    unread: Vec<HashSet<String>>,
 }
 
 impl Observer for Health {
@@ -43,6 +47,7 @@ impl Observer for Health {
         };
         self.settle();
         self.found.summaries += 1;
+        self.unread.push(words(&answer.text).map(str::to_owned).collect());
         let larger = asked.usage.output > asked.usage.prompt();
         self.pending = Some(UnhealthySummary {
             call: asked.call,
@@ -52,6 +57,7 @@ impl Observer for Health {
     }
 
     fn patched(&mut self, applied: &Applied) {
+        self.unread.retain(|words| !applied.written().any(|entry| may_hold(entry, words)));
         if let (Some(larger), Some(summary)) = (is_larger(applied), &mut self.pending) {
             if larger && !summary.ailments.contains(&Ailment::LargerThanSource) {
                 summary.ailments.push(Ailment::LargerThanSource);
@@ -62,6 +68,7 @@ impl Observer for Health {
 
     fn finish(mut self: Box<Self>, record: &mut CellRecord) {
         self.settle();
+        self.found.unread = self.unread.len();
         record.summary_health = self.found;
     }
 }
@@ -78,7 +85,7 @@ pub fn letters_of(session: &Session) -> Letters {
 impl Health {
     /// Looks at the summaries of a session whose texts have these letters.
     pub fn new(session: Letters) -> Self {
-        Self { session, found: SummaryHealth::default(), pending: None }
+        Self { session, found: SummaryHealth::default(), pending: None, unread: Vec::new() }
     }
 
     /// Keeps the last summary if something is wrong with it.
@@ -87,6 +94,19 @@ impl Health {
         let unhealthy = summary.filter(|summary| !summary.ailments.is_empty());
         self.found.unhealthy.extend(unhealthy);
     }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+}
+
+/// Whether an answer of these words may stand in what a strategy wrote: in place of messages or beside them, or in a
+/// message that it changed and that has half of the words.
+fn may_hold(entry: &Entry, answer: &HashSet<String>) -> bool {
+    let texts = entry.message.model_text();
+    let there: HashSet<&str> = texts.iter().flat_map(|text| words(text)).collect();
+    let found = answer.iter().filter(|word| there.contains(word.as_str())).count();
+    matches!(entry.origin, Origin::Derived(_) | Origin::Authored) || 2 * found >= answer.len()
 }
 
 /// Whether what a patch wrote is larger than what it took out for it; nothing where it wrote no

@@ -39,11 +39,7 @@ impl Terminal {
         let mut out = self.paragraph("", &title(compared, one_pair), INDENT.len());
         add(&mut out, self.notices(report));
         for one in &comparisons[..shown] {
-            let mut heading = one.title();
-            if !one_pair {
-                heading.insert_str(0, &format!("{}: ", sides(one)));
-            }
-            add(&mut out, self.rows_of(one, &heading));
+            add(&mut out, self.rows_of(one, &heading(one, one_pair)));
         }
         let more = comparisons.len() - shown;
         if more > 0 {
@@ -51,7 +47,10 @@ impl Terminal {
             out.push(format!("{INDENT}… and {others}: --tables"));
         }
         let alone = comparisons.len() == 1;
-        let said: Vec<VerdictLine> = comparisons.iter().map(|one| sentence(one, alone)).collect();
+        let each = comparisons.iter();
+        let said: Vec<VerdictLine> = each
+            .map(|one| sentence(one, (!alone).then(|| heading(one, one_pair)).as_deref()))
+            .collect();
         add(&mut out, self.verdict(&said, sentences));
         let mut ends = self.losses(&comparisons, lost);
         ends.extend(self.beside("Sure?", &trust(compared)));
@@ -75,6 +74,7 @@ impl Terminal {
                 [metric.baseline, metric.candidate].map(|side| level(metric, side));
             let mut row = GridRow::of(metric.axis.name(), [before, after, difference]);
             verdict.clone_into(&mut row.end);
+            row.below = metric.scope(one.comparison.coverage.paired_clusters).unwrap_or_default();
             rows.push(row);
         }
         let mut out = vec![self.heading(&escape::plain(heading))];
@@ -113,6 +113,11 @@ fn sides(one: &GatedComparison) -> String {
     format!("{} → {}", one.baseline_source, one.candidate_source)
 }
 
+/// The strategy, and both sides where several pairs of them are compared.
+fn heading(one: &GatedComparison, one_pair: bool) -> String {
+    if one_pair { one.title() } else { format!("{}: {}", sides(one), one.title()) }
+}
+
 /// `gate: non-inferior: main → reports/new, 8 sessions`; several pairs are named one by one below.
 fn title(compared: &Comparisons, one_pair: bool) -> String {
     let what = match compared.verdict() {
@@ -137,7 +142,9 @@ fn shown(one: &GatedComparison) -> impl Iterator<Item = &AxisFinding> {
         (match found.axis {
             Axis::Bill | Axis::Plumbing | Axis::Actions | Axis::Tokens | Axis::Calls => true,
             Axis::Facts | Axis::Answers => kept == Some(found.axis),
-            Axis::Completion | Axis::Refused | Axis::Waiting => false,
+            Axis::Completion => found.baseline.min(found.candidate) < 1.0,
+            Axis::Refused => found.baseline.max(found.candidate) > 0.0,
+            Axis::Waiting => false,
         }) || open
     })
 }
@@ -152,15 +159,14 @@ fn lost(one: &GatedComparison) -> impl Iterator<Item = &ChangedProbe> {
     gated.chain(changed)
 }
 
-/// The verdict on one comparison.
-fn sentence(one: &GatedComparison, alone: bool) -> VerdictLine {
+/// The verdict on one comparison, with its heading where there are several.
+fn sentence(one: &GatedComparison, heading: Option<&str>) -> VerdictLine {
+    let named = heading.map_or_else(String::new, |heading| format!("{heading}: "));
     let Some(gated) = &one.gated else {
-        return of_pair(&one.comparison);
+        let said = of_pair(&one.comparison);
+        return VerdictLine { text: named + &said.text, ..said };
     };
-    let mut text = format!("{}: ", capital(gated.verdict.name()));
-    if !alone {
-        text.extend([&*one.title(), ": "]);
-    }
+    let mut text = format!("{}: {named}", capital(gated.verdict.name()));
     text += &reasons(one, gated).join("; ");
     for note in &gated.notes {
         let _ = write!(text, ". {}", capital(note));

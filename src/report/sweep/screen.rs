@@ -2,7 +2,8 @@
 
 use super::grid::grid;
 use super::{
-    idle, interval, is_plain_default, kept, moved, overflow, section, sessions, settings, verdict,
+    idle, interval, is_plain_default, kept, moved, no_choice, overflow, section, sessions,
+    settings, verdict,
 };
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::display::{self, many};
@@ -114,8 +115,8 @@ pub(super) fn number(estimate: Option<Estimate>) -> String {
 /// too long as well, the others are counted.
 fn verdict_lines(sweep: &Sweep, terminal: Terminal) -> Vec<String> {
     if sweep.choices.is_empty() {
-        let text = "No choice: one setting alone was tried in each window.";
-        return terminal.paragraph("", text, INDENT.len());
+        let text = format!("No choice: {}.", no_choice(sweep));
+        return terminal.paragraph("", &text, INDENT.len());
     }
     let mut fitting = verdicts(sweep, usize::MAX, terminal);
     if fitting.iter().map(Vec::len).sum::<usize>() > VERDICT_LINES {
