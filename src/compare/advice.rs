@@ -326,10 +326,10 @@ impl Rows {
         (!bills.is_empty()).then(|| bills.iter().sum())
     }
 
-    /// The bills of a case and of doing nothing in one session, where both are known.
-    fn bills_in(&self, case: &Case<'_>, id: &str) -> Option<(f64, f64)> {
+    /// The bills of a row and of doing nothing in one session, where both are known.
+    fn bills_in(&self, row: &RunRow, id: &str) -> Option<(f64, f64)> {
         let [own, nothing] =
-            [&case.row.sample, &self.nothing].map(|sample| self.total(sample, |other| other == id));
+            [&row.sample, &self.nothing].map(|sample| self.total(sample, |other| other == id));
         own.zip(nothing)
     }
 
@@ -387,13 +387,12 @@ impl Rows {
         let choice = self.has_choice();
         let fitting = Pairs::of(&self.nothing, &row.sample).only(|id| self.fits.contains(id));
         let control = row.control.as_ref();
-        let unfit = total.filter(|_| !choice);
         Case {
             row,
             total,
             nothing: choice.then(|| Three::of(&fitting, &self.rule)),
             control: control.map(|control| Three::between(control, &row.sample, &self.rule)),
-            cheaper: unfit.and_then(|total| self.cheaper(row, total)),
+            hindrance: if choice { None } else { self.hindrance(row, total) },
             adjusted_p: 1.0,
             is_recommended: false,
             more_sessions: None,
@@ -411,18 +410,6 @@ impl Rows {
             in_order(self.total(left, |_| true), self.total(right, |_| true))
         });
         others
-    }
-
-    /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the row is
-    /// shown to beat it.
-    fn cheaper(&self, row: &RunRow, own: f64) -> Option<String> {
-        let yardstick = self.others(self.strategies.iter()).into_iter().find(|other| {
-            let total = self.total(other, |_| true);
-            total.is_some_and(|total| total < own)
-                && Three::between(&row.sample, other, &self.rule).keeps()
-        })?;
-        let beats = Three::between(yardstick, &row.sample, &self.rule).dominates();
-        (!beats).then(|| yardstick.strategy.clone())
     }
 
     /// A row, or a control, that is shown to be better than this one on an axis, and not worse on the others.

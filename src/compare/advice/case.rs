@@ -136,8 +136,8 @@ pub(super) struct Case<'a> {
     /// Against doing nothing, where that completes in six independent sessions and more.
     pub(super) nothing: Option<Three>,
     pub(super) control: Option<Three>,
-    /// Where doing nothing is no choice: whether nothing cheaper keeps as much, and the row that does.
-    pub(super) cheaper: Option<String>,
+    /// Where doing nothing is no choice: what stands against it there, in a clause.
+    pub(super) hindrance: Option<String>,
     pub(super) adjusted_p: f64,
     pub(super) is_recommended: bool,
     /// How many sessions more would show it; `None` where no number would, or it is recommended.
@@ -161,7 +161,7 @@ impl Case<'_> {
     fn beats_nothing(&self) -> bool {
         match &self.nothing {
             Some(three) => three.bill.as_ref().is_some_and(is_above) && three.keeps(),
-            None => self.cheaper.is_none(),
+            None => self.hindrance.is_none(),
         }
     }
 
@@ -202,7 +202,7 @@ impl Case<'_> {
     pub(super) fn is_ahead(&self) -> bool {
         let beats_nothing = match &self.nothing {
             Some(three) => three.seems_cheaper() && three.seems_to_keep(),
-            None => self.cheaper.is_none(),
+            None => self.hindrance.is_none(),
         };
         let beats_control = match &self.control {
             Some(three) => {
@@ -240,12 +240,11 @@ impl Case<'_> {
         self.p_of_nothing().max(self.p_of_control())
     }
 
-    /// p of the bill against doing nothing. Where that is no choice, a row that nothing cheaper keeps up with needs
-    /// no test.
+    /// p of the bill against doing nothing. Where that is no choice, a row that nothing stands against needs no test.
     fn p_of_nothing(&self) -> f64 {
         match &self.nothing {
             Some(three) => three.bill.as_ref().map_or(1.0, p_of),
-            None if self.cheaper.is_none() => 0.0,
+            None if self.hindrance.is_none() => 0.0,
             None => 1.0,
         }
     }

@@ -1,14 +1,49 @@
 //! Why a strategy is not recommended, in a clause.
 
-use super::Rows;
 use super::case::{Case, Three, is_above};
+use super::{Rows, RunRow};
 use crate::compare::judge::{AxisFinding, LEVEL, State, least_differing};
 use crate::compare::words::listed;
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
 
+const UNKNOWN_BILL: &str = "its bill is not known";
+
 impl Rows {
+    /// Where doing nothing is no choice: what stands against a row, in a clause. The yardstick of money is the cheapest
+    /// other row that keeps as much. A row beside which nothing runs but its own, cheaper control has none.
+    pub(super) fn hindrance(&self, row: &RunRow, own: Option<f64>) -> Option<String> {
+        let Some(own) = own else {
+            return Some(UNKNOWN_BILL.to_owned());
+        };
+        if self.is_dearer_everywhere(row) {
+            return Some(
+                "it costs more than doing nothing wherever that runs to the end".to_owned(),
+            );
+        }
+        let control = row.control.as_ref().map(|one| &*one.strategy);
+        let mut alone = true;
+        for other in self.others(self.strategies.iter()) {
+            if other.strategy == row.name() {
+                continue;
+            }
+            let cheaper = self.total(other, |_| true).is_some_and(|total| total < own);
+            if cheaper && Three::between(&row.sample, other, &self.rule).keeps() {
+                let beats = Three::between(other, &row.sample, &self.rule).dominates();
+                let name = short_name(&other.strategy);
+                return (!beats).then(|| format!("{name} costs less and keeps as much"));
+            }
+            alone &= cheaper && control == Some(&other.strategy);
+        }
+        let beside = control.map_or_else(String::new, |name| {
+            format!(", and its control {} is not shown to keep as much", short_name(name))
+        });
+        let why =
+            format!("no other strategy runs to the end{beside}: name one more with `--strategy`");
+        alone.then_some(why)
+    }
+
     /// Why a case is not recommended, in a clause.
     pub(super) fn obstacle(
         &self,
@@ -25,8 +60,8 @@ impl Rows {
                 return why;
             }
         }
-        if let Some(other) = &case.cheaper {
-            return format!("{} costs less and keeps as much", short_name(other));
+        if let Some(why) = &case.hindrance {
+            return why.clone();
         }
         if !case.beats_control() {
             return control_obstacle(case, strategies);
@@ -85,7 +120,7 @@ fn control_obstacle(case: &Case<'_>, strategies: usize) -> String {
 /// Why a bill is not shown to be lower.
 fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String> {
     let Some(bill) = bill else {
-        return Some("its bill is not known".to_owned());
+        return Some(UNKNOWN_BILL.to_owned());
     };
     if is_above(bill) {
         return None;

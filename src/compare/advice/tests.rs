@@ -201,7 +201,8 @@ fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
     );
     // A tail by name has no control, and is dominated by nothing here.
     let tail = RunRow { control: None, ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6)) };
-    check(&world(SESSIONS, false, vec![tail]), Answer::Use, &["Use tail@20000"]);
+    let codex = row("codex", SESSIONS, (0.7, 0.6), (0.65, 0.4));
+    check(&world(SESSIONS, false, vec![tail, codex]), Answer::Use, &["Use tail@20000"]);
 }
 
 #[test]

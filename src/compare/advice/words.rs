@@ -97,7 +97,7 @@ impl Rows {
         amount.map_or_else(|| "bill".to_owned(), |amount| self.money(amount))
     }
 
-    /// What doing nothing costs, in the sessions in which it is a choice, and in all where it is none.
+    /// What doing nothing costs, in the sessions in which it completes, and in all where that is none.
     pub(super) fn nothing_costs(&self) -> Option<f64> {
         self.costs_there(&self.nothing)
     }
@@ -113,9 +113,9 @@ impl Rows {
         self.total(sample, |id| self.is_meant(id))
     }
 
-    /// Whether doing nothing completes in this session, where that is a choice at all.
+    /// Whether doing nothing completes in this session, if it does in any.
     fn is_meant(&self, id: &str) -> bool {
-        !self.has_choice() || self.fits.contains(id)
+        self.fits.is_empty() || self.fits.contains(id)
     }
 
     /// `$4.10 (bill −5 % [−7, −3]; it fired in 3 of 10)`; `more` stands behind the dollars.
@@ -170,7 +170,7 @@ impl Rows {
     /// [`Self::nothing_costs`].
     pub(super) fn priced(&self) -> String {
         let (all, fitting) = (self.clusters, self.fitting());
-        let choice = self.has_choice();
+        let choice = !self.fits.is_empty();
         let priced = self.clusters_with(|id, session| {
             self.is_meant(id) && session.metrics.contains_key(judge::DOLLARS)
         });
@@ -246,8 +246,9 @@ impl Rows {
                 format!("It saves {amount}{priced} and {keeps} ({kept}){control}")
             }
             None => format!(
-                "Nothing here that runs to the end, and is shown to keep as much, costs less than its {}{control}",
-                self.bill(case.total)
+                "Nothing here that runs to the end, and is shown to keep as much, costs less than its {}{}{control}",
+                self.bill(case.total),
+                around(": ", &Vec::from_iter(self.excess(case)), "")
             ),
         };
         let (title, sessions) = (case.row.sample.title(), &self.population);
@@ -364,10 +365,12 @@ impl Rows {
     fn undecided(&self, case: &Case<'_>) -> String {
         let bill = case.total.map(|total| format!(" ({})", self.money(total))).unwrap_or_default();
         // A control may cost less still.
-        let among = case.cheaper.as_ref().map_or("", |_| " of the strategies");
+        let among = case.hindrance.as_ref().map_or("", |_| " of the strategies");
+        let dearer: Vec<String> = case.hindrance.iter().filter_map(|_| self.excess(case)).collect();
         let (name, unfit) = (short_name(case.row.name()), self.unfit());
         let why = &case.obstacle;
-        format!("Not decided: {name} has the lowest bill{among}{bill}; {why}.{unfit}")
+        let above = around(": ", &dearer, "");
+        format!("Not decided: {name} has the lowest bill{among}{bill}{above}; {why}.{unfit}")
     }
 
     /// One session, or two to five: what was seen, and what to do.
@@ -415,7 +418,7 @@ impl Rows {
     /// From session to session, how much of the bill is saved: ` (2 % to 9 % of the bill saved from session to session)`.
     fn range(&self, case: &Case<'_>) -> Option<String> {
         let saved = self.nothing.sessions.keys().filter_map(|id| {
-            let (own, nothing) = self.bills_in(case, id)?;
+            let (own, nothing) = self.bills_in(case.row, id)?;
             Some(1.0 - own / nothing)
         });
         let saved: Vec<f64> = saved.filter(|share| share.is_finite()).collect();

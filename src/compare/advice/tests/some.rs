@@ -120,6 +120,44 @@ fn more_sessions_are_those_in_which_an_axis_is_known() {
 }
 
 #[test]
+fn where_doing_nothing_is_no_choice_a_row_needs_a_yardstick_and_is_not_dearer_wherever_that_completes()
+ {
+    let dear = |bill| RunRow {
+        cause: Some("as 9 edits break the prompt cache".to_owned()),
+        ..row("dear", SESSIONS, (bill, 0.9), (1.2, 0.6))
+    };
+    let ratio = "3.0 times the bill of full history, as 9 edits break the prompt cache; ";
+    let tail = RunRow { control: None, ..row("tail@20000", SESSIONS, (0.9, 0.7), (0.9, 0.7)) };
+    for (alone, says) in [(dear(3.0), ratio), (tail.clone(), "")] {
+        let why = "no other strategy runs to the end";
+        check(&world(SESSIONS, false, vec![alone]), Answer::Undecided, &[why, says]);
+    }
+    // A control that costs more is a yardstick.
+    check(&world(SESSIONS, false, vec![dear(1.1)]), Answer::Use, &["Use dear. "]);
+    // Beside another it is the cheapest of what keeps as much, and its bill is set against full history.
+    let both = vec![dear(3.0), row("dearer", SESSIONS, (3.5, 0.9), (1.2, 0.6))];
+    check(&world(SESSIONS, false, both), Answer::Use, &["Use dear. ", ratio]);
+    let mut judged = world(SESSIONS, false, vec![dear(3.0), tail]);
+    let all: Vec<String> = judged.nothing.sessions.keys().cloned().collect();
+    for fitting in 1..6 {
+        judged.fits = all[..fitting].iter().cloned().collect();
+        let said = check(&judged, Answer::Use, &["Use tail@20000"]);
+        let why = format!(
+            "3.0 times the bill of doing nothing on the {fitting} of 12 sessions that fit their window"
+        );
+        assert!(said.avoid.iter().any(|one| one.why.contains(&why)), "{:?}", said.avoid);
+        let mut alone = judged.clone();
+        alone.strategies.pop();
+        let wherever = "it costs more than doing nothing wherever that runs to the end";
+        check(&alone, Answer::Undecided, &[wherever]);
+        // Cheaper in one of them, it is not.
+        let first = alone.strategies[0].sample.sessions.get_mut("s00").unwrap();
+        first.metrics.insert("dollars".to_owned(), vec![0.1]);
+        check(&alone, Answer::Undecided, &["no other strategy runs to the end"]);
+    }
+}
+
+#[test]
 fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
     let mut rows = world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))]);
     let all = |rows: &mut Rows, change: fn(&mut BTreeMap<String, Vec<f64>>)| {
