@@ -509,13 +509,13 @@ impl Rows {
         case.is_ahead() && more.is_some_and(|more| more <= self.clusters)
     }
 
-    /// The cheapest case that on these sessions keeps as much as doing nothing, of what is known on both sides.
+    /// The cheapest case that on these sessions keeps as much as doing nothing.
     fn cheapest_that_keeps<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
         // Of one session a population is not estimated: what it lost is known all the same.
         let rule = JudgingRule { target: Target::Suite, ..self.rule.clone() };
-        cases.iter().find(|case| {
-            Three::between(&self.nothing, &case.row.sample, &rule).seems_to_keep_what_is_known()
-        })
+        cases
+            .iter()
+            .find(|case| Three::between(&self.nothing, &case.row.sample, &rule).seems_to_keep())
     }
 
     /// Whether facts, or answers, are known of doing nothing.

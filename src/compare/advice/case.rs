@@ -35,9 +35,10 @@ impl Three {
         self.kept.iter().chain(&self.actions)
     }
 
-    /// Whether something holds of what is kept and of actions, and both are known.
+    /// Whether something holds of what is kept and of actions. One of them may have no items on either side: that
+    /// limits what is said, and is no condition.
     fn both(&self, holds: impl FnMut(&AxisFinding) -> bool) -> bool {
-        self.kept.is_some() && self.actions.is_some() && self.quality().all(holds)
+        self.quality().next().is_some() && self.quality().all(holds)
     }
 
     /// The axes of quality in such a state, in words.
@@ -58,11 +59,6 @@ impl Three {
     /// The same by the estimates alone.
     pub(super) fn seems_to_keep(&self) -> bool {
         self.both(seems_held)
-    }
-
-    /// The same where one of facts and actions may not be measured: few sessions show nothing anyway.
-    pub(super) fn seems_to_keep_what_is_known(&self) -> bool {
-        self.quality().next().is_some() && self.quality().all(seems_held)
     }
 
     /// Whether the bill is lower by its estimate.

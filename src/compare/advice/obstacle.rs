@@ -142,12 +142,9 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
 
 /// What cannot be compared.
 fn unknowable(three: &Three) -> Option<String> {
-    if three.kept.is_none() {
-        let why = "nothing was planted in these sessions, so what it keeps is not known";
-        return Some(why.to_owned());
-    }
-    if three.actions.is_none() {
-        let why = "no later action names a detail, so what it keeps of them is not known";
+    if three.quality().next().is_none() {
+        let why = "nothing was planted in these sessions and no later action names a detail, so what it keeps is \
+                   not known";
         return Some(why.to_owned());
     }
     let apart: Vec<&AxisFinding> = three.quality().filter(|found| !found.is_comparable()).collect();

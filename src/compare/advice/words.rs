@@ -9,7 +9,7 @@ use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::{around, listed, money, percent, points};
-use crate::compare::{Margins, NoteCode, Sample, VerdictLine, judge};
+use crate::compare::{Axis, Margins, NoteCode, Sample, VerdictLine, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::{Tokens, many};
@@ -252,8 +252,19 @@ impl Rows {
             ),
         };
         let (title, sessions) = (case.row.sample.title(), &self.population);
-        let (unfit, weight) = (self.unfit(), self.weight(case));
-        format!("Use {title}{same}. {why}. Shown on {sessions}.{unfit}{weight}{others}{apply}")
+        let (limit, unfit, weight) = (self.limit(), self.unfit(), self.weight(case));
+        format!(
+            "Use {title}{same}. {why}. Shown on {sessions}{limit}.{unfit}{weight}{others}{apply}"
+        )
+    }
+
+    /// What these sessions cannot show, as an axis has no items on either side.
+    fn limit(&self) -> &'static str {
+        match (self.has_facts(), self.nothing.has(Axis::Actions)) {
+            (true, false) => ", which say nothing of actions (no later one names a detail)",
+            (false, true) => ", which say nothing of facts (none was planted)",
+            (true, true) | (false, false) => "",
+        }
     }
 
     /// Whether doing nothing is what an agent did that compacted, and not full history.
@@ -295,8 +306,9 @@ impl Rows {
         let (amount, given) = (self.amount(case, ""), listed(&given));
         let sessions = &self.population;
         format!(
-            "{name} is a trade: it saves {amount}{} and gives up {given}; {how}. Shown on {sessions}.",
-            self.priced()
+            "{name} is a trade: it saves {amount}{} and gives up {given}; {how}. Shown on {sessions}{}.",
+            self.priced(),
+            self.limit()
         )
     }
 
@@ -315,8 +327,8 @@ impl Rows {
         }
         let more = case.more_sessions.unwrap_or(1);
         let more = many(more, "more session", "more sessions");
-        let (why, unfit) = (&case.obstacle, self.unfit());
-        format!("{text}. Not shown: {why}. About {more} like these would show it.{unfit}")
+        let (why, limit, unfit) = (&case.obstacle, self.limit(), self.unfit());
+        format!("{text}. Not shown: {why}. About {more} like these would show it{limit}.{unfit}")
     }
 
     fn keep(&self, case: &Case<'_>, cases: &[Case<'_>]) -> String {

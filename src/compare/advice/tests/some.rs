@@ -64,6 +64,39 @@ fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
 }
 
 #[test]
+fn an_axis_without_items_on_either_side_limits_what_is_said_and_is_no_condition() {
+    let without = |strategy: &RunRow, axis: Option<Axis>| {
+        let mut judged = world(SESSIONS, true, vec![strategy.clone()]);
+        let own = judged.strategies.iter_mut();
+        let samples = own.flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
+        for sample in samples.flatten().chain([&mut judged.nothing]) {
+            for session in sample.sessions.values_mut() {
+                if axis != Some(Axis::Actions) {
+                    session.metrics.remove("actions");
+                }
+                if axis != Some(Axis::Facts) {
+                    session.probes.clear();
+                }
+            }
+        }
+        judged
+    };
+    let [facts, actions] = ["say nothing of facts (none", "say nothing of actions (no later one"];
+    for (own, kept, answer) in
+        [(0.9, 0.99, Answer::Use), (0.9, 0.92, Answer::Trade), (1.2, 0.99, Answer::Keep)]
+    {
+        let strategy = row("codex", SESSIONS, (own, kept), (0.85, 0.7));
+        for (axis, limit) in [(Axis::Facts, actions), (Axis::Actions, facts)] {
+            let limit = if answer == Answer::Keep { "" } else { limit };
+            check(&without(&strategy, Some(axis)), answer, &[limit]);
+        }
+        let said = check(&without(&strategy, None), Answer::Keep, &[]);
+        let why = said.contenders[0].obstacle.as_ref().unwrap();
+        assert!(own > 1.0 || why.ends_with("so what it keeps is not known"), "{why}");
+    }
+}
+
+#[test]
 fn a_strategy_that_fired_in_few_sessions_is_never_shown_and_says_so() {
     let mut rare = row("codex", SESSIONS, (1.0, 1.0), (1.0, 1.0));
     rare.fired = 2;
