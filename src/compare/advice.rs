@@ -124,7 +124,7 @@ pub struct Verdict {
     pub strategy: Option<String>,
     /// The advice in sentences.
     pub sentences: Vec<String>,
-    /// The strategies that changed anything and ran to the end, the lowest bill first.
+    /// The strategies that changed anything, or asked a model, and ran to the end, the lowest bill first.
     pub contenders: Vec<Contender>,
     /// Strategies to avoid, the worst first.
     pub avoid: Vec<Avoid>,
@@ -279,9 +279,9 @@ impl RunRow {
         &self.sample.strategy
     }
 
-    /// Whether it ran to the end and changed anything.
+    /// Whether it ran to the end, and changed anything or asked a model.
     fn is_sound(&self) -> bool {
-        self.fired > 0 && self.broken.is_none()
+        (self.fired > 0 || self.sample.has_asked()) && self.broken.is_none()
     }
 
     /// Whether it is a tail by name or full history, which have no control of their own.

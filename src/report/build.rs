@@ -434,6 +434,8 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
             escape::short(&failure.error, 300)
         );
         (NoteCode::AttemptsFailed, text)
+    } else if ran.iter().any(|one| one.has_acted()) {
+        return None;
     } else {
         let text = format!(
             "nothing fires: no strategy changed anything {window}; a smaller one shows what they do"

@@ -385,7 +385,7 @@ fn early(material: &Material<'_>) -> Option<String> {
 
 /// The strategies that never fired, and how full the window was at most.
 fn silent(material: &Material<'_>) -> Option<String> {
-    let silent = limited(material).filter(|strategy| strategy.cells > 0 && strategy.fired == 0);
+    let silent = limited(material).filter(|strategy| strategy.cells > 0 && !strategy.has_acted());
     let names = named(silent.map(|strategy| short_name(&strategy.name)))?;
     let full = material.references().filter_map(|cell| {
         let effective = cell.window.map(|window| window.effective());

@@ -133,6 +133,11 @@ impl StrategySummary {
         }
     }
 
+    /// Whether it changed any session, or asked a model in one.
+    pub(crate) fn has_acted(&self) -> bool {
+        self.fired > 0 || self.model_calls.total().calls > 0
+    }
+
     /// Why the strategy takes part in no ranking: `2 refused, died at 57`. `None` if it does.
     ///
     /// A session that ended early must never look cheap, and a prompt that would have been

@@ -191,6 +191,21 @@ fn where_doing_nothing_is_no_choice_a_row_needs_a_yardstick_and_is_not_dearer_wh
 }
 
 #[test]
+fn a_strategy_that_changes_nothing_and_asks_a_model_is_judged_by_its_bill() {
+    let mut idle = RunRow { fired: 0, ..row("asks", SESSIONS, (5.8, 1.0), (1.0, 1.0)) };
+    check(&world(SESSIONS, true, vec![idle.clone()]), Answer::NothingFires, &[]);
+    for session in idle.sample.sessions.values_mut() {
+        session.metrics.insert("calls".to_owned(), vec![49.0]);
+    }
+    let said = check(
+        &world(SESSIONS, true, vec![idle]),
+        Answer::Keep,
+        &["Everything else costs more than its $128.80: the cheapest, asks, costs $6"],
+    );
+    assert!(said.avoid[0].why.starts_with("5.8 times the bill of doing nothing"));
+}
+
+#[test]
 fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
     let mut rows = world(SESSIONS, true, vec![row("codex", SESSIONS, (0.9, 0.99), (0.85, 0.8))]);
     let all = |rows: &mut Rows, change: fn(&mut BTreeMap<String, Vec<f64>>)| {
