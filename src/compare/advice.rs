@@ -41,7 +41,7 @@ pub enum Answer {
     NothingRan,
     /// Agents ran, and how their tasks ended is not known.
     NoOutcomes,
-    /// Some strategies are broken, and no other changed anything; prompts of one did not fit the window.
+    /// Some strategies are broken as prompts did not fit the window, and no other changed anything.
     AllBroken,
     /// Some strategies are broken, for other reasons, and no other changed anything.
     AllFaulty,
@@ -89,11 +89,11 @@ impl Answer {
                 "The outcomes of the tasks are unknown: pass them with `proctor live --outcomes FILE`."
             }
             Self::AllBroken => {
-                "Everything breaks: every strategy that changed a session broke, as the table says. A larger window \
-                 changes that (`--window TOKENS`)."
+                "Everything breaks: no strategy changed anything and ran to the end, as the table says. A larger \
+                 window changes that (`--window TOKENS`)."
             }
             Self::AllFaulty => {
-                "Everything breaks: every strategy that changed a session broke, as the table says."
+                "Everything breaks: no strategy changed anything and ran to the end, as the table says."
             }
             Self::NothingFires => {
                 "Nothing fires: no strategy changed anything in these sessions. A smaller window shows what they do \
@@ -264,7 +264,7 @@ pub(crate) struct RunRow {
     pub(crate) largest_elsewhere: Option<Tokens>,
     /// Why it takes part in no ranking.
     pub(crate) broken: Option<String>,
-    /// Whether that is because a prompt did not fit the window.
+    /// Whether that is because a prompt did not fit the window, and for nothing else.
     pub(crate) is_too_large: bool,
     /// Whether it is a program of the user's own.
     pub(crate) is_program: bool,
@@ -455,10 +455,10 @@ impl Rows {
             (Answer::NothingRan, None)
         } else if cases.is_empty() {
             let mut broken = self.strategies.iter().filter(|row| row.broken.is_some());
-            let answer = if broken.clone().any(|row| row.is_too_large) {
-                Answer::AllBroken
-            } else if broken.next().is_some() {
+            let answer = if broken.clone().any(|row| !row.is_too_large) {
                 Answer::AllFaulty
+            } else if broken.next().is_some() {
+                Answer::AllBroken
             } else if self.nothing.strategy == RECORDED {
                 Answer::Keep
             } else {

@@ -121,7 +121,7 @@ fn row(strategy: &StrategySummary, run: &ComparedRun, material: &Material<'_>) -
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
-        is_too_large: !strategy.deaths.is_empty(),
+        is_too_large: strategy.broken().is_some_and(|breakage| breakage.is_too_large()),
         is_program: entry.is_some_and(|one| one.toml.contains("kind = \"external\"")),
         tokens_saved: tokens_saved.filter(|_| !agent_compacted),
         cause: cause(strategy, material).filter(|_| !agent_compacted),

@@ -162,6 +162,11 @@ pub struct Breakage {
 }
 
 impl Breakage {
+    /// Whether a larger window mends it: prompts did not fit, and nothing else is wrong.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.failures.is_empty() && self.rejected == 0
+    }
+
     /// The reasons in words, with a unit after the number of cells and a word before the first call.
     pub(crate) fn in_words(&self, unit: &str, call: &str) -> String {
         let mut parts = Vec::new();

@@ -245,10 +245,12 @@ fn what_is_broken_and_cheapest_is_never_used() {
     );
     assert!(said.avoid.iter().any(|it| it.is_broken && it.strategy == "cheap"));
     let refused = RunRow { is_too_large: false, ..broken.clone() };
-    for (row, answer, advice) in
-        [(broken, Answer::AllBroken, true), (refused, Answer::AllFaulty, false)]
-    {
-        let judged = world(SESSIONS, true, vec![row]);
+    for (rows, answer, advice) in [
+        (vec![broken.clone()], Answer::AllBroken, true),
+        (vec![refused.clone()], Answer::AllFaulty, false),
+        (vec![broken, refused], Answer::AllFaulty, false),
+    ] {
+        let judged = world(SESSIONS, true, rows);
         check(&judged, answer, &["Everything breaks"]);
         assert_eq!(answer.sentence().contains("`--window TOKENS`"), advice);
     }
