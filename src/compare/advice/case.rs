@@ -2,7 +2,7 @@
 
 use super::{Difference, RunRow};
 use crate::compare::judge::{AxisFinding, JudgingRule, LEVEL, Pairs, State};
-use crate::compare::{Axis, Sample};
+use crate::compare::{Axis, Margins, Sample};
 use crate::stats::paired::FEWEST_SESSIONS;
 
 /// The three axes that decide, candidate against a baseline.
@@ -66,6 +66,14 @@ impl Three {
         self.bill.as_ref().is_some_and(|bill| is_up(bill, 0.0))
     }
 
+    /// Losses over the usual margins, which wider ones may accept, where no more than the margin of the bill is saved:
+    /// that pays for none.
+    pub(super) fn unpaid(&self) -> Vec<String> {
+        let saves = self.bill.as_ref().is_some_and(is_over_margin);
+        let lost = self.quality().filter(|found| !saves && is_lost(found, &Margins::default()));
+        lost.map(AxisFinding::in_words).collect()
+    }
+
     pub(super) fn is_same(&self) -> bool {
         self.both(|found| found.state == State::Same)
     }
@@ -103,6 +111,17 @@ fn of_all(found: &AxisFinding, needed: usize, sessions: usize) -> usize {
 /// Whether a loss beyond the margin is ruled out by the estimate alone.
 fn seems_held(found: &AxisFinding) -> bool {
     found.is_comparable() && found.difference() >= -found.margin
+}
+
+/// Whether more is lost than the margin of the axis.
+pub(super) fn is_lost(found: &AxisFinding, margins: &Margins) -> bool {
+    let margin = margins.get(found.axis);
+    margin.is_some_and(|margin| found.difference() < -margin)
+}
+
+/// Whether it is better by more than its margin.
+fn is_over_margin(found: &AxisFinding) -> bool {
+    found.difference() > found.margin
 }
 
 /// Whether a difference is known and hangs on no single session.
@@ -156,7 +175,10 @@ impl Case<'_> {
     /// Whether it beats doing nothing, the level of the test apart.
     fn beats_nothing(&self) -> bool {
         match &self.nothing {
-            Some(three) => three.bill.as_ref().is_some_and(is_above) && three.keeps(),
+            Some(three) => {
+                let cheaper = three.bill.as_ref().is_some_and(is_above);
+                cheaper && three.keeps() && three.unpaid().is_empty()
+            }
             None => self.hindrance.is_none(),
         }
     }
@@ -181,10 +203,10 @@ impl Case<'_> {
         self.row.is_program && tail && !does_nothing
     }
 
-    /// Whether it is shown to be cheaper than doing nothing, and to keep less than that by more than the margin:
-    /// the axes on which it does.
+    /// Whether it is shown to be cheaper than doing nothing by more than the margin, and to keep less than that by
+    /// more than theirs: the axes on which it does.
     pub(super) fn given_up(&self) -> Vec<&AxisFinding> {
-        let bill = self.bill().filter(|bill| bill.state == State::Better);
+        let bill = self.bill().filter(|bill| bill.state == State::Better && is_over_margin(bill));
         let lost = self.nothing.iter().filter(|_| bill.is_some()).flat_map(Three::quality);
         lost.filter(|one| one.state == State::Worse && one.difference() < -one.margin).collect()
     }
@@ -197,7 +219,9 @@ impl Case<'_> {
     /// Whether it meets every condition by its estimates, and no single session turns one.
     pub(super) fn is_ahead(&self) -> bool {
         let beats_nothing = match &self.nothing {
-            Some(three) => three.seems_cheaper() && three.seems_to_keep(),
+            Some(three) => {
+                three.seems_cheaper() && three.seems_to_keep() && three.unpaid().is_empty()
+            }
             None => self.hindrance.is_none(),
         };
         let beats_control = match &self.control {

@@ -125,7 +125,10 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
     if is_above(bill) {
         return None;
     }
-    if bill.difference() <= 0.0 {
+    if bill.difference() == 0.0 {
+        return Some("it costs as much as doing nothing".to_owned());
+    }
+    if bill.difference() < 0.0 {
         return Some(format!("it costs more than doing nothing ({})", bill.in_words()));
     }
     if let Some(session) = bill.turning_cluster() {
@@ -170,5 +173,12 @@ fn loss(three: &Three) -> Option<String> {
     }
     let open = three.in_state(|state| !state.is_not_worse());
     let words = listed(&open);
-    (!open.is_empty()).then(|| format!("it may keep less than doing nothing ({words})"))
+    if !open.is_empty() {
+        return Some(format!("it may keep less than doing nothing ({words})"));
+    }
+    let unpaid = three.unpaid();
+    let words = listed(&unpaid);
+    (!unpaid.is_empty()).then(|| {
+        format!("what it saves is within the margin of the bill, and pays for no loss ({words})")
+    })
 }

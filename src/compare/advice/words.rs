@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::case::{Case, Three, is_above};
+use super::case::{Case, Three, is_above, is_lost};
 use super::{Answer, RECORDED, Rows, RunRow, Verdict, accepting};
 use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
@@ -106,6 +106,13 @@ impl Rows {
     pub(super) fn saves(&self, case: &Case<'_>) -> Option<f64> {
         let saved = self.nothing_costs()? - self.costs_there(&case.row.sample)?;
         (!case.is_in_tokens()).then_some(saved)
+    }
+
+    /// Whether the two bills read the same, and their difference is 0 %.
+    fn costs_as_much(&self, case: &Case<'_>) -> bool {
+        let (own, nothing) = (self.costs_there(&case.row.sample), self.nothing_costs());
+        let share = self.saves(case).zip(nothing).map(|(saved, nothing)| saved / nothing);
+        share.is_some_and(|share| percent(share) == "0") && self.bill(own) == self.bill(nothing)
     }
 
     /// The bill of a sample in those sessions.
@@ -334,20 +341,22 @@ impl Rows {
     fn keep(&self, case: &Case<'_>, cases: &[Case<'_>]) -> String {
         let name = short_name(case.row.name());
         let cost = self.bill(self.nothing_costs()) + &self.priced();
+        let loses = self.loses(case);
         let why = match self.saves(case) {
+            Some(_) if self.costs_as_much(case) => {
+                let fired: Vec<String> = self.fired(case).into_iter().collect();
+                let fired = around(" (", &fired, ")");
+                format!(
+                    "Nothing here costs less than its {cost}: {name} costs as much{fired}{loses}"
+                )
+            }
             Some(saved) if saved < 0.0 => format!(
                 "Everything else costs more than its {cost}: the cheapest, {name}, costs {}",
                 self.amount(case, " more")
             ),
-            Some(0.0) => {
-                let fired: Vec<String> = self.fired(case).into_iter().collect();
-                let fired = around(" (", &fired, ")");
-                format!("Nothing here costs less than its {cost}: {name} costs as much{fired}")
-            }
             Some(_) => format!(
-                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}{}; {}",
+                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}{loses}; {}",
                 self.amount(case, ""),
-                self.loses(case),
                 case.obstacle
             ),
             None => {
@@ -503,12 +512,6 @@ impl Rows {
 /// The titles of the cases that are recommended.
 fn recommended(cases: &[Case<'_>]) -> Vec<String> {
     cases.iter().filter(|case| case.is_recommended).map(|case| case.row.sample.title()).collect()
-}
-
-/// Whether more is lost than the margin of the axis.
-fn is_lost(found: &AxisFinding, margins: &Margins) -> bool {
-    let margin = margins.get(found.axis);
-    margin.is_some_and(|margin| found.difference() < -margin)
 }
 
 fn plain_tail(case: &Case<'_>) -> String {
