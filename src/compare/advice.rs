@@ -41,7 +41,7 @@ pub enum Answer {
     NothingRan,
     /// Agents ran, and how their tasks ended is not known.
     NoOutcomes,
-    /// Some strategies are broken, and no other changed anything; prompts of one did not fit the window.
+    /// Some strategies are broken as prompts did not fit the window, and no other changed anything.
     AllBroken,
     /// Some strategies are broken, for other reasons, and no other changed anything.
     AllFaulty,
@@ -89,11 +89,11 @@ impl Answer {
                 "The outcomes of the tasks are unknown: pass them with `proctor live --outcomes FILE`."
             }
             Self::AllBroken => {
-                "Everything breaks: every strategy that changed a session broke, as the table says. A larger window \
-                 changes that (`--window TOKENS`)."
+                "Everything breaks: no strategy changed anything and ran to the end, as the table says. A larger \
+                 window changes that (`--window TOKENS`)."
             }
             Self::AllFaulty => {
-                "Everything breaks: every strategy that changed a session broke, as the table says."
+                "Everything breaks: no strategy changed anything and ran to the end, as the table says."
             }
             Self::NothingFires => {
                 "Nothing fires: no strategy changed anything in these sessions. A smaller window shows what they do \
@@ -124,7 +124,7 @@ pub struct Verdict {
     pub strategy: Option<String>,
     /// The advice in sentences.
     pub sentences: Vec<String>,
-    /// The strategies that changed anything and ran to the end, the lowest bill first.
+    /// The strategies that changed anything, or asked a model, and ran to the end, the lowest bill first.
     pub contenders: Vec<Contender>,
     /// Strategies to avoid, the worst first.
     pub avoid: Vec<Avoid>,
@@ -264,7 +264,7 @@ pub(crate) struct RunRow {
     pub(crate) largest_elsewhere: Option<Tokens>,
     /// Why it takes part in no ranking.
     pub(crate) broken: Option<String>,
-    /// Whether that is because a prompt did not fit the window.
+    /// Whether that is because a prompt did not fit the window, and for nothing else.
     pub(crate) is_too_large: bool,
     /// Whether it is a program of the user's own.
     pub(crate) is_program: bool,
@@ -279,9 +279,9 @@ impl RunRow {
         &self.sample.strategy
     }
 
-    /// Whether it ran to the end and changed anything.
+    /// Whether it ran to the end, and changed anything or asked a model.
     fn is_sound(&self) -> bool {
-        self.fired > 0 && self.broken.is_none()
+        (self.fired > 0 || self.sample.has_asked()) && self.broken.is_none()
     }
 
     /// Whether it is a tail by name or full history, which have no control of their own.
@@ -326,10 +326,10 @@ impl Rows {
         (!bills.is_empty()).then(|| bills.iter().sum())
     }
 
-    /// The bills of a case and of doing nothing in one session, where both are known.
-    fn bills_in(&self, case: &Case<'_>, id: &str) -> Option<(f64, f64)> {
+    /// The bills of a row and of doing nothing in one session, where both are known.
+    fn bills_in(&self, row: &RunRow, id: &str) -> Option<(f64, f64)> {
         let [own, nothing] =
-            [&case.row.sample, &self.nothing].map(|sample| self.total(sample, |other| other == id));
+            [&row.sample, &self.nothing].map(|sample| self.total(sample, |other| other == id));
         own.zip(nothing)
     }
 
@@ -387,13 +387,12 @@ impl Rows {
         let choice = self.has_choice();
         let fitting = Pairs::of(&self.nothing, &row.sample).only(|id| self.fits.contains(id));
         let control = row.control.as_ref();
-        let unfit = total.filter(|_| !choice);
         Case {
             row,
             total,
             nothing: choice.then(|| Three::of(&fitting, &self.rule)),
             control: control.map(|control| Three::between(control, &row.sample, &self.rule)),
-            cheaper: unfit.and_then(|total| self.cheaper(row, total)),
+            hindrance: if choice { None } else { self.hindrance(row, total) },
             adjusted_p: 1.0,
             is_recommended: false,
             more_sessions: None,
@@ -411,18 +410,6 @@ impl Rows {
             in_order(self.total(left, |_| true), self.total(right, |_| true))
         });
         others
-    }
-
-    /// Where doing nothing is no choice: the cheapest row that keeps as much and costs less, unless the row is
-    /// shown to beat it.
-    fn cheaper(&self, row: &RunRow, own: f64) -> Option<String> {
-        let yardstick = self.others(self.strategies.iter()).into_iter().find(|other| {
-            let total = self.total(other, |_| true);
-            total.is_some_and(|total| total < own)
-                && Three::between(&row.sample, other, &self.rule).keeps()
-        })?;
-        let beats = Three::between(yardstick, &row.sample, &self.rule).dominates();
-        (!beats).then(|| yardstick.strategy.clone())
     }
 
     /// A row, or a control, that is shown to be better than this one on an axis, and not worse on the others.
@@ -468,10 +455,10 @@ impl Rows {
             (Answer::NothingRan, None)
         } else if cases.is_empty() {
             let mut broken = self.strategies.iter().filter(|row| row.broken.is_some());
-            let answer = if broken.clone().any(|row| row.is_too_large) {
-                Answer::AllBroken
-            } else if broken.next().is_some() {
+            let answer = if broken.clone().any(|row| !row.is_too_large) {
                 Answer::AllFaulty
+            } else if broken.next().is_some() {
+                Answer::AllBroken
             } else if self.nothing.strategy == RECORDED {
                 Answer::Keep
             } else {
@@ -522,13 +509,13 @@ impl Rows {
         case.is_ahead() && more.is_some_and(|more| more <= self.clusters)
     }
 
-    /// The cheapest case that on these sessions keeps as much as doing nothing, of what is known on both sides.
+    /// The cheapest case that on these sessions keeps as much as doing nothing.
     fn cheapest_that_keeps<'c>(&self, cases: &'c [Case<'c>]) -> Option<&'c Case<'c>> {
         // Of one session a population is not estimated: what it lost is known all the same.
         let rule = JudgingRule { target: Target::Suite, ..self.rule.clone() };
-        cases.iter().find(|case| {
-            Three::between(&self.nothing, &case.row.sample, &rule).seems_to_keep_what_is_known()
-        })
+        cases
+            .iter()
+            .find(|case| Three::between(&self.nothing, &case.row.sample, &rule).seems_to_keep())
     }
 
     /// Whether facts, or answers, are known of doing nothing.

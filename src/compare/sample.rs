@@ -267,6 +267,12 @@ impl Sample {
         })
     }
 
+    /// Whether it asked a model in any session.
+    pub(crate) fn has_asked(&self) -> bool {
+        let calls = self.sessions.values().filter_map(|one| one.metrics.get(Axis::Calls.name()));
+        calls.flatten().any(|calls| *calls > 0.0)
+    }
+
     /// How many facts are lost before its summariser sees them, in a clause, where that is a large part.
     pub(crate) fn unseen_losses(&self) -> Option<String> {
         let known = self.sessions.values().filter_map(|session| session.unseen);

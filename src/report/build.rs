@@ -412,21 +412,23 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
     let window = in_window(&material.manifest.window);
     let (code, text) = if ran.is_empty() {
         return None;
-    } else if ran.iter().all(|one| one.failures.len() == one.cells) {
+    } else if ran.iter().all(|one| !one.failures.is_empty()) {
         let failed = material.cells.iter().find_map(|cell| match &cell.end {
             End::Failed { error, .. } => Some(escape::short(error, 300)),
             _ => None,
         });
-        let text = format!("every strategy failed: {}", failed.unwrap_or_default());
+        let everywhere = ran.iter().all(|one| one.failures.len() == one.cells);
+        let place = if everywhere { "" } else { " in some session" };
+        let text = format!("every strategy failed{place}: {}", failed.unwrap_or_default());
         (NoteCode::AllFailed, text)
-    } else if ran.iter().all(|one| !one.deaths.is_empty()) {
+    } else if ran.iter().all(|one| one.broken().is_some_and(|why| why.is_too_large())) {
         let first = ran.iter().filter_map(|one| one.deaths.first()).min();
         let at = first.map_or_else(String::new, |call| format!(", the first at call {call}"));
         let text = format!(
             "nothing fits: under every strategy some session breaks {window}{at}; use a larger one"
         );
         (NoteCode::AllBroken, text)
-    } else if ran.iter().any(|one| one.fired > 0) {
+    } else if ran.iter().any(|one| one.fired > 0 || one.broken().is_some()) {
         return None;
     } else if let Some(failure) = material.cells.iter().flat_map(|cell| &cell.failures).next() {
         let text = format!(
@@ -434,6 +436,8 @@ fn nothing_to_choose(material: &Material<'_>) -> Option<Banner> {
             escape::short(&failure.error, 300)
         );
         (NoteCode::AttemptsFailed, text)
+    } else if ran.iter().any(|one| one.has_acted()) {
+        return None;
     } else {
         let text = format!(
             "nothing fires: no strategy changed anything {window}; a smaller one shows what they do"

@@ -121,7 +121,7 @@ fn row(strategy: &StrategySummary, run: &ComparedRun, material: &Material<'_>) -
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
         broken: strategy.broken().map(|breakage| breakage.to_string()),
-        is_too_large: !strategy.deaths.is_empty(),
+        is_too_large: strategy.broken().is_some_and(|breakage| breakage.is_too_large()),
         is_program: entry.is_some_and(|one| one.toml.contains("kind = \"external\"")),
         tokens_saved: tokens_saved.filter(|_| !agent_compacted),
         cause: cause(strategy, material).filter(|_| !agent_compacted),
@@ -385,7 +385,7 @@ fn early(material: &Material<'_>) -> Option<String> {
 
 /// The strategies that never fired, and how full the window was at most.
 fn silent(material: &Material<'_>) -> Option<String> {
-    let silent = limited(material).filter(|strategy| strategy.cells > 0 && strategy.fired == 0);
+    let silent = limited(material).filter(|strategy| strategy.cells > 0 && !strategy.has_acted());
     let names = named(silent.map(|strategy| short_name(&strategy.name)))?;
     let full = material.references().filter_map(|cell| {
         let effective = cell.window.map(|window| window.effective());

@@ -133,6 +133,11 @@ impl StrategySummary {
         }
     }
 
+    /// Whether it changed any session, or asked a model in one.
+    pub(crate) fn has_acted(&self) -> bool {
+        self.fired > 0 || self.model_calls.total().calls > 0
+    }
+
     /// Why the strategy takes part in no ranking: `2 refused, died at 57`. `None` if it does.
     ///
     /// A session that ended early must never look cheap, and a prompt that would have been
@@ -157,6 +162,11 @@ pub struct Breakage {
 }
 
 impl Breakage {
+    /// Whether a larger window mends it: prompts did not fit, and nothing else is wrong.
+    pub(crate) fn is_too_large(&self) -> bool {
+        self.failures.is_empty() && self.rejected == 0
+    }
+
     /// The reasons in words, with a unit after the number of cells and a word before the first call.
     pub(crate) fn in_words(&self, unit: &str, call: &str) -> String {
         let mut parts = Vec::new();

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use proctor::metric::CellSummary;
-use proctor::record::Arm;
 use proctor::record::journal::RecordedRun;
-use proctor::record::words::{Fidelity, Worth};
+use proctor::record::words::{Fidelity, Purpose, Worth};
+use proctor::record::{Arm, CellRecord, End, Level, ModelCall, Violation};
 use proctor::report::explain::{
     EXPLAINED, ExplainError, Number, Pooling, explain, explain_column, explained,
 };
@@ -15,6 +15,7 @@ use proctor::report::screen::{LINES, ScreenOptions, SortBy};
 use proctor::report::terminal::Terminal;
 use proctor::report::{Report, ReportKind};
 use proctor::runner::Plan;
+use proctor::units::{Tokens, Usage};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::support::run_plan;
@@ -245,19 +246,61 @@ fn controls_have_no_row_and_every_strategy_that_fires_has_one() {
     assert_eq!(found, wanted, "{verdict:#?}");
 }
 
+const NO_FIT: &str = "!! nothing fits";
+const NO_FIRE: &str = "!! nothing fires";
+const FAILED: &str = "!! every strategy failed in some session: boom 17";
+const LARGER: &str = "A larger window changes that";
+const SMALLER: &str = "A smaller window shows";
+
+/// What a cell has besides.
+type Happened = fn(&mut CellRecord);
+
 #[test]
-fn a_window_in_which_nothing_fits_or_nothing_fires_is_said_on_top() {
-    let scenario = |window: &str| {
-        format!(
-            "[window]\ntokens = {window}\n[[sessions]]\nsynthetic = {{ family = 'code-review', seed = 1, \
-             rounds = 8 }}\n[[strategies]]\npreset = 'codex'\n"
-        )
+fn the_cause_that_no_window_mends_is_said_before_one_that_it_does() {
+    let as_it_is: Happened = |_| ();
+    let refused: Happened = |cell| {
+        cell.violations.push(Violation {
+            call: 0,
+            calls: 1,
+            rule: "orphaned-result".to_owned(),
+            level: Level::Rejected,
+            subject: "toolu_1".to_owned(),
+        });
     };
-    for (window, says) in [("100", "!! nothing fits"), ("99_999_999", "!! nothing fires")] {
-        let run = run(&scenario(window));
-        let report = Report::of(&run.manifest, &run.cells);
-        let screen = Terminal::plain(80).screen(&report, ScreenOptions::default());
-        assert!(screen.contains(says), "{screen}");
+    let failed: Happened = |cell| cell.end = End::Failed { call: 0, error: "boom 17".to_owned() };
+    let asked: Happened = |cell| {
+        cell.model_calls.push(ModelCall {
+            call: 0,
+            purpose: Purpose::Compaction,
+            usage: Usage { input_uncached: Tokens(90_000), ..Usage::default() },
+            model: None,
+            failure: None,
+            key: None,
+        });
+    };
+    let [small, large] = ["100", "99_999_999"].map(|window| {
+        run(&format!(
+            "[window]\ntokens = {window}\n[[sessions]]\nsynthetic = {{ family = 'code-review', seed = 1, \
+             rounds = 8 }}\ncount = 2\n[[strategies]]\npreset = 'codex'\n"
+        ))
+    });
+    for (recorded, happened, says) in [
+        (&small, as_it_is, vec![NO_FIT, LARGER]),
+        (&small, refused, vec!["refused, died in 2 of 2"]),
+        (&small, failed, vec![FAILED, "failed in 1 of 2"]),
+        (&large, as_it_is, vec![NO_FIRE, SMALLER, "changed nothing"]),
+        (&large, refused, vec!["✗ 1 refused"]),
+        (&large, failed, vec![FAILED, "failed in 1 of 2"]),
+        (&large, asked, vec!["0 of 2"]),
+    ] {
+        let mut cells = recorded.cells.clone();
+        happened(cells.iter_mut().find(|cell| cell.strategy == "codex").unwrap());
+        let report = Report::of(&recorded.manifest, &cells);
+        let screen = Terminal::plain(200).screen(&report, ScreenOptions::default());
+        for all in [NO_FIT, NO_FIRE, FAILED, LARGER, SMALLER, "changed nothing"] {
+            assert_eq!(screen.contains(all), says.contains(&all), "{all} {says:?}: {screen}");
+        }
+        assert!(says.iter().all(|part| screen.contains(part)), "{says:?}: {screen}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The strategies to avoid, and why.
 
 use super::case::Case;
-use super::{Avoid, Rows};
+use super::{Avoid, Rows, RunRow};
 use crate::compare::judge::AxisFinding;
 use crate::compare::words::percent;
 use crate::compare::{Axis, NoteCode};
@@ -29,7 +29,7 @@ impl Rows {
         let margin = self.rule.margins.get(Axis::Bill).unwrap_or_default();
         if case.bill().is_some_and(|bill| {
             bill.bounds.is_some_and(|one| one.interval_upper < 0.0) && bill.difference() < -margin
-        }) || self.is_dearer_everywhere(case, margin)
+        }) || self.is_dearer_everywhere(case.row)
         {
             return Some(self.dearer(case));
         }
@@ -41,22 +41,25 @@ impl Rows {
         if better.difference() < better.margin {
             return None;
         }
-        let mut why = String::new();
-        if case.nothing.is_none() && self.saves(case).is_some_and(|saved| saved < 0.0) {
-            why = self.dearer(case) + "; ";
-        }
+        let why = self.excess(case).map_or_else(String::new, |dearer| dearer + "; ");
         let (other, better) = (short_name(&other), better.in_words());
         let axes = "no worse on any axis";
         Some(format!("{why}{other} is {axes}, and better on {better}"))
     }
 
-    /// Whether it costs more than doing nothing in every session, of few: exact at any number.
-    fn is_dearer_everywhere(&self, case: &Case<'_>, margin: f64) -> bool {
-        let sessions = &self.nothing.sessions;
-        let few = self.clusters < FEWEST_SESSIONS && !sessions.is_empty();
-        let mut bills = sessions.keys().map(|id| self.bills_in(case, id));
-        few && self.fits_everywhere()
-            && bills.all(|bill| bill.is_some_and(|(own, nothing)| own > nothing * (1.0 + margin)))
+    /// Whether it costs more than doing nothing in every session in which that completes, of few: exact at any
+    /// number.
+    pub(super) fn is_dearer_everywhere(&self, row: &RunRow) -> bool {
+        let most = 1.0 + self.rule.margins.get(Axis::Bill).unwrap_or_default();
+        let few = (1..FEWEST_SESSIONS).contains(&self.fitting());
+        let mut bills = self.fits.iter().map(|id| self.bills_in(row, id));
+        few && bills.all(|bill| bill.is_some_and(|(own, nothing)| own > nothing * most))
+    }
+
+    /// How much dearer it is, where doing nothing is no choice and its bill is higher.
+    pub(super) fn excess(&self, case: &Case<'_>) -> Option<String> {
+        let dearer = case.nothing.is_none() && self.saves(case)? < 0.0;
+        dearer.then(|| self.dearer(case))
     }
 
     /// `31 % fewer tokens, 4.9 times the bill of doing nothing, as 921 edits break the prompt cache`.
@@ -68,8 +71,7 @@ impl Rows {
         let saved = case.bill().map(AxisFinding::difference).or(share);
         let times = saved.map_or(f64::NAN, |saved| 1.0 - saved);
         let place = if case.is_in_tokens() { " in input tokens".to_owned() } else { self.priced() };
-        let all = case.nothing.is_some() || self.fits_everywhere();
-        let of = if all { "doing nothing" } else { "full history" };
+        let of = if self.fits.is_empty() { "full history" } else { "doing nothing" };
         let dearer = if times < 1.1 {
             format!("{} % more than {of} costs{place}", percent(times - 1.0))
         } else {

@@ -2,7 +2,7 @@
 
 use super::{Difference, RunRow};
 use crate::compare::judge::{AxisFinding, JudgingRule, LEVEL, Pairs, State};
-use crate::compare::{Axis, Sample};
+use crate::compare::{Axis, Margins, Sample};
 use crate::stats::paired::FEWEST_SESSIONS;
 
 /// The three axes that decide, candidate against a baseline.
@@ -35,9 +35,10 @@ impl Three {
         self.kept.iter().chain(&self.actions)
     }
 
-    /// Whether something holds of what is kept and of actions, and both are known.
+    /// Whether something holds of what is kept and of actions. One of them may have no items on either side: that
+    /// limits what is said, and is no condition.
     fn both(&self, holds: impl FnMut(&AxisFinding) -> bool) -> bool {
-        self.kept.is_some() && self.actions.is_some() && self.quality().all(holds)
+        self.quality().next().is_some() && self.quality().all(holds)
     }
 
     /// The axes of quality in such a state, in words.
@@ -60,14 +61,17 @@ impl Three {
         self.both(seems_held)
     }
 
-    /// The same where one of facts and actions may not be measured: few sessions show nothing anyway.
-    pub(super) fn seems_to_keep_what_is_known(&self) -> bool {
-        self.quality().next().is_some() && self.quality().all(seems_held)
-    }
-
     /// Whether the bill is lower by its estimate.
     fn seems_cheaper(&self) -> bool {
         self.bill.as_ref().is_some_and(|bill| is_up(bill, 0.0))
+    }
+
+    /// Losses over the usual margins, which wider ones may accept, where no more than the margin of the bill is saved:
+    /// that pays for none.
+    pub(super) fn unpaid(&self) -> Vec<String> {
+        let saves = self.bill.as_ref().is_some_and(is_over_margin);
+        let lost = self.quality().filter(|found| !saves && is_lost(found, &Margins::default()));
+        lost.map(AxisFinding::in_words).collect()
     }
 
     pub(super) fn is_same(&self) -> bool {
@@ -109,6 +113,17 @@ fn seems_held(found: &AxisFinding) -> bool {
     found.is_comparable() && found.difference() >= -found.margin
 }
 
+/// Whether more is lost than the margin of the axis.
+pub(super) fn is_lost(found: &AxisFinding, margins: &Margins) -> bool {
+    let margin = margins.get(found.axis);
+    margin.is_some_and(|margin| found.difference() < -margin)
+}
+
+/// Whether it is better by more than its margin.
+fn is_over_margin(found: &AxisFinding) -> bool {
+    found.difference() > found.margin
+}
+
 /// Whether a difference is known and hangs on no single session.
 fn is_steady(found: &AxisFinding) -> bool {
     found.is_comparable() && found.turning_cluster().is_none()
@@ -136,8 +151,8 @@ pub(super) struct Case<'a> {
     /// Against doing nothing, where that completes in six independent sessions and more.
     pub(super) nothing: Option<Three>,
     pub(super) control: Option<Three>,
-    /// Where doing nothing is no choice: whether nothing cheaper keeps as much, and the row that does.
-    pub(super) cheaper: Option<String>,
+    /// Where doing nothing is no choice: what stands against it there, in a clause.
+    pub(super) hindrance: Option<String>,
     pub(super) adjusted_p: f64,
     pub(super) is_recommended: bool,
     /// How many sessions more would show it; `None` where no number would, or it is recommended.
@@ -160,8 +175,11 @@ impl Case<'_> {
     /// Whether it beats doing nothing, the level of the test apart.
     fn beats_nothing(&self) -> bool {
         match &self.nothing {
-            Some(three) => three.bill.as_ref().is_some_and(is_above) && three.keeps(),
-            None => self.cheaper.is_none(),
+            Some(three) => {
+                let cheaper = three.bill.as_ref().is_some_and(is_above);
+                cheaper && three.keeps() && three.unpaid().is_empty()
+            }
+            None => self.hindrance.is_none(),
         }
     }
 
@@ -185,10 +203,10 @@ impl Case<'_> {
         self.row.is_program && tail && !does_nothing
     }
 
-    /// Whether it is shown to be cheaper than doing nothing, and to keep less than that by more than the margin:
-    /// the axes on which it does.
+    /// Whether it is shown to be cheaper than doing nothing by more than the margin, and to keep less than that by
+    /// more than theirs: the axes on which it does.
     pub(super) fn given_up(&self) -> Vec<&AxisFinding> {
-        let bill = self.bill().filter(|bill| bill.state == State::Better);
+        let bill = self.bill().filter(|bill| bill.state == State::Better && is_over_margin(bill));
         let lost = self.nothing.iter().filter(|_| bill.is_some()).flat_map(Three::quality);
         lost.filter(|one| one.state == State::Worse && one.difference() < -one.margin).collect()
     }
@@ -201,8 +219,10 @@ impl Case<'_> {
     /// Whether it meets every condition by its estimates, and no single session turns one.
     pub(super) fn is_ahead(&self) -> bool {
         let beats_nothing = match &self.nothing {
-            Some(three) => three.seems_cheaper() && three.seems_to_keep(),
-            None => self.cheaper.is_none(),
+            Some(three) => {
+                three.seems_cheaper() && three.seems_to_keep() && three.unpaid().is_empty()
+            }
+            None => self.hindrance.is_none(),
         };
         let beats_control = match &self.control {
             Some(three) => {
@@ -240,12 +260,11 @@ impl Case<'_> {
         self.p_of_nothing().max(self.p_of_control())
     }
 
-    /// p of the bill against doing nothing. Where that is no choice, a row that nothing cheaper keeps up with needs
-    /// no test.
+    /// p of the bill against doing nothing. Where that is no choice, a row that nothing stands against needs no test.
     fn p_of_nothing(&self) -> f64 {
         match &self.nothing {
             Some(three) => three.bill.as_ref().map_or(1.0, p_of),
-            None if self.cheaper.is_none() => 0.0,
+            None if self.hindrance.is_none() => 0.0,
             None => 1.0,
         }
     }

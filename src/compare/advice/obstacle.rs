@@ -1,14 +1,49 @@
 //! Why a strategy is not recommended, in a clause.
 
-use super::Rows;
 use super::case::{Case, Three, is_above};
+use super::{Rows, RunRow};
 use crate::compare::judge::{AxisFinding, LEVEL, State, least_differing};
 use crate::compare::words::listed;
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::many;
 
+const UNKNOWN_BILL: &str = "its bill is not known";
+
 impl Rows {
+    /// Where doing nothing is no choice: what stands against a row, in a clause. The yardstick of money is the cheapest
+    /// other row that keeps as much. A row beside which nothing runs but its own, cheaper control has none.
+    pub(super) fn hindrance(&self, row: &RunRow, own: Option<f64>) -> Option<String> {
+        let Some(own) = own else {
+            return Some(UNKNOWN_BILL.to_owned());
+        };
+        if self.is_dearer_everywhere(row) {
+            return Some(
+                "it costs more than doing nothing wherever that runs to the end".to_owned(),
+            );
+        }
+        let control = row.control.as_ref().map(|one| &*one.strategy);
+        let mut alone = true;
+        for other in self.others(self.strategies.iter()) {
+            if other.strategy == row.name() {
+                continue;
+            }
+            let cheaper = self.total(other, |_| true).is_some_and(|total| total < own);
+            if cheaper && Three::between(&row.sample, other, &self.rule).keeps() {
+                let beats = Three::between(other, &row.sample, &self.rule).dominates();
+                let name = short_name(&other.strategy);
+                return (!beats).then(|| format!("{name} costs less and keeps as much"));
+            }
+            alone &= cheaper && control == Some(&other.strategy);
+        }
+        let beside = control.map_or_else(String::new, |name| {
+            format!(", and its control {} is not shown to keep as much", short_name(name))
+        });
+        let why =
+            format!("no other strategy runs to the end{beside}: name one more with `--strategy`");
+        alone.then_some(why)
+    }
+
     /// Why a case is not recommended, in a clause.
     pub(super) fn obstacle(
         &self,
@@ -25,8 +60,8 @@ impl Rows {
                 return why;
             }
         }
-        if let Some(other) = &case.cheaper {
-            return format!("{} costs less and keeps as much", short_name(other));
+        if let Some(why) = &case.hindrance {
+            return why.clone();
         }
         if !case.beats_control() {
             return control_obstacle(case, strategies);
@@ -85,12 +120,15 @@ fn control_obstacle(case: &Case<'_>, strategies: usize) -> String {
 /// Why a bill is not shown to be lower.
 fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String> {
     let Some(bill) = bill else {
-        return Some("its bill is not known".to_owned());
+        return Some(UNKNOWN_BILL.to_owned());
     };
     if is_above(bill) {
         return None;
     }
-    if bill.difference() <= 0.0 {
+    if bill.difference() == 0.0 {
+        return Some("it costs as much as doing nothing".to_owned());
+    }
+    if bill.difference() < 0.0 {
         return Some(format!("it costs more than doing nothing ({})", bill.in_words()));
     }
     if let Some(session) = bill.turning_cluster() {
@@ -107,12 +145,9 @@ fn bill_obstacle(bill: Option<&AxisFinding>, strategies: usize) -> Option<String
 
 /// What cannot be compared.
 fn unknowable(three: &Three) -> Option<String> {
-    if three.kept.is_none() {
-        let why = "nothing was planted in these sessions, so what it keeps is not known";
-        return Some(why.to_owned());
-    }
-    if three.actions.is_none() {
-        let why = "no later action names a detail, so what it keeps of them is not known";
+    if three.quality().next().is_none() {
+        let why = "nothing was planted in these sessions and no later action names a detail, so what it keeps is \
+                   not known";
         return Some(why.to_owned());
     }
     let apart: Vec<&AxisFinding> = three.quality().filter(|found| !found.is_comparable()).collect();
@@ -138,5 +173,12 @@ fn loss(three: &Three) -> Option<String> {
     }
     let open = three.in_state(|state| !state.is_not_worse());
     let words = listed(&open);
-    (!open.is_empty()).then(|| format!("it may keep less than doing nothing ({words})"))
+    if !open.is_empty() {
+        return Some(format!("it may keep less than doing nothing ({words})"));
+    }
+    let unpaid = three.unpaid();
+    let words = listed(&unpaid);
+    (!unpaid.is_empty()).then(|| {
+        format!("what it saves is within the margin of the bill, and pays for no loss ({words})")
+    })
 }

@@ -186,6 +186,34 @@ fn a_cheaper_one_with_a_loss_over_the_margin_is_a_trade_at_its_bound() {
 }
 
 #[test]
+fn a_saving_within_the_margin_of_the_bill_buys_no_loss() {
+    let lossy = row("codex", SESSIONS, (0.985, 0.88), (0.85, 0.5));
+    let judged = |margins: &[(&str, f64)]| {
+        let mut judged = world(SESSIONS, true, vec![lossy.clone()]);
+        for (axis, margin) in margins {
+            judged.rule.margins.set(axis, *margin).unwrap();
+        }
+        judged
+    };
+    let (accepted, less) = ([("facts", 0.2), ("actions", 0.2)], ("bill", 0.01));
+    check(
+        &judged(&[]),
+        Answer::Keep,
+        &["saves $1.", "; it keeps less than doing nothing (facts −12"],
+    );
+    check(&judged(&accepted), Answer::Keep, &["pays for no loss (facts −12"]);
+    check(&judged(&[less]), Answer::Trade, &["gives up 12 points of facts"]);
+    check(&judged(&[accepted.as_slice(), &[less]].concat()), Answer::Use, &["Use codex"]);
+    // And a difference of nothing is none.
+    let mut even = judged(&[]);
+    let bills: Vec<f64> = (0..SESSIONS).map(bill_of).collect();
+    even.strategies[0].sample = billed("codex", &bills, &[0.88; SESSIONS]);
+    let says = "costs less than its $128.80: codex costs as much, and gives up 12 points of facts";
+    let said = check(&even, Answer::Keep, &[says]);
+    assert_eq!(said.contenders[0].obstacle.as_deref(), Some("it costs as much as doing nothing"));
+}
+
+#[test]
 fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
     let rows = vec![
         row("codex", SESSIONS, (0.7, 0.6), (0.65, 0.4)),
@@ -201,7 +229,8 @@ fn where_doing_nothing_fits_nowhere_the_cheapest_that_is_not_worse_is_used() {
     );
     // A tail by name has no control, and is dominated by nothing here.
     let tail = RunRow { control: None, ..row("tail@20000", SESSIONS, (0.5, 0.6), (0.5, 0.6)) };
-    check(&world(SESSIONS, false, vec![tail]), Answer::Use, &["Use tail@20000"]);
+    let codex = row("codex", SESSIONS, (0.7, 0.6), (0.65, 0.4));
+    check(&world(SESSIONS, false, vec![tail, codex]), Answer::Use, &["Use tail@20000"]);
 }
 
 #[test]
@@ -244,10 +273,12 @@ fn what_is_broken_and_cheapest_is_never_used() {
     );
     assert!(said.avoid.iter().any(|it| it.is_broken && it.strategy == "cheap"));
     let refused = RunRow { is_too_large: false, ..broken.clone() };
-    for (row, answer, advice) in
-        [(broken, Answer::AllBroken, true), (refused, Answer::AllFaulty, false)]
-    {
-        let judged = world(SESSIONS, true, vec![row]);
+    for (rows, answer, advice) in [
+        (vec![broken.clone()], Answer::AllBroken, true),
+        (vec![refused.clone()], Answer::AllFaulty, false),
+        (vec![broken, refused], Answer::AllFaulty, false),
+    ] {
+        let judged = world(SESSIONS, true, rows);
         check(&judged, answer, &["Everything breaks"]);
         assert_eq!(answer.sentence().contains("`--window TOKENS`"), advice);
     }

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::case::{Case, Three, is_above};
+use super::case::{Case, Three, is_above, is_lost};
 use super::{Answer, RECORDED, Rows, RunRow, Verdict, accepting};
 use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::{around, listed, money, percent, points};
-use crate::compare::{Margins, NoteCode, Sample, VerdictLine, judge};
+use crate::compare::{Axis, Margins, NoteCode, Sample, VerdictLine, judge};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::{Tokens, many};
@@ -97,7 +97,7 @@ impl Rows {
         amount.map_or_else(|| "bill".to_owned(), |amount| self.money(amount))
     }
 
-    /// What doing nothing costs, in the sessions in which it is a choice, and in all where it is none.
+    /// What doing nothing costs, in the sessions in which it completes, and in all where that is none.
     pub(super) fn nothing_costs(&self) -> Option<f64> {
         self.costs_there(&self.nothing)
     }
@@ -108,14 +108,21 @@ impl Rows {
         (!case.is_in_tokens()).then_some(saved)
     }
 
+    /// Whether the two bills read the same, and their difference is 0 %.
+    fn costs_as_much(&self, case: &Case<'_>) -> bool {
+        let (own, nothing) = (self.costs_there(&case.row.sample), self.nothing_costs());
+        let share = self.saves(case).zip(nothing).map(|(saved, nothing)| saved / nothing);
+        share.is_some_and(|share| percent(share) == "0") && self.bill(own) == self.bill(nothing)
+    }
+
     /// The bill of a sample in those sessions.
     pub(super) fn costs_there(&self, sample: &Sample) -> Option<f64> {
         self.total(sample, |id| self.is_meant(id))
     }
 
-    /// Whether doing nothing completes in this session, where that is a choice at all.
+    /// Whether doing nothing completes in this session, if it does in any.
     fn is_meant(&self, id: &str) -> bool {
-        !self.has_choice() || self.fits.contains(id)
+        self.fits.is_empty() || self.fits.contains(id)
     }
 
     /// `$4.10 (bill −5 % [−7, −3]; it fired in 3 of 10)`; `more` stands behind the dollars.
@@ -170,7 +177,7 @@ impl Rows {
     /// [`Self::nothing_costs`].
     pub(super) fn priced(&self) -> String {
         let (all, fitting) = (self.clusters, self.fitting());
-        let choice = self.has_choice();
+        let choice = !self.fits.is_empty();
         let priced = self.clusters_with(|id, session| {
             self.is_meant(id) && session.metrics.contains_key(judge::DOLLARS)
         });
@@ -246,13 +253,25 @@ impl Rows {
                 format!("It saves {amount}{priced} and {keeps} ({kept}){control}")
             }
             None => format!(
-                "Nothing here that runs to the end, and is shown to keep as much, costs less than its {}{control}",
-                self.bill(case.total)
+                "Nothing here that runs to the end, and is shown to keep as much, costs less than its {}{}{control}",
+                self.bill(case.total),
+                around(": ", &Vec::from_iter(self.excess(case)), "")
             ),
         };
         let (title, sessions) = (case.row.sample.title(), &self.population);
-        let (unfit, weight) = (self.unfit(), self.weight(case));
-        format!("Use {title}{same}. {why}. Shown on {sessions}.{unfit}{weight}{others}{apply}")
+        let (limit, unfit, weight) = (self.limit(), self.unfit(), self.weight(case));
+        format!(
+            "Use {title}{same}. {why}. Shown on {sessions}{limit}.{unfit}{weight}{others}{apply}"
+        )
+    }
+
+    /// What these sessions cannot show, as an axis has no items on either side.
+    fn limit(&self) -> &'static str {
+        match (self.has_facts(), self.nothing.has(Axis::Actions)) {
+            (true, false) => ", which say nothing of actions (no later one names a detail)",
+            (false, true) => ", which say nothing of facts (none was planted)",
+            (true, true) | (false, false) => "",
+        }
     }
 
     /// Whether doing nothing is what an agent did that compacted, and not full history.
@@ -294,8 +313,9 @@ impl Rows {
         let (amount, given) = (self.amount(case, ""), listed(&given));
         let sessions = &self.population;
         format!(
-            "{name} is a trade: it saves {amount}{} and gives up {given}; {how}. Shown on {sessions}.",
-            self.priced()
+            "{name} is a trade: it saves {amount}{} and gives up {given}; {how}. Shown on {sessions}{}.",
+            self.priced(),
+            self.limit()
         )
     }
 
@@ -314,27 +334,29 @@ impl Rows {
         }
         let more = case.more_sessions.unwrap_or(1);
         let more = many(more, "more session", "more sessions");
-        let (why, unfit) = (&case.obstacle, self.unfit());
-        format!("{text}. Not shown: {why}. About {more} like these would show it.{unfit}")
+        let (why, limit, unfit) = (&case.obstacle, self.limit(), self.unfit());
+        format!("{text}. Not shown: {why}. About {more} like these would show it{limit}.{unfit}")
     }
 
     fn keep(&self, case: &Case<'_>, cases: &[Case<'_>]) -> String {
         let name = short_name(case.row.name());
         let cost = self.bill(self.nothing_costs()) + &self.priced();
+        let loses = self.loses(case);
         let why = match self.saves(case) {
+            Some(_) if self.costs_as_much(case) => {
+                let fired: Vec<String> = self.fired(case).into_iter().collect();
+                let fired = around(" (", &fired, ")");
+                format!(
+                    "Nothing here costs less than its {cost}: {name} costs as much{fired}{loses}"
+                )
+            }
             Some(saved) if saved < 0.0 => format!(
                 "Everything else costs more than its {cost}: the cheapest, {name}, costs {}",
                 self.amount(case, " more")
             ),
-            Some(0.0) => {
-                let fired: Vec<String> = self.fired(case).into_iter().collect();
-                let fired = around(" (", &fired, ")");
-                format!("Nothing here costs less than its {cost}: {name} costs as much{fired}")
-            }
             Some(_) => format!(
-                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}{}; {}",
+                "Nothing here is shown to beat its {cost}: {name} has the lowest bill and saves {}{loses}; {}",
                 self.amount(case, ""),
-                self.loses(case),
                 case.obstacle
             ),
             None => {
@@ -364,10 +386,12 @@ impl Rows {
     fn undecided(&self, case: &Case<'_>) -> String {
         let bill = case.total.map(|total| format!(" ({})", self.money(total))).unwrap_or_default();
         // A control may cost less still.
-        let among = case.cheaper.as_ref().map_or("", |_| " of the strategies");
+        let among = case.hindrance.as_ref().map_or("", |_| " of the strategies");
+        let dearer: Vec<String> = case.hindrance.iter().filter_map(|_| self.excess(case)).collect();
         let (name, unfit) = (short_name(case.row.name()), self.unfit());
         let why = &case.obstacle;
-        format!("Not decided: {name} has the lowest bill{among}{bill}; {why}.{unfit}")
+        let above = around(": ", &dearer, "");
+        format!("Not decided: {name} has the lowest bill{among}{bill}{above}; {why}.{unfit}")
     }
 
     /// One session, or two to five: what was seen, and what to do.
@@ -415,7 +439,7 @@ impl Rows {
     /// From session to session, how much of the bill is saved: ` (2 % to 9 % of the bill saved from session to session)`.
     fn range(&self, case: &Case<'_>) -> Option<String> {
         let saved = self.nothing.sessions.keys().filter_map(|id| {
-            let (own, nothing) = self.bills_in(case, id)?;
+            let (own, nothing) = self.bills_in(case.row, id)?;
             Some(1.0 - own / nothing)
         });
         let saved: Vec<f64> = saved.filter(|share| share.is_finite()).collect();
@@ -488,12 +512,6 @@ impl Rows {
 /// The titles of the cases that are recommended.
 fn recommended(cases: &[Case<'_>]) -> Vec<String> {
     cases.iter().filter(|case| case.is_recommended).map(|case| case.row.sample.title()).collect()
-}
-
-/// Whether more is lost than the margin of the axis.
-fn is_lost(found: &AxisFinding, margins: &Margins) -> bool {
-    let margin = margins.get(found.axis);
-    margin.is_some_and(|margin| found.difference() < -margin)
 }
 
 fn plain_tail(case: &Case<'_>) -> String {

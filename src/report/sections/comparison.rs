@@ -144,7 +144,7 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         Arm::Strategy if !super::is_measured(strategy) && unmeasured > 0 => {}
         Arm::Strategy if !super::is_measured(strategy) => marks.push(RowMark::NoCells),
         // An agent that nothing was changed for ran, too.
-        Arm::Strategy if strategy.fired == 0 && !closed => marks.push(RowMark::NeverFired),
+        Arm::Strategy if !strategy.has_acted() && !closed => marks.push(RowMark::NeverFired),
         Arm::Strategy => {}
     }
     let short = strategy.sessions + unmeasured < sessions;
@@ -167,7 +167,7 @@ fn row(material: &Material<'_>, strategy: &StrategySummary, sessions: usize) -> 
         ranked: kind == Arm::Strategy
             && strategy.broken().is_none()
             && over == 0
-            && (strategy.fired > 0 || closed)
+            && (strategy.has_acted() || closed)
             && strategy.sessions == sessions,
         cells: metrics(material).map(|one| cell(strategy, one)).collect(),
     }

@@ -64,6 +64,39 @@ fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
 }
 
 #[test]
+fn an_axis_without_items_on_either_side_limits_what_is_said_and_is_no_condition() {
+    let without = |strategy: &RunRow, axis: Option<Axis>| {
+        let mut judged = world(SESSIONS, true, vec![strategy.clone()]);
+        let own = judged.strategies.iter_mut();
+        let samples = own.flat_map(|row| [Some(&mut row.sample), row.control.as_mut()]);
+        for sample in samples.flatten().chain([&mut judged.nothing]) {
+            for session in sample.sessions.values_mut() {
+                if axis != Some(Axis::Actions) {
+                    session.metrics.remove("actions");
+                }
+                if axis != Some(Axis::Facts) {
+                    session.probes.clear();
+                }
+            }
+        }
+        judged
+    };
+    let [facts, actions] = ["say nothing of facts (none", "say nothing of actions (no later one"];
+    for (own, kept, answer) in
+        [(0.9, 0.99, Answer::Use), (0.9, 0.92, Answer::Trade), (1.2, 0.99, Answer::Keep)]
+    {
+        let strategy = row("codex", SESSIONS, (own, kept), (0.85, 0.7));
+        for (axis, limit) in [(Axis::Facts, actions), (Axis::Actions, facts)] {
+            let limit = if answer == Answer::Keep { "" } else { limit };
+            check(&without(&strategy, Some(axis)), answer, &[limit]);
+        }
+        let said = check(&without(&strategy, None), Answer::Keep, &[]);
+        let why = said.contenders[0].obstacle.as_ref().unwrap();
+        assert!(own > 1.0 || why.ends_with("so what it keeps is not known"), "{why}");
+    }
+}
+
+#[test]
 fn a_strategy_that_fired_in_few_sessions_is_never_shown_and_says_so() {
     let mut rare = row("codex", SESSIONS, (1.0, 1.0), (1.0, 1.0));
     rare.fired = 2;
@@ -117,6 +150,59 @@ fn more_sessions_are_those_in_which_an_axis_is_known() {
         session.probes.retain(|_, _| id.as_str() < "s03");
     }
     check(&rows, Answer::Ahead, &["About 12 more sessions like these would show it."]);
+}
+
+#[test]
+fn where_doing_nothing_is_no_choice_a_row_needs_a_yardstick_and_is_not_dearer_wherever_that_completes()
+ {
+    let dear = |bill| RunRow {
+        cause: Some("as 9 edits break the prompt cache".to_owned()),
+        ..row("dear", SESSIONS, (bill, 0.9), (1.2, 0.6))
+    };
+    let ratio = "3.0 times the bill of full history, as 9 edits break the prompt cache; ";
+    let tail = RunRow { control: None, ..row("tail@20000", SESSIONS, (0.9, 0.7), (0.9, 0.7)) };
+    for (alone, says) in [(dear(3.0), ratio), (tail.clone(), "")] {
+        let why = "no other strategy runs to the end";
+        check(&world(SESSIONS, false, vec![alone]), Answer::Undecided, &[why, says]);
+    }
+    // A control that costs more is a yardstick.
+    check(&world(SESSIONS, false, vec![dear(1.1)]), Answer::Use, &["Use dear. "]);
+    // Beside another it is the cheapest of what keeps as much, and its bill is set against full history.
+    let both = vec![dear(3.0), row("dearer", SESSIONS, (3.5, 0.9), (1.2, 0.6))];
+    check(&world(SESSIONS, false, both), Answer::Use, &["Use dear. ", ratio]);
+    let mut judged = world(SESSIONS, false, vec![dear(3.0), tail]);
+    let all: Vec<String> = judged.nothing.sessions.keys().cloned().collect();
+    for fitting in 1..6 {
+        judged.fits = all[..fitting].iter().cloned().collect();
+        let said = check(&judged, Answer::Use, &["Use tail@20000"]);
+        let why = format!(
+            "3.0 times the bill of doing nothing on the {fitting} of 12 sessions that fit their window"
+        );
+        assert!(said.avoid.iter().any(|one| one.why.contains(&why)), "{:?}", said.avoid);
+        let mut alone = judged.clone();
+        alone.strategies.pop();
+        let wherever = "it costs more than doing nothing wherever that runs to the end";
+        check(&alone, Answer::Undecided, &[wherever]);
+        // Cheaper in one of them, it is not.
+        let first = alone.strategies[0].sample.sessions.get_mut("s00").unwrap();
+        first.metrics.insert("dollars".to_owned(), vec![0.1]);
+        check(&alone, Answer::Undecided, &["no other strategy runs to the end"]);
+    }
+}
+
+#[test]
+fn a_strategy_that_changes_nothing_and_asks_a_model_is_judged_by_its_bill() {
+    let mut idle = RunRow { fired: 0, ..row("asks", SESSIONS, (5.8, 1.0), (1.0, 1.0)) };
+    check(&world(SESSIONS, true, vec![idle.clone()]), Answer::NothingFires, &[]);
+    for session in idle.sample.sessions.values_mut() {
+        session.metrics.insert("calls".to_owned(), vec![49.0]);
+    }
+    let said = check(
+        &world(SESSIONS, true, vec![idle]),
+        Answer::Keep,
+        &["Everything else costs more than its $128.80: the cheapest, asks, costs $6"],
+    );
+    assert!(said.avoid[0].why.starts_with("5.8 times the bill of doing nothing"));
 }
 
 #[test]
