@@ -16,8 +16,10 @@ pub struct Totals {
     pub usd: f64,
     /// The part of it that is estimated: requests for summaries without a bill.
     pub estimated_usd: f64,
-    /// Conversations of which a price is not known.
+    /// Conversations of which no price is known.
     pub unpriced: usize,
+    /// Calls whose price is not known, in all conversations.
+    pub unpriced_calls: usize,
     /// Compactions that a call followed.
     pub compactions: usize,
     /// Their cost, and their tokens.
@@ -38,6 +40,7 @@ impl Totals {
             sum.usd += autopsy.usd.unwrap_or_default();
             sum.estimated_usd += autopsy.estimated_usd;
             sum.unpriced += usize::from(autopsy.usd.is_none());
+            sum.unpriced_calls += autopsy.unpriced_calls;
             for compaction in &autopsy.compactions {
                 sum.compactions += compaction.in_a_row;
                 sum.spent.0 += compaction.usd.unwrap_or_default();

@@ -10,10 +10,11 @@ use regex::Regex;
 use serde::Serialize;
 
 pub use crate::record::words::{
-    DatedModel, FAST, Latency, LongPrompts, PerToken, Placement, Rates, RelativePrice,
+    CallPrice, CallPrices, DatedModel, FAST, Latency, LongPrompts, PerToken, Placement, Rates,
+    RelativePrice,
 };
 use crate::settings::{Reader, SettingError, SettingTable, SettingValue};
-use crate::units::{Tokens, Usage, Usd, whole};
+use crate::units::{Factor, Tokens, Usage, Usd, whole};
 
 mod latency;
 mod limit;
@@ -156,6 +157,18 @@ impl PerToken {
         })
     }
 
+    /// The price of a call at other prices, relative to these; `None` where one is unknown. A write without a price of
+    /// its own costs as input.
+    pub fn of_call_at(&self, other: &Self) -> Option<CallPrice> {
+        Some(CallPrice {
+            input: ratio(self.input, other.input)?,
+            written: ratio(self.cache_write_5m, other.cache_write_5m.or(other.input))?,
+            read: ratio(self.cache_read, other.cache_read)?,
+            output: ratio(self.output, other.output)?,
+            long_prompts: other.long_prompts,
+        })
+    }
+
     /// Another price in the place of each.
     fn each(self, other: impl Fn(Option<Usd>) -> Option<Usd>) -> Self {
         Self {
@@ -186,6 +199,14 @@ impl PerToken {
             output: self.of_input(self.output).unwrap_or(known.output),
             ..known
         }
+    }
+}
+
+/// What a token costs at another price, relative to this one.
+fn ratio(own: Option<Usd>, other: Option<Usd>) -> Option<Factor> {
+    match own {
+        Some(own) if other != Some(own) => Factor::of(Tokens(other?.0), Tokens(own.0)),
+        Some(_) | None => Some(Factor::ONE),
     }
 }
 
