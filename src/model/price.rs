@@ -122,18 +122,24 @@ impl PerToken {
 
     /// The cost of tokens at the usual price.
     pub fn cost(&self, usage: &Usage) -> Option<Usd> {
+        self.classes(usage).map(|(_, tokens, price)| Some(price?.times(tokens))).sum()
+    }
+
+    /// The classes of these tokens that have no known price, in the words of a price file.
+    pub(crate) fn unknown(&self, usage: &Usage) -> impl Iterator<Item = &'static str> {
+        self.classes(usage).filter(|(.., price)| price.is_none()).map(|(name, ..)| name)
+    }
+
+    /// The classes that occur, with their tokens and prices.
+    fn classes(&self, usage: &Usage) -> impl Iterator<Item = (&'static str, Tokens, Option<Usd>)> {
         let classes = [
-            (usage.input_uncached, self.input),
-            (usage.cache_write_5m, self.cache_write_5m),
-            (usage.cache_write_1h, self.cache_write_1h),
-            (usage.cache_read, self.cache_read),
-            (usage.output, self.output),
+            ("input", usage.input_uncached, self.input),
+            ("cache_write_5m", usage.cache_write_5m, self.cache_write_5m),
+            ("cache_write_1h", usage.cache_write_1h, self.cache_write_1h),
+            ("cache_read", usage.cache_read, self.cache_read),
+            ("output", usage.output, self.output),
         ];
-        classes
-            .into_iter()
-            .filter(|(tokens, _)| *tokens > Tokens::ZERO)
-            .map(|(tokens, price)| Some(price?.times(tokens)))
-            .sum()
+        classes.into_iter().filter(|(_, tokens, _)| *tokens > Tokens::ZERO)
     }
 
     /// The prices under a scheme of one's own, which says what a read and a write cost relative to input.

@@ -1,13 +1,14 @@
 //! The prices in force: the built-in files, and the one that a scenario names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use crate::bill::ABSURD;
 use crate::model::price::{CacheScheme, CallPrices, DatedModel, PerToken, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
-use crate::runner::Result;
+use crate::report::display::listed;
+use crate::runner::{Plan, Result};
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
 use crate::session::wire::RuleSet;
 use crate::session::{InnerRequest, Session};
@@ -34,6 +35,33 @@ pub fn in_force(cache: &CacheSetting) -> Result<Prices> {
         return Err(with_suggestion(error, model, names.map(String::as_str)).into());
     }
     Ok(prices)
+}
+
+impl Plan {
+    /// The price file of one's own, where it prices no session and no model of the run, with what both name.
+    pub fn unused_prices(&self) -> Option<String> {
+        let (path, _) = self.scenario.cache.prices.as_ref()?;
+        let list = self.prices.lists().first()?;
+        let sessions = self.manifest.sessions.iter();
+        let recorded = sessions.flat_map(|session| {
+            let price = session.price.iter();
+            let priced = price.flat_map(|price| price.other_models.keys().chain([&price.model]));
+            priced.chain(&session.unpriced)
+        });
+        let recorded: BTreeSet<&str> = recorded.map(String::as_str).collect();
+        let asked = self.scenario.models.live_names();
+        let mut found = recorded.iter().chain(&asked).filter_map(|model| self.prices.of(model));
+        if !list.schemes.is_empty() || found.any(|(found, _)| found.file == list.file) {
+            return None;
+        }
+        let named = list.models.iter().flat_map(|model| &model.names).map(String::as_str);
+        let [named, recorded] = [named.collect(), recorded].map(|names: BTreeSet<&str>| {
+            let quoted = names.into_iter().map(|name| format!("`{name}`"));
+            listed(quoted, ", ").unwrap_or("no model".to_owned())
+        });
+        let path = path.display();
+        Some(format!("`{path}` prices no session: it has {named}, and they have {recorded}"))
+    }
 }
 
 /// The prices at which the models of a run itself are asked.

@@ -228,10 +228,17 @@ pub(crate) fn fast(material: &Material<'_>) -> Option<String> {
     Some(format!("calls to `{FAST}` are billed as {models}"))
 }
 
-/// The models of recordings whose prices are not known, and what costs are then.
+/// The models of recordings whose prices are not known, or not for all classes of tokens, and what costs are then.
 pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
     let sessions = material.manifest.sessions.iter();
-    let models: BTreeSet<&str> = sessions.filter_map(|entry| entry.unpriced.as_deref()).collect();
+    let unknown = sessions.filter_map(|entry| entry.unpriced.clone());
+    let partly = references(material).filter_map(|cell| {
+        let (cost, price) = (cell.costs.first()?, cell.price.as_ref()?);
+        let classes = price.per_token.unknown(&cost.paid.whole_reference);
+        let classes = display::listed(classes, ", ")?;
+        Some(format!("{}: no `{classes}`", price.model))
+    });
+    let models: BTreeSet<String> = unknown.chain(partly).collect();
     let named = match models.len() {
         0 => return None,
         1 | 2 => display::joined(models, ", "),
