@@ -13,6 +13,7 @@ use proctor_sessions::{
 };
 use proptest::prelude::*;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{fixture, read};
 
@@ -28,7 +29,7 @@ fn words() -> impl Strategy<Value = Arc<str>> {
 }
 
 fn json(provider: Provider) -> impl Strategy<Value = JsonText> {
-    // Where arguments stand as JSON, line breaks are the layout of the file; in a text they are
+    // Where arguments stand as JSON, line breaks and needless escapes are the file's; in a text they are
     // the model's.
     let lines = match provider {
         Provider::Anthropic => "{  \"a\": [true]}",
@@ -42,7 +43,11 @@ fn json(provider: Provider) -> impl Strategy<Value = JsonText> {
         Just("123456789012345678901234567890"),
     ];
     prop_oneof![
-        fixed.prop_map(|text| JsonText::parse(text).expect("these are JSON")),
+        fixed.prop_map(move |text| match provider {
+            Provider::Anthropic =>
+                JsonText::from(serde_json::from_str::<&RawValue>(text).expect("JSON")),
+            Provider::OpenAi => JsonText::parse(text).expect("these are JSON"),
+        }),
         words().prop_map(|text| JsonText::string(&text)),
     ]
 }
