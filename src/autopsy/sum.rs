@@ -16,18 +16,39 @@ pub struct Totals {
     pub usd: f64,
     /// The part of it that is estimated: requests for summaries without a bill.
     pub estimated_usd: f64,
-    /// Conversations of which a price is not known.
+    /// Conversations of which no price is known.
     pub unpriced: usize,
+    /// Calls whose price is not known, in all conversations.
+    pub unpriced_calls: usize,
     /// Compactions that a call followed.
     pub compactions: usize,
-    /// Their cost, and their tokens.
-    pub spent: (f64, Tokens),
-    /// The cost and the tokens of the files and results that were fetched again.
-    pub again: (f64, Tokens),
+    /// Their cost.
+    pub spent: Spent,
+    /// That of the files and results that were fetched again.
+    pub again: Spent,
     /// By kind, what became of all that stood in the prompts before.
     pub thrown: BTreeMap<ThingKind, Thrown>,
     /// Breaks of the prompt cache, by cause.
     pub breaks: BTreeMap<&'static str, Breaks>,
+}
+
+/// A sum of costs of which some may not be known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Spent {
+    /// Those that are known.
+    pub usd: f64,
+    /// The tokens of all.
+    pub tokens: Tokens,
+    /// The tokens without a known price.
+    pub unpriced: Tokens,
+}
+
+impl Spent {
+    fn add(&mut self, usd: Option<f64>, tokens: Tokens) {
+        self.usd += usd.unwrap_or_default();
+        self.tokens += tokens;
+        self.unpriced += if usd.is_none() { tokens } else { Tokens::ZERO };
+    }
 }
 
 impl Totals {
@@ -38,13 +59,12 @@ impl Totals {
             sum.usd += autopsy.usd.unwrap_or_default();
             sum.estimated_usd += autopsy.estimated_usd;
             sum.unpriced += usize::from(autopsy.usd.is_none());
+            sum.unpriced_calls += autopsy.unpriced_calls;
             for compaction in &autopsy.compactions {
                 sum.compactions += compaction.in_a_row;
-                sum.spent.0 += compaction.usd.unwrap_or_default();
-                sum.spent.1 += compaction.tokens;
+                sum.spent.add(compaction.usd, compaction.tokens);
                 for need in &compaction.needed {
-                    sum.again.0 += need.usd.unwrap_or_default();
-                    sum.again.1 += need.tokens;
+                    sum.again.add(need.usd, need.tokens);
                 }
                 for (kind, row) in &compaction.thrown {
                     *sum.thrown.entry(*kind).or_default() += *row;
@@ -74,8 +94,8 @@ pub fn with_sub_agents(all: Vec<Autopsy>) -> Vec<Autopsy> {
     }
     all.sort_by_cached_key(|autopsy| {
         let sum = Totals::of(std::slice::from_ref(autopsy));
-        let usd = Usd::of_dollars(sum.spent.0 + sum.again.0);
-        Reverse((usd, sum.spent.1 + sum.again.1))
+        let usd = Usd::of_dollars(sum.spent.usd + sum.again.usd);
+        Reverse((usd, sum.spent.tokens + sum.again.tokens))
     });
     all
 }

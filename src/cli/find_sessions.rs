@@ -204,6 +204,9 @@ pub(super) fn say_passed_over(plan: &Plan) {
         let kinds = listed(kinds.iter().map(|kind| kind.name()));
         say!("!! no session has facts of the kinds in `probes.kinds`: {kinds}");
     }
+    if let Some(unused) = plan.unused_prices() {
+        say!("!! {unused}");
+    }
     for (reason, count) in &plan.manifest().left_out {
         let sessions = many(*count, "session", "sessions");
         say!("left out: {sessions}: {reason}");

@@ -62,6 +62,7 @@ pub(super) fn of_sessions(cells: &[CellRecord]) -> BTreeMap<String, SessionPrice
         let prices = found.entry(cell.session.clone()).or_insert_with(|| SessionPrices {
             scheme: first.scheme.clone(),
             rates: first.rates,
+            call_prices: first.call_prices.clone(),
             ..SessionPrices::default()
         });
         for (number, price) in &first.other_models {
@@ -88,7 +89,8 @@ impl ComparedRun {
 
     /// Computes what these sessions cost again, at the prices of `candidate`. Returns those that stay as they
     /// are: their tokens were divided into classes by another scheme, they were counted under another rule of long
-    /// prompts, or the candidate does not say what another model costs.
+    /// prompts or at other ratios between the models of their calls, or the candidate does not say what another model
+    /// costs.
     pub fn reprice(&mut self, candidate: &Self, sessions: &[String]) -> (Repriced, Vec<String>) {
         let mut done = Repriced::default();
         let mut left = Vec::new();
@@ -129,7 +131,9 @@ impl ComparedRun {
         let (old, new) = (self.rates.get(id)?, candidate.rates.get(id)?);
         let mut prices = new.clone();
         prices.other_models.clear();
-        if old.scheme != new.scheme || old.rates.long_prompts != new.rates.long_prompts {
+        if (&old.scheme, old.rates.long_prompts, &old.call_prices)
+            != (&new.scheme, new.rates.long_prompts, &new.call_prices)
+        {
             return None;
         }
         for session in self.strategies.values().filter_map(|sample| sample.sessions.get(id)) {
@@ -198,7 +202,7 @@ impl SessionSample {
 /// Whether tokens cost the same at both prices, as far as both name the models.
 fn agree(old: &SessionPrices, new: &SessionPrices) -> bool {
     let mut others = old.other_models.iter();
-    (&old.scheme, old.rates) == (&new.scheme, new.rates)
+    (&old.scheme, old.rates, &old.call_prices) == (&new.scheme, new.rates, &new.call_prices)
         && others.all(|(name, price)| new.other_models.get(name).is_none_or(|own| own == price))
 }
 

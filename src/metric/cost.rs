@@ -12,15 +12,15 @@ use crate::record::{BILLED, CacheBreaks, CacheRecord};
 use crate::units::{Usage, Usd, median};
 
 mod billed;
+mod paid;
 mod prepared;
 mod simulated;
-mod surcharge;
 mod totals;
 
 pub use billed::{BilledTokens, Costs, SessionPrices, TokenClasses};
+pub use paid::PaidTokens;
 pub use prepared::PreparedWork;
 pub use simulated::{CostRatio, SimulatedCost};
-pub use surcharge::Surcharge;
 pub(crate) use totals::ModelledTime;
 pub(super) use totals::{broke_even, under_first_bill};
 
@@ -56,9 +56,9 @@ pub struct SchemeCost {
     /// How many they are.
     #[serde(skip)]
     pub reference_calls: usize,
-    /// The surcharge of long prompts.
+    /// All of these at the usual price of the session's model.
     #[serde(skip)]
-    pub surcharge: Surcharge,
+    pub paid: PaidTokens,
     /// C, in thousandths of an input token: the calls of the agent and of the strategy, answers included.
     pub cost: u64,
     /// C⁰, likewise.
@@ -208,6 +208,7 @@ impl SchemeCost {
             prices: SessionPrices {
                 scheme: own.scheme.clone(),
                 rates: own.rates,
+                call_prices: own.call_prices.clone(),
                 other_models: BTreeMap::new(),
             },
             ..Self::default()
@@ -234,8 +235,8 @@ impl SchemeCost {
                 price.map_or(0, |price| price.cost(&paid))
             } else {
                 let usage = own.of_strategy(number, &asked.usage);
-                let paid = own.rates.of_call(usage);
-                cost.surcharge.strategy += paid - usage;
+                let paid = own.at_usual_price(asked.call, usage);
+                cost.paid.strategy += paid;
                 match asked.purpose {
                     Purpose::Compaction => cost.compaction += usage,
                     Purpose::Background => {
@@ -255,15 +256,15 @@ impl SchemeCost {
             let output = reference.output_tokens.get(call).copied().unwrap_or_default();
             let mut other = full.of_call(call, *prompt);
             other.output = output;
-            let other_paid = full.rates.of_call(other);
+            let other_paid = full.at_usual_price(call, other);
             cost.whole_reference += other;
-            cost.surcharge.whole_reference += other_paid - other;
+            cost.paid.whole_reference += other_paid;
             if call >= calls {
                 continue;
             }
             let mut answered = own.of_call(call, cell.prompt_tokens[call]);
             answered.output = output;
-            let paid = own.rates.of_call(answered);
+            let paid = own.at_usual_price(call, answered);
             let own_cost = own.rates.cost(&paid).saturating_add(spent[call]);
             let other_cost = full.rates.cost(&other_paid);
             own_costs.push(own_cost);
@@ -278,8 +279,8 @@ impl SchemeCost {
             by_call.push(answered);
             cost.agent += answered;
             cost.reference += other;
-            cost.surcharge.agent += paid - answered;
-            cost.surcharge.reference += other_paid - other;
+            cost.paid.agent += paid;
+            cost.paid.reference += other_paid;
         }
         if let Some(last) = own_costs.last_mut() {
             add(last, spent[calls]);
@@ -305,8 +306,8 @@ impl SchemeCost {
 
     /// Adds up the costs of all classes.
     fn add_up(&mut self) {
-        self.billed.own = self.paid().into();
-        self.billed.reference = self.paid_reference().into();
+        self.billed.own = self.paid.own().into();
+        self.billed.reference = self.paid.reference.into();
         let costs = self.billed.costs(&self.prices);
         (self.cost, self.reference_cost) = (costs.own, costs.reference);
         self.other_models_cost = costs.other_models;
@@ -317,15 +318,22 @@ impl SchemeCost {
     fn with_bill(self, cell: &CellRecord, reference: &CellRecord) -> Self {
         let [own, full] = [cell, reference].map(|cell| cell.live.clone().unwrap_or_default());
         let apart = self.background + self.recovery + self.other_models;
-        let mut surcharge = self.surcharge;
-        surcharge.reference = surcharge.whole_reference;
+        let compaction = own.strategy - apart;
+        let asked = self.background + self.recovery;
+        let reference = full.paid() + (self.paid.whole_reference - self.whole_reference);
+        let paid = PaidTokens {
+            agent: own.paid() + (self.paid.agent - self.agent),
+            strategy: compaction + asked + (self.paid.strategy - self.compaction - asked),
+            reference,
+            whole_reference: reference,
+        };
         let mut cost = Self {
             agent: own.paid(),
-            compaction: own.strategy - apart,
+            compaction,
             calls: own.calls,
             reference: full.paid(),
             whole_reference: full.paid(),
-            surcharge,
+            paid,
             reference_calls: full.calls,
             break_even: None,
             by_call: None,
@@ -387,7 +395,7 @@ impl SchemeCost {
 
     /// The whole cost at the prices of the agent's model; `None` where one is unknown.
     pub fn dollars(&self, prices: &PerToken) -> Option<Usd> {
-        let own = prices.cost(&self.paid())?;
+        let own = prices.cost(&self.paid.own())?;
         match self.other_models_cost? {
             0 => Some(own),
             thousandths => {

@@ -299,7 +299,7 @@ fn beyond(
         (tokens, tokens.0.saturating_mul(rate), money)
     });
     // Prompts are read and written in the same shares as all prompts of the agent.
-    let mut agent = cost.paid_by_agent();
+    let mut agent = cost.paid.agent;
     agent.output = Tokens::ZERO;
     let tokens = side(carry.total());
     // They cost as much more in long prompts as those do: the price of all is divided by the tokens that were sent.

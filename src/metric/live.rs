@@ -1,6 +1,7 @@
 //! Running agents: what all of them were billed, how long they waited, and which trials have no bill.
 
 use super::CellSummary;
+use super::cost::SchemeCost;
 use super::prelude::*;
 use crate::record::{Arm, Manifest};
 use crate::units::{Usd, many};
@@ -60,8 +61,7 @@ impl LiveTotals {
             let price = entry.and_then(|entry| entry.price.as_ref());
             // Of calls to other models the sum does not say the price.
             let own = cell.model_calls.iter().all(|call| call.model.is_none());
-            let surcharge = summary.costs.first().map(|cost| cost.surcharge).unwrap_or_default();
-            let paid = usage + surcharge.agent + surcharge.strategy;
+            let paid = usage + summary.costs.first().map(SchemeCost::surcharge).unwrap_or_default();
             let more = price.filter(|_| own).and_then(|price| price.per_token.cost(&paid));
             sum.dollars = sum.dollars.zip(more).map(|(dollars, more)| dollars + more);
             // The model is of all conversations of a trial, and the measurement of one.

@@ -10,10 +10,11 @@ use regex::Regex;
 use serde::Serialize;
 
 pub use crate::record::words::{
-    DatedModel, FAST, Latency, LongPrompts, PerToken, Placement, Rates, RelativePrice,
+    CallPrice, CallPrices, DatedModel, FAST, Latency, LongPrompts, PerToken, Placement, Rates,
+    RelativePrice,
 };
 use crate::settings::{Reader, SettingError, SettingTable, SettingValue};
-use crate::units::{Tokens, Usage, Usd, whole};
+use crate::units::{Factor, Tokens, Usage, Usd, whole};
 
 mod latency;
 mod limit;
@@ -121,18 +122,24 @@ impl PerToken {
 
     /// The cost of tokens at the usual price.
     pub fn cost(&self, usage: &Usage) -> Option<Usd> {
+        self.classes(usage).map(|(_, tokens, price)| Some(price?.times(tokens))).sum()
+    }
+
+    /// The classes of these tokens that have no known price, in the words of a price file.
+    pub(crate) fn unknown(&self, usage: &Usage) -> impl Iterator<Item = &'static str> {
+        self.classes(usage).filter(|(.., price)| price.is_none()).map(|(name, ..)| name)
+    }
+
+    /// The classes that occur, with their tokens and prices.
+    fn classes(&self, usage: &Usage) -> impl Iterator<Item = (&'static str, Tokens, Option<Usd>)> {
         let classes = [
-            (usage.input_uncached, self.input),
-            (usage.cache_write_5m, self.cache_write_5m),
-            (usage.cache_write_1h, self.cache_write_1h),
-            (usage.cache_read, self.cache_read),
-            (usage.output, self.output),
+            ("input", usage.input_uncached, self.input),
+            ("cache_write_5m", usage.cache_write_5m, self.cache_write_5m),
+            ("cache_write_1h", usage.cache_write_1h, self.cache_write_1h),
+            ("cache_read", usage.cache_read, self.cache_read),
+            ("output", usage.output, self.output),
         ];
-        classes
-            .into_iter()
-            .filter(|(tokens, _)| *tokens > Tokens::ZERO)
-            .map(|(tokens, price)| Some(price?.times(tokens)))
-            .sum()
+        classes.into_iter().filter(|(_, tokens, _)| *tokens > Tokens::ZERO)
     }
 
     /// The prices under a scheme of one's own, which says what a read and a write cost relative to input.
@@ -153,6 +160,18 @@ impl PerToken {
             let product = u128::from(price?.0) * u128::from(part.0);
             let quotient = (product + whole / 2).checked_div(whole)?;
             u64::try_from(quotient).ok().map(Usd)
+        })
+    }
+
+    /// The price of a call at other prices, relative to these; `None` where one is unknown. A write without a price of
+    /// its own costs as input.
+    pub fn of_call_at(&self, other: &Self) -> Option<CallPrice> {
+        Some(CallPrice {
+            input: ratio(self.input, other.input)?,
+            written: ratio(self.cache_write_5m, other.cache_write_5m.or(other.input))?,
+            read: ratio(self.cache_read, other.cache_read)?,
+            output: ratio(self.output, other.output)?,
+            long_prompts: other.long_prompts,
         })
     }
 
@@ -186,6 +205,14 @@ impl PerToken {
             output: self.of_input(self.output).unwrap_or(known.output),
             ..known
         }
+    }
+}
+
+/// What a token costs at another price, relative to this one.
+fn ratio(own: Option<Usd>, other: Option<Usd>) -> Option<Factor> {
+    match own {
+        Some(own) if other != Some(own) => Factor::of(Tokens(other?.0), Tokens(own.0)),
+        Some(_) | None => Some(Factor::ONE),
     }
 }
 

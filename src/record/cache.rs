@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::record::CellRecord;
-use crate::record::words::{DatedModel, Placement};
+use crate::record::words::{CallPrices, DatedModel, Placement};
 pub use crate::record::words::{Latency, PerToken, Rates, RelativePrice};
 use crate::units::{Tokens, Usage, is_default};
 
@@ -26,6 +26,9 @@ pub struct CacheRecord {
     pub placement: Placement,
     /// The prices of its token classes.
     pub rates: Rates,
+    /// The prices of the agent's calls, where the recorded one went from model to model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub call_prices: CallPrices,
     /// How long a prefix lives after its last use; `None` if it never expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_seconds: Option<u64>,
@@ -71,10 +74,13 @@ pub struct PriceEntry {
     /// Calls that the recorded agent sent to models of other prices, by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other_models: BTreeMap<String, u64>,
+    /// Those to models without a known price, which are on no bill.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unpriced_calls: BTreeMap<String, usize>,
     /// Requests within the recorded calls: of an advisor, around the provider's own tools, or with answers that were left out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub inner_requests: usize,
-    /// The prices; with other models or requests within calls, the mean over the recorded calls.
+    /// The prices; with requests within calls, those of the mean over the recorded calls.
     pub per_token: PerToken,
     /// The longest prompt of these prices, where longer ones cost more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,16 +97,18 @@ pub struct PriceEntry {
 }
 
 impl PriceEntry {
-    /// The model, and the others whose calls are in the mean.
+    /// The model, and the calls to others.
     pub fn models(&self) -> String {
         let others = self.other_models.iter().map(|(other, calls)| format!("{calls} of {other}"));
+        let unpriced = self.unpriced_calls.iter();
+        let unpriced = unpriced.map(|(other, calls)| format!("{calls} of {other} without a price"));
         let within = Some(self.inner_requests).filter(|requests| *requests > 0);
         let inner = within.map(|requests| format!("{requests} within others"));
-        let calls: Vec<String> = others.chain(inner).collect();
+        let calls: Vec<String> = others.chain(unpriced).chain(inner).collect();
         if calls.is_empty() {
             return self.model.clone();
         }
-        format!("{} (in the mean with calls: {})", self.model, calls.join(", "))
+        format!("{} (with calls: {})", self.model, calls.join(", "))
     }
 }
 
@@ -210,6 +218,16 @@ impl CacheRecord {
             rates,
             other_models: simulated.other_models.clone(),
             ..Self::default()
+        }
+    }
+
+    /// The usage that costs at the usual price of the session's model what a call of the agent, or one of the strategy
+    /// before it, costs with this usage; nothing where the call's price is unknown.
+    #[must_use]
+    pub fn at_usual_price(&self, call: usize, usage: Usage) -> Usage {
+        match self.call_prices.range(..=call).next_back() {
+            Some((_, price)) => price.map(|price| price.of_call(usage)).unwrap_or_default(),
+            None => self.rates.of_call(usage),
         }
     }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::units::Factor;
 use crate::units::Tokens;
-pub use prices::{DatedModel, LongPrompts, PerToken, Rates, RelativePrice};
+pub use prices::{CallPrice, CallPrices, DatedModel, LongPrompts, PerToken, Rates, RelativePrice};
 
 mod prices;
 

@@ -149,7 +149,7 @@ fn cause(strategy: &StrategySummary, material: &Material<'_>) -> Option<String> 
         let unit = input.map_or(1.0, Usd::in_dollars) / 1_000.0;
         let rates = cost.prices.rates;
         let again = f64::from(rates.write.unwrap_or(1_000)) - f64::from(rates.read);
-        let at_rates = rates.cost(&cost.paid_by_strategy());
+        let at_rates = rates.cost(&cost.paid.strategy);
         let own = at_rates.saturating_add(cost.other_models_cost.unwrap_or_default());
         edits += cost.broken().0 as f64 * again * unit;
         calls += own as f64 * unit;

@@ -230,7 +230,7 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         if is_on_the_bill(call.purpose) && is_compared(call.call) {
             let price = match own.other_models.get(&number) {
                 Some(price) => (*price)?.cost(&(*price)?.of_call(call.usage)),
-                None => of_call(own, own.of_strategy(number, &call.usage)),
+                None => of_call(own, call.call, own.of_strategy(number, &call.usage)),
             };
             asked[call.call.min(calls)] += price;
         }
@@ -243,8 +243,8 @@ fn cost(cell: &CellRecord, full: &CellRecord, placement: Option<Placement>) -> O
         // What the agent wrote is the same under both.
         let output = full.output_tokens.get(call).copied().unwrap_or_default();
         let [answered, full_cost] = [(own, prompt), (other, full_prompt)]
-            .map(|(cache, prompt)| of_call(cache, Usage { output, ..prompt }));
-        let prompt_cost = of_call(own, prompt);
+            .map(|(cache, prompt)| of_call(cache, call, Usage { output, ..prompt }));
+        let prompt_cost = of_call(own, call, prompt);
         spent += answered + asked;
         reference += full_cost;
         let classes = TokenClasses::from(prompt);
@@ -285,8 +285,8 @@ fn times(thousandths: u32) -> String {
 }
 
 /// The cost of one call, in thousandths of an input token.
-fn of_call(cache: &CacheRecord, usage: Usage) -> u64 {
-    cache.rates.cost(&cache.rates.of_call(usage))
+fn of_call(cache: &CacheRecord, call: usize, usage: Usage) -> u64 {
+    cache.rates.cost(&cache.at_usual_price(call, usage))
 }
 
 /// The bill in dollars: its input tokens at their price.

@@ -155,6 +155,7 @@ pub(super) fn prepare_texts(
         cache.shown = scenario.cache.breakpoints;
         let own = prices::of_session(&scenario.cache, prices, session);
         cache.prices = own.map(|own| (prices.clone(), own));
+        cache.call_prices = prices::of_calls(&scenario.cache, prices, session);
     }
     Ok(prepared)
 }

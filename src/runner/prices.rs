@@ -1,13 +1,14 @@
 //! The prices in force: the built-in files, and the one that a scenario names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use crate::bill::ABSURD;
-use crate::model::price::{CacheScheme, DatedModel, Prices};
+use crate::model::price::{CacheScheme, CallPrices, DatedModel, PerToken, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
-use crate::runner::Result;
+use crate::report::display::listed;
+use crate::runner::{Plan, Result};
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
 use crate::session::wire::RuleSet;
 use crate::session::{InnerRequest, Session};
@@ -36,6 +37,33 @@ pub fn in_force(cache: &CacheSetting) -> Result<Prices> {
     Ok(prices)
 }
 
+impl Plan {
+    /// The price file of one's own, where it prices no session and no model of the run, with what both name.
+    pub fn unused_prices(&self) -> Option<String> {
+        let (path, _) = self.scenario.cache.prices.as_ref()?;
+        let list = self.prices.lists().first()?;
+        let sessions = self.manifest.sessions.iter();
+        let recorded = sessions.flat_map(|session| {
+            let price = session.price.iter();
+            let priced = price.flat_map(|price| price.other_models.keys().chain([&price.model]));
+            priced.chain(&session.unpriced)
+        });
+        let recorded: BTreeSet<&str> = recorded.map(String::as_str).collect();
+        let asked = self.scenario.models.live_names();
+        let mut found = recorded.iter().chain(&asked).filter_map(|model| self.prices.of(model));
+        if !list.schemes.is_empty() || found.any(|(found, _)| found.file == list.file) {
+            return None;
+        }
+        let named = list.models.iter().flat_map(|model| &model.names).map(String::as_str);
+        let [named, recorded] = [named.collect(), recorded].map(|names: BTreeSet<&str>| {
+            let quoted = names.into_iter().map(|name| format!("`{name}`"));
+            listed(quoted, ", ").unwrap_or("no model".to_owned())
+        });
+        let path = path.display();
+        Some(format!("`{path}` prices no session: it has {named}, and they have {recorded}"))
+    }
+}
+
 /// The prices at which the models of a run itself are asked.
 pub fn asked(models: &ModelsSetting, prices: &Prices) -> Prices {
     let own = models.homes().map(|(live, _)| live.model.clone());
@@ -47,10 +75,9 @@ pub(super) fn model_of<'a>(cache: &'a CacheSetting, session: &'a Session) -> Opt
     cache.model.as_deref().or(session.model())
 }
 
-/// The known prices of a session, for the manifest. One that went from model to model, or in whose calls the provider
-/// made requests of its own, has those of its own model, times what its billed calls cost at the prices of theirs over
-/// what the calls would cost at its own: its bill is right in sum, and what a strategy saves is priced at the mean. That
-/// is as it should be: requests within a call read the same conversation.
+/// The known prices of a session, for the manifest. One in whose calls the provider made requests of its own has those
+/// of its model, times what the calls and these requests were billed over the calls alone: they read the same
+/// conversation.
 pub(super) fn of_session(
     cache: &CacheSetting,
     prices: &Prices,
@@ -58,46 +85,61 @@ pub(super) fn of_session(
 ) -> Option<PriceEntry> {
     let model = model_of(cache, session)?;
     let mut found = entry(prices, model)?;
-    if let Some(scheme) = &cache.scheme {
-        found.per_token = found.per_token.under(scheme);
-    }
+    found.per_token = per_token(cache, prices, model)?;
     if cache.model.is_some() {
         return Some(found);
     }
-    let own_prices = found.per_token;
-    let (mut own, mut billed) = (Usd::default(), Usd::default());
+    let own = found.per_token.of_call_at(&found.per_token);
+    let (mut billed, mut within) = (Usd::default(), Usd::default());
     for call in session.calls() {
         let details = &session.message(*call).details;
-        let Some((usage, cost)) =
-            details.usage.and_then(|usage| Some((usage, own_prices.cost_of_call(&usage)?)))
-        else {
-            continue;
-        };
-        own += cost;
-        let another = details.model.as_deref().filter(|other| *other != model);
-        let other = another.and_then(|other| {
-            let theirs = prices.of(other)?.1.per_token;
-            let scheme = cache.scheme.as_ref();
-            let theirs = scheme.map_or(theirs, |scheme| theirs.under(scheme));
-            Some((other, theirs.cost_of_call(&usage)?))
-        });
-        billed += other.map_or(cost, |(_, cost)| cost);
-        if let Some((other, _)) = other.filter(|(_, theirs)| *theirs != cost) {
-            *found.other_models.entry(other.to_owned()).or_default() += 1;
+        let called = details.model.as_deref().unwrap_or(model);
+        let prices_of_call = per_token(cache, prices, called);
+        match prices_of_call.and_then(|other| found.per_token.of_call_at(&other)) {
+            None => *found.unpriced_calls.entry(called.to_owned()).or_default() += 1,
+            price if price != own => {
+                *found.other_models.entry(called.to_owned()).or_default() += 1;
+            }
+            Some(_) => {}
         }
+        let usage = details.usage.as_ref();
+        billed += usage.and_then(|usage| prices_of_call?.cost_of_call(usage)).unwrap_or_default();
         for request in &details.inner_requests {
-            if let Some(cost) =
-                of_request(prices, details.model.as_deref().unwrap_or(model), request)
-            {
-                billed += cost;
+            if let Some(cost) = of_request(prices, called, request) {
+                within += cost;
                 found.inner_requests += 1;
             }
         }
     }
-    if !found.other_models.is_empty() || found.inner_requests > 0 {
-        found.per_token = own_prices.times(billed, own);
+    if found.inner_requests > 0 {
+        found.per_token = found.per_token.times(billed + within, billed);
     }
     Some(found)
+}
+
+/// The prices of the calls of a session that went from model to model, each at the price of its own.
+pub(super) fn of_calls(cache: &CacheSetting, prices: &Prices, session: &Session) -> CallPrices {
+    let mut found = CallPrices::new();
+    let own = session.model().filter(|_| cache.model.is_none());
+    let Some((model, own)) = own.and_then(|own| Some((own, per_token(cache, prices, own)?))) else {
+        return found;
+    };
+    let mut last = own.of_call_at(&own);
+    for (call, message) in session.calls().iter().enumerate() {
+        let called = session.message(*message).details.model.as_deref().unwrap_or(model);
+        let price = per_token(cache, prices, called).and_then(|other| own.of_call_at(&other));
+        if price != last {
+            found.insert(call, price);
+        }
+        last = price;
+    }
+    found
+}
+
+/// The prices of a model, under the scenario's own scheme if it has one.
+fn per_token(cache: &CacheSetting, prices: &Prices, model: &str) -> Option<PerToken> {
+    let known = prices.of(model)?.1.per_token;
+    Some(cache.scheme.as_ref().map_or(known, |scheme| known.under(scheme)))
 }
 
 /// The bill of a request within a call, at the price of the model that answered; `None` where there is none, or the
@@ -123,6 +165,7 @@ fn entry(prices: &Prices, model: &str) -> Option<PriceEntry> {
         document: price.document.as_ref().unwrap_or(&list.document).clone(),
         scheme: list.schemes.first().map(|scheme| scheme.name.clone()),
         other_models: BTreeMap::new(),
+        unpriced_calls: BTreeMap::new(),
         inner_requests: 0,
         per_token: price.per_token,
         prompts_up_to: price.holds_up_to,
@@ -227,6 +270,7 @@ mod tests {
 
     use super::*;
     use crate::record::CacheBasis::{Assumed, Billed, Set};
+    use crate::record::CacheRecord;
     use crate::session::{Message, Role, SessionParts};
     use crate::settings::SettingTable;
 
@@ -285,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_of_two_models_costs_what_its_calls_were_billed() {
+    fn each_call_of_a_session_has_the_price_of_its_own_model() {
         let usage = Usage {
             cache_write_5m: Tokens(2_000),
             cache_read: Tokens(30_000),
@@ -309,14 +353,16 @@ mod tests {
         let table = SettingTable::parse("s.toml", text).unwrap();
         let scenario = Scenario::read(&table, Path::new("")).unwrap();
         let found = of_session(&scenario.cache, &prices, &session).unwrap();
-        let cost = |model: &str| prices.of(model).unwrap().1.per_token.cost(&usage).unwrap().0;
-        let billed = 3 * cost(models[0]) + cost(models[2]);
-        let sum = 4 * found.per_token.cost(&usage).unwrap().0;
-        assert!(sum.abs_diff(billed) * 200 < billed, "{sum} {billed}");
         assert_eq!(
             found.models(),
-            "claude-haiku-4-5 (in the mean with calls: 1 of claude-opus-4-6)"
+            "claude-haiku-4-5 (with calls: 1 of claude-opus-4-6, 1 of nobody-1 without a price)"
         );
+        let cost = |model: &str| prices.of(model).unwrap().1.per_token.cost(&usage).unwrap().0;
+        let calls = of_calls(&scenario.cache, &prices, &session);
+        let record = CacheRecord { call_prices: calls, ..CacheRecord::default() };
+        let billed = (0..4).map(|call| found.per_token.cost(&record.at_usual_price(call, usage)));
+        let expected = [cost(models[0]), cost(models[0]), cost(models[2]), 0];
+        assert_eq!(billed.collect::<Vec<_>>(), expected.map(|cost| Some(Usd(cost))));
         // An advisor is billed as its own model, another turn as the call's, and what nobody serves as nothing.
         let advised = [Some("claude-opus-4-6"), None, Some("nobody-1")].map(|model| InnerRequest {
             kind: "advisor_message".into(),
@@ -330,9 +376,11 @@ mod tests {
         Arc::make_mut(answer).details.inner_requests = advised[1..].to_vec();
         let session = Session::new(parts).unwrap();
         let found = of_session(&scenario.cache, &prices, &session).unwrap();
-        let billed = 4 * cost(models[0]) + 2 * cost(models[2]);
-        let sum = 4 * found.per_token.cost(&usage).unwrap().0;
-        assert!(sum.abs_diff(billed) * 200 < billed, "{sum} {billed}");
-        assert!(found.models().ends_with("1 of claude-opus-4-6, 2 within others)"));
+        let alone = 2 * cost(models[0]) + cost(models[2]);
+        let within = cost(models[0]) + cost(models[2]);
+        let mean = found.per_token.cost(&usage).unwrap().0;
+        let expected = cost(models[0]) * (alone + within) / alone;
+        assert!(mean.abs_diff(expected) * 200 < expected, "{mean} {expected}");
+        assert!(found.models().ends_with("without a price, 2 within others)"));
     }
 }

@@ -479,6 +479,35 @@ fn a_folder_shows_the_worst_first_and_an_unreadable_file_costs_only_itself() {
     let found = sessions(folder.path(), &["."]);
     let first = found[0]["compactions"].as_array().unwrap();
     assert_eq!(first.len(), 2, "{found:?}");
+    // A page has all of them, and the total.
+    screen(folder.path(), &[".", "-o", "page.md"]);
+    let page = std::fs::read_to_string(folder.path().join("page.md")).unwrap();
+    for said in ["2 sessions with 2 compactions: $", "## session s ", "## session calm "] {
+        assert!(page.contains(said), "{page}");
+    }
+}
+
+#[test]
+fn a_price_that_is_not_known_makes_a_sum_the_least_that_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut recording = lossy();
+    // The second compaction is the other model's.
+    let other = recording.compactions[1].at;
+    for message in &mut recording.messages[other..] {
+        message.details.model = Some("nobody-1".into());
+    }
+    recording.write(folder.path());
+    let whole = std::fs::read(folder.path().join("s.jsonl")).unwrap();
+    let shown = screen(folder.path(), &["s.jsonl"]);
+    assert!(shown.contains("at least $0.1") && shown.contains("tokens without a price"), "{shown}");
+    let mut calm = lossy();
+    calm.id = Some("calm");
+    calm.messages[0] = typed("Another session.");
+    calm.write(folder.path());
+    std::fs::rename(folder.path().join("s.jsonl"), folder.path().join("calm.jsonl")).unwrap();
+    std::fs::write(folder.path().join("other.jsonl"), whole).unwrap();
+    let shown = screen(folder.path(), &["."]);
+    assert!(shown.contains("2 sessions with 4 compactions: at least $0."), "{shown}");
 }
 
 #[test]

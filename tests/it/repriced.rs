@@ -171,6 +171,11 @@ fn without_a_price_a_session_keeps_the_costs_it_has() {
     };
     check(&|_, newer| longer(newer), 1);
     check(&|older, _| longer(older), 1);
+    // Calls of other models are in the tokens already, at the ratio that prices had then.
+    let mixed = |source: &mut ComparedRun| {
+        source.rates.values_mut().next().unwrap().call_prices = [(1, None)].into();
+    };
+    check(&|_, newer| mixed(newer), 1);
     let other_longer = |source: &mut ComparedRun| {
         let prices = source.rates.values_mut().flat_map(|prices| &mut prices.other_models);
         for price in prices.filter_map(|(_, price)| price.as_mut()) {

@@ -45,6 +45,7 @@ pub(super) fn sessions<T>(
         let mut assembler = Assembler::default();
         let mut exchange = read(call.record, &mut assembler.source);
         let compaction = exchange.compaction.take();
+        let start = call.start.and_then(|start| i64::try_from(start / 1_000_000).ok());
         exchange.read(&mut assembler);
         if assembler.is_empty() {
             source.skip("call without messages");
@@ -54,7 +55,13 @@ pub(super) fn sessions<T>(
         let at = place_of(call.conversation.clone(), &mut known, &mut joins);
         if let Some(mut session) = assembler.finish(file.id.clone(), &file.path)? {
             let messages = std::mem::take(&mut session.parts_mut().messages);
-            session.parts_mut().messages = messages.into_iter().flat_map(with_summary).collect();
+            let mut messages: Vec<_> = messages.into_iter().flat_map(with_summary).collect();
+            // A request is sent when the last message in front of its answer has come.
+            let last = messages.iter_mut().rfind(|message| message.role() == Role::User);
+            if let Some(last) = last.filter(|last| last.details.timestamp.is_none()) {
+                Arc::make_mut(last).details.timestamp = start.map(Timestamp);
+            }
+            session.parts_mut().messages = messages;
             let name = call.conversation.map(Name::of_trace);
             joins[at].add(Logged { compaction, ..Logged::answered(session, name) });
         }

@@ -1,5 +1,6 @@
 //! The blocks of messages: texts, tool uses and their results, and JSON as it was written.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -247,28 +248,40 @@ impl JsonText {
     }
 }
 
-/// A part of a file as it was written. Where the file is laid out over lines, the layout is the
-/// file's and no part of the value: it is left out.
+/// A part of a file as it was written, without what is the file's and no part of the value: layout over lines, and
+/// escapes that JSON does not ask for. So a value has one size in all files.
 impl From<&serde_json::value::RawValue> for JsonText {
     fn from(raw: &serde_json::value::RawValue) -> Self {
-        let text = raw.get();
-        if text.contains('\n') { Self(without_layout(text).into()) } else { Self(text.into()) }
+        let json = raw.get();
+        let has_layout = json.contains('\n');
+        let mut text = String::with_capacity(json.len());
+        let mut from = 0;
+        for (at, mark) in marks(json.as_bytes()) {
+            if let Mark::Text(Some(end)) = mark {
+                push_between(&mut text, &json[from..at], has_layout);
+                text.push_str(&plainly_escaped(&json[at..end]));
+                from = end;
+            }
+        }
+        push_between(&mut text, &json[from..], has_layout);
+        Self(text.into())
     }
 }
 
-/// JSON without the white space between its tokens.
-fn without_layout(json: &str) -> String {
-    let mut text = String::with_capacity(json.len());
-    let mut from = 0;
-    for (at, mark) in marks(json.as_bytes()) {
-        if let Mark::Text(Some(end)) = mark {
-            text.extend(json[from..at].split_ascii_whitespace());
-            text.push_str(&json[at..end]);
-            from = end;
-        }
+/// Adds what stands between two strings, without its layout.
+fn push_between(text: &mut String, json: &str, has_layout: bool) {
+    if has_layout {
+        text.extend(json.split_ascii_whitespace());
+    } else {
+        text.push_str(json);
     }
-    text.extend(json[from..].split_ascii_whitespace());
-    text
+}
+
+/// A string of JSON with the escapes alone that it needs; as it is where it holds half a surrogate pair.
+fn plainly_escaped(string: &str) -> Cow<'_, str> {
+    let has_more = ["\\u", "\\/"].iter().any(|escape| string.contains(escape));
+    let text = has_more.then(|| serde_json::from_str::<String>(string).ok()).flatten();
+    text.and_then(|text| serde_json::to_string(&text).ok()).map_or(string.into(), Cow::Owned)
 }
 
 /// The class of a tool. Importers map every tool of their product to one.
@@ -326,5 +339,52 @@ impl ToolClass {
     /// The name used in presets, as in `class:web_fetch`.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize].1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+    use serde_json::value::RawValue;
+
+    use super::*;
+
+    /// A string as writers escape it that keep to ASCII, and more than they must.
+    fn escaped(text: &str) -> String {
+        let units = text.encode_utf16().map(|unit| match u8::try_from(unit) {
+            Ok(b'/') => "\\/".to_owned(),
+            Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+            _ => format!("\\u{unit:04X}"),
+        });
+        format!("\"{}\"", units.collect::<String>())
+    }
+
+    fn read(json: &str) -> JsonText {
+        let raw: &RawValue = serde_json::from_str(json).unwrap();
+        JsonText::from(raw)
+    }
+
+    proptest! {
+        #[test]
+        fn a_value_has_one_text_in_all_files(key: String, text: String, number: i64) {
+            let value = json!({ &*key: [text, number, true, {}], "n": null });
+            let expected = JsonText::of(&value);
+            let pretty = serde_json::to_string_pretty(&value).unwrap();
+            let (key, text) = (escaped(&key), escaped(&text));
+            let ascii = format!("{{{key}:[{text},{number},true,{{}}],\"n\":null}}");
+            // Of two equal keys, the value has the last one.
+            prop_assume!(value.as_object().map(serde_json::Map::len) == Some(2));
+            prop_assert_eq!(&read(&ascii), &expected);
+            prop_assert_eq!(&read(&pretty), &expected);
+            prop_assert_eq!(&read(expected.as_str()), &expected);
+        }
+    }
+
+    #[test]
+    fn what_no_text_can_hold_stays_as_it_was_escaped() {
+        for json in [r#"{"a":"\ud800 \/"}"#, r#"{"a":1.0e5,"a":-0}"#, r#"{ "a" : "\\u0041" }"#] {
+            assert_eq!(read(json).as_str(), json);
+        }
     }
 }

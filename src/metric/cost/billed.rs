@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::pool::share;
-use crate::record::words::{Rates, RelativePrice};
+use crate::record::words::{CallPrices, Rates, RelativePrice};
 use crate::units::{Tokens, Usage, is_default};
 
 /// Tokens by class, as the rates of a cache scheme distinguish them.
@@ -52,8 +52,8 @@ impl TokenClasses {
 }
 
 /// The tokens that a cell and its reference are billed for over the calls both reached: with
-/// [`SessionPrices`], all that its costs are computed from. What long prompts cost more is in them already, as tokens
-/// at the usual price: they have no costs under another rule of long prompts.
+/// [`SessionPrices`], all that its costs are computed from. What long prompts and calls of other models cost is in them
+/// already, as tokens at the usual price of the session's model: they have no costs under another rule.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BilledTokens {
@@ -74,6 +74,9 @@ pub struct SessionPrices {
     pub scheme: String,
     /// The price of each class.
     pub rates: Rates,
+    /// The prices of the agent's calls, where the recorded one went from model to model.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub call_prices: CallPrices,
     /// The prices of other models that strategies asked, by the name that a strategy gives them; null where
     /// one is unknown.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

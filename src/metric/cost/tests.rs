@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::record::ModelCall;
-use crate::record::words::{Latency, LongPrompts, Rates, RelativePrice};
+use crate::record::words::{CallPrice, Latency, LongPrompts, Rates, RelativePrice};
+use crate::units::Factor;
 
 /// A cell with these prompts, of which this much was read and written under one scheme.
 fn cell(prompts: &[u64], read: &[u64], written: &[u64]) -> CellRecord {
@@ -176,6 +177,41 @@ fn a_long_prompt_costs_more_with_all_that_belongs_to_its_request() {
     // The tokens are those that were sent.
     assert_eq!(costs.reference.prompt(), Tokens(600));
     assert_eq!(costs.billed.costs(&costs.prices), costs.costs());
+}
+
+/// C and C⁰ where each call costs so many times as much as one of the session's model; 0 is an unknown price.
+fn at_prices(own: &CellRecord, full: &CellRecord, times: [u64; 4]) -> [u64; 2] {
+    let prices = times.map(|times| {
+        let [input, written, read, output] = [Factor(times * 1_000_000); 4];
+        let price = CallPrice { input, written, read, output, long_prompts: None };
+        (times > 0).then_some(price)
+    });
+    let [own, full] = [own, full].map(|cell| {
+        let mut cell = cell.clone();
+        cell.prompt_cache[0].call_prices = (0..).zip(prices).collect();
+        cell
+    });
+    let costs = SchemeCost::of(&own, &full)[0].costs();
+    [costs.own, costs.reference]
+}
+
+#[test]
+fn a_bill_is_the_sum_of_its_calls_each_at_the_price_of_its_own_model() {
+    let mut full = cell(&[100, 200, 300, 400], &[0, 100, 200, 300], &[100; 4]);
+    full.output_tokens = [1, 2, 3, 4].map(Tokens).to_vec();
+    let mut own = cell(&[100, 50, 60, 70], &[0, 0, 50, 60], &[100, 50, 10, 10]);
+    own.model_calls = vec![asked(2, Purpose::Compaction, 200, 10)];
+    let usual = SchemeCost::of(&own, &full)[0].costs();
+    assert_eq!(at_prices(&own, &full, [1; 4]), [usual.own, usual.reference]);
+    let alone = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]];
+    let alone = alone.map(|times| at_prices(&own, &full, times));
+    for times in [[1, 1, 5, 5], [3, 0, 0, 1], [0, 2, 1, 7]] {
+        let sums = [0, 1].map(|side| {
+            let calls = times.iter().zip(&alone);
+            calls.map(|(times, costs)| times * costs[side]).sum::<u64>()
+        });
+        assert_eq!(at_prices(&own, &full, times), sums, "{times:?}");
+    }
 }
 
 #[test]

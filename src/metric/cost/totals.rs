@@ -86,11 +86,10 @@ impl CellSummary {
 
     fn amount(&self, cost: &SchemeCost) -> Option<Amount> {
         let prices = &self.price.as_ref()?.per_token;
-        let whole_reference = cost.whole_reference + cost.surcharge.whole_reference;
         Some(Amount {
             own: cost.dollars(prices).map(Usd::in_dollars),
             reference: cost.reference_dollars(prices)?.in_dollars(),
-            whole_reference: prices.cost(&whole_reference)?.in_dollars(),
+            whole_reference: prices.cost(&cost.paid.whole_reference)?.in_dollars(),
         })
     }
 

@@ -1,9 +1,11 @@
 //! Prices of tokens, as records hold them.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::{Tokens, Usage, Usd};
+use crate::units::{Factor, Tokens, Usage, Usd};
 
 /// The higher price of requests with a long prompt: it holds for the whole request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
@@ -70,6 +72,43 @@ impl RelativePrice {
         read.saturating_add(usage.output.0.saturating_mul(self.output))
     }
 }
+
+/// The price of a call that the recorded agent made to another model, relative to the same class of tokens of the
+/// session's model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallPrice {
+    /// Uncached input.
+    pub input: Factor,
+    /// Input written to the cache.
+    pub written: Factor,
+    /// Input read from it.
+    pub read: Factor,
+    /// Output.
+    pub output: Factor,
+    /// The price of the other model's long prompts, where they cost more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub long_prompts: Option<LongPrompts>,
+}
+
+impl CallPrice {
+    /// The usage that costs at the usual price of the session's model what a call with this usage costs.
+    #[must_use]
+    pub fn of_call(&self, usage: Usage) -> Usage {
+        let usage = LongPrompts::at_usual_price(self.long_prompts, usage, 1);
+        Usage {
+            input_uncached: self.input.bill(usage.input_uncached),
+            cache_write_5m: self.written.bill(usage.cache_write_5m),
+            cache_write_1h: self.written.bill(usage.cache_write_1h),
+            cache_read: self.read.bill(usage.cache_read),
+            output: self.output.bill(usage.output),
+        }
+    }
+}
+
+/// The prices of a session's calls, by the first call of each stretch to one model; before the first of these it is the
+/// session's own. An unknown price is none: such calls are on no bill.
+pub type CallPrices = BTreeMap<usize, Option<CallPrice>>;
 
 /// A model, and the day on which its prices were read.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]

@@ -7,7 +7,9 @@ use super::{BilledRequest, CallView, Observer};
 use crate::bill::Bill;
 use crate::context::{CacheEffect, measure};
 use crate::model::Request;
-use crate::model::price::{CacheScheme, Client, Placement, Prices, RelativePrice, Reuse};
+use crate::model::price::{
+    CacheScheme, CallPrices, Client, Placement, Prices, RelativePrice, Reuse,
+};
 use crate::record::{CacheRecord, ModelCall, ObservedCache, PriceEntry};
 use crate::replay::prompt_cache::{
     BlockList, CacheEvent, CacheLoss, CacheOutcome, EditedEntries, IdealCache, PromptCache,
@@ -46,6 +48,8 @@ pub struct CachePlan {
     pub shown: Placement,
     /// The prices in force, and those of the session: what models cost that a strategy names beside its own.
     pub prices: Option<(Arc<Prices>, PriceEntry)>,
+    /// The prices of the session's calls.
+    pub call_prices: CallPrices,
 }
 
 impl CachePlan {
@@ -71,6 +75,7 @@ impl CachePlan {
             client: Client::RECOMMENDED,
             shown: Placement::Usual,
             prices: None,
+            call_prices: CallPrices::new(),
         }
     }
 
@@ -166,6 +171,7 @@ impl PromptCaches {
             let record = CacheRecord {
                 scheme: scheme.name.clone(),
                 rates: scheme.rates,
+                call_prices: plan.call_prices.clone(),
                 ttl_seconds: scheme.ttl_seconds,
                 ..CacheRecord::default()
             };

@@ -101,13 +101,13 @@ fn amounts(report: &Report, strategy: &str, priced: bool) -> Option<Amounts> {
 pub(super) fn of_cell(cell: &CellSummary, priced: bool) -> Option<Amounts> {
     let cost: &SchemeCost = cell.costs.first()?;
     let prices = cell.price.as_ref().filter(|_| priced).map(|price| &price.per_token);
-    let agent = cost.paid_by_agent();
+    let agent = cost.paid.agent;
     let classes = [
         agent.read(),
         agent.written(),
         Usage::uncached(agent.input_uncached, Tokens::ZERO),
         Usage::uncached(Tokens::ZERO, agent.output),
-        cost.paid_by_strategy(),
+        cost.paid.strategy,
     ];
     let mut amounts = [0.0; CLASSES.len()];
     for (amount, usage) in amounts.iter_mut().zip(classes) {

@@ -129,8 +129,9 @@ pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     }
     let recorded = material.compared().find(|strategy| strategy.name == "recorded");
     let paid = recorded.and_then(|strategy| strategy.costs.first()?.dollars);
-    let own = paid.map_or_else(String::new, |paid| format!("{paid} as your agent ran them, "));
-    Some(format!("{own}{dollars} with full history"))
+    let least = if unpriced_calls(material).is_empty() { "" } else { "at least " };
+    let own = paid.map(|paid| format!("{least}{paid} as your agent ran them, "));
+    Some(format!("{}{least}{dollars} with full history", own.unwrap_or_default()))
 }
 
 /// The model whose prices hold, or how many they are; `None` where no price is known.
@@ -143,6 +144,16 @@ pub(crate) fn priced_as(material: &Material<'_>) -> Option<String> {
         Some(_) => Some(many(models.len(), "model", "models")),
         None => None,
     }
+}
+
+/// The calls of priced sessions to models without a price, which are on no bill, by model.
+fn unpriced_calls<'a>(material: &'a Material<'_>) -> BTreeMap<&'a str, usize> {
+    let prices = material.manifest.sessions.iter().filter_map(|session| session.price.as_ref());
+    let mut calls = BTreeMap::new();
+    for (model, more) in prices.flat_map(|price| &price.unpriced_calls) {
+        *calls.entry(model.as_str()).or_default() += more;
+    }
+    calls
 }
 
 /// The metrics of full history, session by session.
@@ -172,7 +183,11 @@ pub(crate) fn partly_known(material: &Material<'_>) -> Vec<String> {
         let (known, all) = known?;
         Some(format!("{metric}: known for {known} of {all} conversations"))
     });
-    notes.collect()
+    let unpriced = unpriced_calls(material).into_iter().map(|(model, calls)| {
+        let calls = many(calls, "call", "calls");
+        format!("bill: without {calls} of {model}, which has no known price")
+    });
+    notes.chain(unpriced).collect()
 }
 
 /// How many sessions went from model to model or have requests within calls, and how they are priced.
@@ -185,14 +200,13 @@ pub(crate) fn mixed(material: &Material<'_>) -> Option<String> {
     }
     let models = (models > 0).then(|| {
         let sessions = many(models, "session went", "sessions went");
-        format!("{sessions} from model to model")
+        format!("{sessions} from model to model: each call at the price of its own")
     });
     let inner = (inner > 0).then(|| {
         let requests = many(inner, "request", "requests");
-        format!("{requests} within calls")
+        format!("{requests} within calls: priced at the mean of their calls")
     });
-    let said = display::listed(models.into_iter().chain(inner), ", ")?;
-    Some(format!("{said}: priced at the mean of their calls"))
+    display::listed(models.into_iter().chain(inner), "; ")
 }
 
 /// The models that calls to the provider's small model are billed as, where a strategy made such calls.
@@ -214,10 +228,17 @@ pub(crate) fn fast(material: &Material<'_>) -> Option<String> {
     Some(format!("calls to `{FAST}` are billed as {models}"))
 }
 
-/// The models of recordings whose prices are not known, and what costs are then.
+/// The models of recordings whose prices are not known, or not for all classes of tokens, and what costs are then.
 pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
     let sessions = material.manifest.sessions.iter();
-    let models: BTreeSet<&str> = sessions.filter_map(|entry| entry.unpriced.as_deref()).collect();
+    let unknown = sessions.filter_map(|entry| entry.unpriced.clone());
+    let partly = references(material).filter_map(|cell| {
+        let (cost, price) = (cell.costs.first()?, cell.price.as_ref()?);
+        let classes = price.per_token.unknown(&cost.paid.whole_reference);
+        let classes = display::listed(classes, ", ")?;
+        Some(format!("{}: no `{classes}`", price.model))
+    });
+    let models: BTreeSet<String> = unknown.chain(partly).collect();
     let named = match models.len() {
         0 => return None,
         1 | 2 => display::joined(models, ", "),

@@ -26,6 +26,10 @@ pub fn atif(session: &Session) -> Exported {
             Role::Assistant => {
                 let mut said = step("agent", &text, message.details.timestamp);
                 add_answer(&mut said, message, &mut left_out);
+                let model = message.details.model.as_deref();
+                if let Some(model) = model.filter(|model| Some(*model) != session.model()) {
+                    said["model_name"] = json!(model);
+                }
                 let uses = message.tool_uses();
                 calls.extend(uses.map(|(_, tool_use)| (tool_use.id.clone(), steps.len())));
                 steps.push(said);
@@ -100,7 +104,9 @@ fn add_answer(step: &mut Value, message: &Message, left_out: &mut ExportCounts) 
     if !calls.is_empty() {
         step["tool_calls"] = json!(calls);
     }
+    left_out.add("request within a call", message.details.inner_requests.len());
     if let Some(usage) = message.details.usage {
+        left_out.add("lifetime of a cache write", usage.cache_write_1h.0 > 0);
         // The prompt counts what was read from the cache and written to it.
         let written = usage.cache_write_5m + usage.cache_write_1h;
         step["metrics"] = json!({

@@ -2,7 +2,7 @@
 //!
 //! Nothing in it is random. The trace has the beginning of the hash of the session's id as its id,
 //! each span that of its place. A span ends when its answer came, and begins when the last message
-//! in front of it did; where the recording has no time, it is that of the span before, or 0.
+//! since the answer before did, or else when it ends; where the recording has no time, it is that of the span before, or 0.
 
 use super::{ExportCounts, Exported};
 use crate::prelude::*;
@@ -35,7 +35,7 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
     let mut compactions = session.compactions().iter().peekable();
     // The context before message `next`.
     let (mut context, mut next): (Vec<String>, usize) = (Vec::new(), 0);
-    let (mut size, mut start) = (0, 0);
+    let (mut size, mut start, mut answered) = (0, 0, 0);
     for (place, at) in calls.iter().copied().enumerate() {
         while let Some(compaction) = compactions.next_if(|value| value.at <= at) {
             match &compaction.after {
@@ -53,7 +53,10 @@ pub fn otlp(session: &Session) -> Result<Exported, TraceTooLarge> {
             return Err(TraceTooLarge { id: session.id().to_owned(), calls: calls.len() });
         }
         let answer = &messages[at];
-        let before = messages[..at].iter().rev().find_map(|value| value.details.timestamp);
+        let mut asked = messages[answered..at].iter().rev();
+        let before = asked.find_map(|value| value.details.timestamp);
+        left_out.add("time", asked.filter(|value| value.details.timestamp.is_some()).count());
+        answered = at + 1;
         let began = before.or(answer.details.timestamp);
         start = began.map_or(start, |began| began.0.max(start));
         let end = answer.details.timestamp.map_or(start, |time| time.0.max(start));

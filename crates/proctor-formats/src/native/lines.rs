@@ -260,10 +260,12 @@ fn write_line(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-/// JSON as JSON where it fits on a line, else as a string.
+/// JSON as JSON where it fits on a line and has no more escapes than it needs, else as a string.
 fn embed(json: &JsonText) -> (Option<&RawValue>, Text) {
     let single_line = !json.as_str().contains(['\n', '\r']);
-    let raw = single_line.then(|| serde_json::from_str(json.as_str()).ok()).flatten();
+    let raw: Option<&RawValue> =
+        single_line.then(|| serde_json::from_str(json.as_str()).ok()).flatten();
+    let raw = raw.filter(|raw| JsonText::from(*raw) == *json);
     (raw, raw.is_none().then(|| json.as_str().into()))
 }
 

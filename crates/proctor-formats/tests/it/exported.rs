@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proctor_formats as import;
 use proctor_formats::export::{atif, export, otlp};
 use proctor_formats::tool_names::class_of;
-use proctor_sessions::units::Usage;
+use proctor_sessions::units::{Timestamp, Usage};
 use proctor_sessions::wire::Provider;
 use proctor_sessions::{
     ContentBlock, Image, JsonText, Message, Opaque, Role, Session, SessionParts, Thinking,
@@ -13,6 +13,7 @@ use proctor_sessions::{
 };
 use proptest::prelude::*;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{fixture, read};
 
@@ -28,7 +29,7 @@ fn words() -> impl Strategy<Value = Arc<str>> {
 }
 
 fn json(provider: Provider) -> impl Strategy<Value = JsonText> {
-    // Where arguments stand as JSON, line breaks are the layout of the file; in a text they are
+    // Where arguments stand as JSON, line breaks and needless escapes are the file's; in a text they are
     // the model's.
     let lines = match provider {
         Provider::Anthropic => "{  \"a\": [true]}",
@@ -42,7 +43,11 @@ fn json(provider: Provider) -> impl Strategy<Value = JsonText> {
         Just("123456789012345678901234567890"),
     ];
     prop_oneof![
-        fixed.prop_map(|text| JsonText::parse(text).expect("these are JSON")),
+        fixed.prop_map(move |text| match provider {
+            Provider::Anthropic =>
+                JsonText::from(serde_json::from_str::<&RawValue>(text).expect("JSON")),
+            Provider::OpenAi => JsonText::parse(text).expect("these are JSON"),
+        }),
         words().prop_map(|text| JsonText::string(&text)),
     ]
 }
@@ -216,7 +221,11 @@ fn a_session_that_is_exported_as_a_trajectory_is_read_again() {
         "atif/trajectory.json",
     ] {
         let sessions = import::load(&fixture(name)).expect("a good file");
-        let session = &sessions[0];
+        let mut parts = sessions[0].clone().into_parts();
+        // One call is another model's.
+        let answer = parts.messages.iter_mut().rfind(|message| message.role() == Role::Assistant);
+        Arc::make_mut(answer.expect("an answer")).details.model = Some("another".into());
+        let session = &Session::new(parts).expect("as good as before");
         let exported = atif(session);
         let read = super::read("atif", exported.json.as_bytes()).expect("a good trajectory");
         let read = &read[0];
@@ -226,6 +235,10 @@ fn a_session_that_is_exported_as_a_trajectory_is_read_again() {
             session.messages().iter().filter_map(|it| it.details.usage).sum()
         };
         assert_eq!(bill(read).prompt(), bill(session).prompt(), "{name}");
+        // Without a model of the session's, the first that is named counts as that.
+        if session.model().is_some() {
+            assert_eq!(models(read), models(session), "{name}");
+        }
         let said = |session: &Session| -> Vec<String> {
             let texts = session.messages().iter().flat_map(|it| it.model_text().to_vec());
             texts.flat_map(|it| it.lines().map(str::to_owned).collect::<Vec<_>>()).collect()
@@ -239,6 +252,28 @@ fn a_session_that_is_exported_as_a_trajectory_is_read_again() {
         let steps = |json: &str| serde_json::from_str::<Value>(json).expect("JSON")["steps"].take();
         assert_eq!(steps(&atif(read).json), steps(&exported.json), "{name}");
     }
+}
+
+/// The model of each call.
+fn models(session: &Session) -> Vec<Option<&str>> {
+    let calls = session.calls().iter().map(|at| &session.message(*at).details);
+    calls.map(|details| details.model.as_deref().or(session.model())).collect()
+}
+
+/// When each call was sent: the time of the last message before it, else of its answer. Time does not run backwards.
+fn sent_at(session: &Session) -> Vec<Option<Timestamp>> {
+    let firsts = session.calls().iter().map(|at| at + 1);
+    let calls = std::iter::once(0).chain(firsts).zip(session.calls());
+    let sent = calls.map(|(first, at)| {
+        let (asked, answered) = session.messages()[first..=*at].split_at(at - first);
+        let mut messages = asked.iter().rev().chain(answered);
+        messages.find_map(|message| message.details.timestamp)
+    });
+    sent.scan(None, |latest, sent| {
+        *latest = sent.max(*latest);
+        Some(*latest)
+    })
+    .collect()
 }
 
 /// The texts of a message without their spaces: JSON is laid out anew.
@@ -303,6 +338,7 @@ fn a_session_that_is_exported_as_a_trace_is_read_again() {
             assert!(is_same && is_told, "{name}: {other:?}");
         }
         assert_eq!(read.compactions().len(), compactions, "{name}");
+        assert_eq!(sent_at(read), sent_at(session), "{name}");
     }
 }
 
