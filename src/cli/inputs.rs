@@ -375,8 +375,8 @@ fn table_of(path: &Path) -> Result<(SettingTable, PathBuf)> {
     }
     let what = if has_ending(path, "toml") { "scenario " } else { "" };
     let text = read_text(what, path).map_err(|stop| {
-        match did_you_mean(&shown, PRESETS.iter().map(|(name, _)| *name)) {
-            Some(preset) => stop
+        match PRESETS.iter().find(|(name, _)| shown.eq_ignore_ascii_case(name)) {
+            Some((preset, _)) => stop
                 .with_hint(format!("to run a strategy, write `proctor run --strategy {preset}`")),
             None if !has_ending(path, "toml") => stop.with_hint(
                 "name a recording, a folder of recordings, or a scenario, which ends in `.toml`",
