@@ -244,7 +244,9 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
         }
     } else if let Some(error) = cause.downcast_ref::<JournalError>() {
         let exit = match error {
-            JournalError::Io { .. } | JournalError::Gone(_) => Exit::NotWritten,
+            JournalError::Io { .. } | JournalError::Gone(_) | JournalError::OtherFiles(_) => {
+                Exit::NotWritten
+            }
             _ => Exit::Invalid,
         };
         Some((exit, error.hint()))

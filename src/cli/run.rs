@@ -23,7 +23,7 @@ use super::{
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
-use crate::record::journal::{Journal, JournalError, RecordedRun};
+use crate::record::journal::{Journal, JournalError, RecordedRun, refuse_other_files};
 use crate::record::shard::Partition;
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::Report;
@@ -134,6 +134,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         return stop_with(Exit::Usage, "`--batch` has no model to ask", hint);
     }
     args.output.check()?;
+    args.out.iter().try_for_each(|folder| refuse_other_files(folder))?;
     args.apply.check("STRATEGY-recommended.toml")?;
     // The verdict of the run uses the same margins.
     args.gate.margins.lay_over(&mut scenario.gate);

@@ -81,7 +81,7 @@ fn bench() -> TempDir {
     let path = folder.path();
     let whole = recording("first", 6);
     let (begin, rest) = whole.split_at(whole.find('\n').unwrap() + 1);
-    for folder in ["empty", "notes", "page.html", "linked", "named", "gone"] {
+    for folder in ["empty", "notes", "page.html", "linked", "named", "gone", "own"] {
         fs::create_dir(path.join(folder)).unwrap();
     }
     let strategies = "[[sessions]]\npath = 's.jsonl'\n[[strategies]]\nname = 'a'\npreset = 'codex'\n\
@@ -106,6 +106,7 @@ fn bench() -> TempDir {
         ("table.csv", "x,y\n1,2\n"),
         ("zero.jsonl", ""),
         ("notes/a.md", "# hello\n"),
+        ("own/run.json", "{\"run\": 1}\n"),
         ("mine.py", "print('x')\n"),
         ("noexec.sh", "#!/bin/sh\necho hi\n"),
         ("garbage.sh", "#!/bin/sh\necho garbage\ncat > /dev/null\n"),
