@@ -386,7 +386,7 @@ pub fn run(
     // The thread that waits is one of them: a new one would leave what reading the sessions has freed unused.
     let work_all = || {
         std::thread::scope(|scope| {
-            for _ in 1..workers.threads {
+            for _ in 1..workers.threads.min(outstanding) {
                 scope.spawn(run_cells);
             }
             run_cells();

@@ -83,7 +83,7 @@ pub(super) struct Args {
 struct CellOptions {
     /// Threads; by default as many as there are processors, and with a live model as many as
     /// requests may be under way (at most 64)
-    #[arg(short, long, value_name = "N", value_parser = models::at_least_one)]
+    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
     /// Compute every cell again, even those that an earlier run finished; an interrupted run goes on without it
     #[arg(long)]
