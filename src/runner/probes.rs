@@ -50,7 +50,10 @@ impl FactFiles {
         for (path, place) in files {
             let name = path.display().to_string();
             let text = super::read_named("facts", path, place)?;
-            let file = TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?;
+            let mut file = TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?;
+            if let Some(mistake) = file.unread.pop() {
+                return Err(wrong(&name, mistake));
+            }
             read.push((name, file));
         }
         Ok(Self(read))

@@ -64,6 +64,9 @@ pub enum ImportError {
     /// importer's message where the parser has none.
     #[error("`{}`: line {}, column {}: {}", .0.display(), .1, .2, .3)]
     Shape(PathBuf, u64, usize, String),
+    /// A file of facts beside the recording, and what is wrong in it.
+    #[error("`{}`: {}", .0.display(), .1)]
+    Facts(PathBuf, String),
     /// The file ends within this line.
     #[error("`{}`: line {}: the file ends within this line", .0.display(), .1)]
     TornLine(PathBuf, u64),
@@ -194,6 +197,9 @@ impl ImportError {
             }
             Self::Shape(..) => {
                 "compare the line with its neighbours; the format may be newer than this build"
+            }
+            Self::Facts(..) => {
+                "`proctor sessions facts --check FILE --session RECORDING` lists each mistake in it with its line"
             }
             Self::TornLine(..) => {
                 "the file was cut while it was written: make it again, or delete its last line"

@@ -349,11 +349,20 @@ pub fn load_as(path: &Path, importer: &'static Importer) -> Result<Vec<Session>,
 /// Reads all sessions of the file or folder at `path` with what is known about them; without an
 /// importer, in any format.
 pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Result<Vec<Recording>> {
-    let (mut recordings, format) = load_any(path, importer)?;
+    let mut recordings = load_without_truth(path, importer)?;
     for recording in &mut recordings {
         truth::add_from_file(path, recording)?;
     }
     truth::warn_of_another(path, &mut recordings);
+    Ok(recordings)
+}
+
+/// The same without the files of facts beside them.
+pub fn load_without_truth(
+    path: &Path,
+    importer: Option<&'static Importer>,
+) -> Result<Vec<Recording>> {
+    let (recordings, format) = load_any(path, importer)?;
     if format == native::IMPORTER.format {
         return Ok(recordings);
     }
