@@ -68,6 +68,7 @@ use limits::Limits;
 pub use live::time_server;
 use loaded::LoadedSession;
 pub use models::{Access, RunModels};
+pub use probes::check_facts;
 pub use programs::{Remembered, starts};
 use queue::Queue;
 use session_store::{PlannedPart, native_hash};

@@ -9,6 +9,7 @@ use super::{Plan, PlanError, Result};
 use crate::probe::ProbeExt as _;
 use crate::probe::check::{Mistake, TruthFile};
 use crate::probe::{Probe, ProbeKind, Selection};
+use crate::scenario::Scenario;
 use crate::session::Session;
 use crate::settings::Place;
 use crate::units::ContentHash;
@@ -37,6 +38,11 @@ impl Plan {
 pub(super) fn planted(session: &Outline, probes: &[Probe], selection: &Selection) -> usize {
     let items = selection.items_at(&session.id, session.calls(), probes).into_iter();
     items.filter(|item| probes[item.probe].kind() != ProbeKind::Decoy).count()
+}
+
+/// Reads the files of facts that a scenario names, and says what is wrong in them.
+pub fn check_facts(scenario: &Scenario) -> Result<()> {
+    FactFiles::read(&scenario.probes).map(drop)
 }
 
 /// Files of facts that a scenario names, by name, until their session is found. They take the place of

@@ -46,6 +46,16 @@ impl Head {
         self.values.first()
     }
 
+    /// Whether it begins as JSON: behind the first brackets of TOML stands a name.
+    pub(super) fn is_json(&self) -> bool {
+        let inside = self.text.trim_start_matches(|c: char| c == '[' || c.is_ascii_whitespace());
+        let literals = ["true", "false", "null"];
+        self.text.starts_with('{')
+            || self.text.starts_with('[')
+                && (!inside.starts_with(|c: char| c.is_alphabetic())
+                    || literals.iter().any(|literal| inside.starts_with(literal)))
+    }
+
     /// The first record in words, for an error about a file that is no recording.
     pub(super) fn in_words(&self) -> String {
         /// The keys that are named.

@@ -493,7 +493,7 @@ fn unknown_format(path: PathBuf, head: &[u8]) -> ImportError {
         ImportError::Compressed(path)
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
-    } else if matches!(start.first(), Some(b'{' | b'[')) {
+    } else if Head::of(start).is_json() {
         match starts(head).find_map(|start| unread_product(&Head::of(start))) {
             Some((product, hint)) => ImportError::UnreadProduct(path, product, hint),
             None => ImportError::UnknownFormat(path, Head::of(head).in_words()),
