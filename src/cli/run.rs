@@ -121,7 +121,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     let beside = args.out.as_deref().and_then(Path::parent).unwrap_or(&args.reports);
     if !args.dry_run.dry_run {
-        args.gate.prepare_files()?;
+        args.gate.prepare_files(args.json)?;
     }
     let folders = (beside, args.out.as_deref());
     let graded = &args.graded;
@@ -133,7 +133,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let hint = "name a model in `[models]`, or with `--graded`; or leave `--batch` out";
         return stop_with(Exit::Usage, "`--batch` has no model to ask", hint);
     }
-    args.output.check()?;
+    args.output.check(args.json)?;
     args.out.iter().try_for_each(|folder| refuse_other_files(folder))?;
     args.apply.check("STRATEGY-recommended.toml")?;
     // The verdict of the run uses the same margins.

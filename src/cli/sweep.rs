@@ -139,7 +139,7 @@ struct SweepRun<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    report::check(ReportKind::Sweep, &args.output)?;
+    report::check(ReportKind::Sweep, &args.output, args.json)?;
     args.inputs.refuse_caller("sweep")?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if args.tuning.keeps.is_some_and(|axis| !axis.needs_reader()) {
