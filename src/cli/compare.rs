@@ -91,7 +91,7 @@ impl GateOptions {
     fn setting(&self) -> Result<GateSetting> {
         let table = match &self.rules {
             Some(path) => {
-                let text = read_text("scenario ", path)?;
+                let text = read_text("scenario ", path, "check the path")?;
                 SettingTable::parse(&path.display().to_string(), &text)?
             }
             None => SettingTable::new(Place::BuiltIn),

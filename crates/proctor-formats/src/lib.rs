@@ -452,6 +452,16 @@ fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
 const TAR_MAGIC_AT: usize = 257;
 const TAR_MAGIC: &[u8] = b"ustar";
 
+/// An archive, and how to get at what is in it.
+const ARCHIVE: (&str, &str) = ("an archive of files", "unpack it, and name the folder");
+
+/// How files begin that hold or stand for another one, what they are, and how to get at it.
+const PACKED: [(&[u8], &str, &str); 3] = [
+    (b"version https://git-lfs.", "a pointer of Git LFS to the file", "`git lfs pull` fetches it"),
+    (b"\xfd7zXZ\0", "compressed by xz", "unpack it: `xz -dk FILE`; gzip and Zstandard are read as they are"),
+    (b"BZh", "compressed by bzip2", "unpack it: `bzip2 -dk FILE`; gzip and Zstandard are read as they are"),
+];
+
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
 fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     let mut file = compressed::open(path).map_err(|source| ImportError::unopened(path, source))?;
@@ -466,7 +476,7 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read)> {
     }
     // The names and texts in one look like lines that were damaged.
     if head.get(TAR_MAGIC_AT..).is_some_and(|rest| rest.starts_with(TAR_MAGIC)) {
-        return Err(ImportError::Packed(path.to_owned()));
+        return Err(ImportError::Packed(path.to_owned(), ARCHIVE.0, ARCHIVE.1));
     }
     let again = io::Cursor::new(head.clone());
     Ok((head, again.chain(file)))
@@ -501,9 +511,12 @@ fn unknown_format(path: PathBuf, head: &[u8]) -> ImportError {
     } else if inspect::is_archive(head) && path.extension().is_some_and(|value| value == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())
     } else if inspect::is_archive(head) {
-        ImportError::Packed(path)
+        ImportError::Packed(path, ARCHIVE.0, ARCHIVE.1)
     } else {
-        ImportError::NotJson(path)
+        match PACKED.iter().find(|(begin, ..)| head.starts_with(begin)) {
+            Some((_, what, hint)) => ImportError::Packed(path, what, hint),
+            None => ImportError::NotJson(path),
+        }
     }
 }
 

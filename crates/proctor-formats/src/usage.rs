@@ -157,8 +157,11 @@ fn counter(value: &Value, places: &[impl AsRef<str>], source: &mut Source) -> Op
 
 /// A count, as it was or as tables and databases write it: a number with a fraction of zero, or digits.
 pub(super) fn count_in(value: &Value) -> Option<u64> {
+    /// The calls of no session add up to more.
+    const MOST: u64 = 10_000_000_000;
     let written = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    written.strip_suffix(".0").unwrap_or(&written).parse().ok()
+    let count = written.strip_suffix(".0").unwrap_or(&written).parse().ok();
+    count.filter(|count| *count <= MOST)
 }
 
 /// A bill that counts the cached tokens apart.

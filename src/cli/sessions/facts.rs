@@ -237,7 +237,7 @@ fn unsound_in(session: &Session, truth: &GroundTruth) -> Result<Vec<UnsoundProbe
 
 fn read(path: &Path) -> Result<TruthFile> {
     let hint = "`proctor sessions facts SESSION -o FILE` writes one";
-    let text = read_text("", path).map_err(|stop| stop.with_hint(hint))?;
+    let text = read_text("", path, hint)?;
     let is_one = text.contains(GroundTruth::FORMAT);
     let hint = if is_one { "mend that line, and check the file again" } else { hint };
     TruthFile::read(&text)
