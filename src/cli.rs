@@ -499,7 +499,8 @@ fn cannot(exit: Exit, doing: &str, path: &Path) -> impl Fn(io::Error) -> CliErro
 fn make_folder(folder: &Path) -> Result<(), CliError> {
     let made = std::fs::create_dir_all(folder);
     made.map_err(cannot(Exit::NotWritten, "make", folder)).map_err(|stop| {
-        let hint = if folder.is_file() { "it is a file: name a folder" } else { "name another folder" };
+        let hint =
+            if folder.is_file() { "it is a file: name a folder" } else { "name another folder" };
         stop.with_hint(hint)
     })
 }

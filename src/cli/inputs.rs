@@ -380,7 +380,8 @@ fn table_of(path: &Path) -> Result<(SettingTable, PathBuf)> {
             format!("to run a strategy, write `proctor run --strategy {preset}`")
         }
         None if has_ending(path, "toml") => "`proctor init` writes one to start from".to_owned(),
-        None => "name a recording, a folder of recordings, or a scenario, which ends in `.toml`".to_owned(),
+        None => "name a recording, a folder of recordings, or a scenario, which ends in `.toml`"
+            .to_owned(),
     };
     let text = read_text(what, path, &hint)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -428,8 +429,8 @@ fn absolute(path: &Path) -> String {
 fn preset_of(path: &Path, place: &Place) -> Result<SettingTable> {
     let hint = "`--strategy` takes the name of a preset, or a file that ends in `.toml`";
     let text = read_text("preset ", path, hint)?;
-    let mut table =
-        SettingTable::parse(&path.display().to_string(), &text).context("cannot read the preset")?;
+    let mut table = SettingTable::parse(&path.display().to_string(), &text)
+        .context("cannot read the preset")?;
     if table.entries().is_empty() {
         let problem = format!("preset `{}` is empty", path.display());
         let hint = "`proctor strategies show codex` prints one to begin with";
@@ -517,10 +518,13 @@ fn set(table: &mut SettingTable, assignment: &str) -> Result<()> {
         }
     }
     if !matched {
-        let preset = path.split('.').next().filter(|name| PRESETS.iter().any(|(own, _)| own == name));
+        let preset =
+            path.split('.').next().filter(|name| PRESETS.iter().any(|(own, _)| own == name));
         if let Some(preset) = preset {
             let problem = format!("no strategy of this run is `{preset}`");
-            return Err(SettingError::new(&place, problem).with_hint(format!("`--strategy {preset}` adds it")).into());
+            return Err(SettingError::new(&place, problem)
+                .with_hint(format!("`--strategy {preset}` adds it"))
+                .into());
         }
         table.refuse_second_flag(path, &place)?;
         return Ok(table.overlay(path, setting)?);

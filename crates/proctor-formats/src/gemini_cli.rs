@@ -30,20 +30,30 @@ const SETUP: &str = "This is the Gemini CLI.";
 const SHAPES: &str = "sessionId projectHash startTime | \
      history/0/parts:l history/0/role=user,model | !history 0/parts:l 0/role=user,model";
 
-pub(super) const IMPORTER: Importer = Importer::shaped("gemini-cli", Detect::First(SHAPES), import);
+/// The shape of a chat in a list of records.
+const LISTED: &str = "0/sessionId 0/projectHash 0/startTime";
+
+pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", detect, import);
+
+fn detect(head: &Head) -> bool {
+    head.is(SHAPES) || head.is(LISTED)
+}
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut chat = GeminiChat::default();
+    let is_list = file.head().is(LISTED);
 
     for value in &values {
-        if checkpoint::begins(value.text) {
+        if !is_list && checkpoint::begins(value.text) {
             checkpoint::read(value, &mut chat.assembler)?;
             continue;
         }
         let raw = value.parse()?;
-        if let Some(record) = lenient::record(raw, &mut chat.assembler.source) {
-            chat.collect(record, raw);
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            if let Some(record) = lenient::record(raw, &mut chat.assembler.source) {
+                chat.collect(record, raw);
+            }
         }
     }
     for step in std::mem::take(&mut chat.steps) {

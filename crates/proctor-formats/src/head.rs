@@ -85,9 +85,17 @@ impl Head {
         self.first().is_some_and(|first| is_shaped(first, shapes))
     }
 
+    /// The first records, or the first items of a file that is one list.
+    pub(super) fn records(&self) -> &[Value] {
+        match self.first() {
+            Some(Value::Array(items)) => items,
+            _ => &self.values,
+        }
+    }
+
     /// Whether one of the first records has one of these shapes.
     pub(super) fn any(&self, count: usize, shapes: &str) -> bool {
-        self.values.iter().take(count).any(|record| is_shaped(record, shapes))
+        self.records().iter().take(count).any(|record| is_shaped(record, shapes))
     }
 
     /// Whether the first record, or the first item of a file that is one list, has one of these shapes.
@@ -97,10 +105,7 @@ impl Head {
 
     /// The first record, or the first item of a file that is one list.
     pub(super) fn first_item(&self) -> Option<&Value> {
-        match self.first() {
-            Some(Value::Array(items)) => items.first(),
-            first => first,
-        }
+        self.records().first()
     }
 }
 

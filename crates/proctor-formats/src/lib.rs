@@ -458,8 +458,16 @@ const ARCHIVE: (&str, &str) = ("an archive of files", "unpack it, and name the f
 /// How files begin that hold or stand for another one, what they are, and how to get at it.
 const PACKED: [(&[u8], &str, &str); 3] = [
     (b"version https://git-lfs.", "a pointer of Git LFS to the file", "`git lfs pull` fetches it"),
-    (b"\xfd7zXZ\0", "compressed by xz", "unpack it: `xz -dk FILE`; gzip and Zstandard are read as they are"),
-    (b"BZh", "compressed by bzip2", "unpack it: `bzip2 -dk FILE`; gzip and Zstandard are read as they are"),
+    (
+        b"\xfd7zXZ\0",
+        "compressed by xz",
+        "unpack it: `xz -dk FILE`; gzip and Zstandard are read as they are",
+    ),
+    (
+        b"BZh",
+        "compressed by bzip2",
+        "unpack it: `bzip2 -dk FILE`; gzip and Zstandard are read as they are",
+    ),
 ];
 
 /// Opens a file and returns its first bytes, and a reader that starts with them again.

@@ -73,7 +73,8 @@ impl Args {
         let mut table = SettingTable::new(Place::Flag("sessions generate".into()));
         let place = Place::Flag(family.into());
         table.overlay("family", parse_value(family, &place))?;
-        let has_length = self.rounds.is_some() || self.tokens.is_some() || self.for_window.is_some();
+        let has_length =
+            self.rounds.is_some() || self.tokens.is_some() || self.for_window.is_some();
         let seed = self.seed.unwrap_or(1);
         for (key, number, is_typed) in
             [("seed", seed, self.seed.is_some()), (length, number, has_length)]
