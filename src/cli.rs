@@ -244,7 +244,9 @@ fn explain_cause(cause: &(dyn std::error::Error + 'static)) -> Option<(Exit, Opt
         }
     } else if let Some(error) = cause.downcast_ref::<JournalError>() {
         let exit = match error {
-            JournalError::Io { .. } | JournalError::Gone(_) => Exit::NotWritten,
+            JournalError::Io { .. } | JournalError::Gone(_) | JournalError::OtherFiles(_) => {
+                Exit::NotWritten
+            }
             _ => Exit::Invalid,
         };
         Some((exit, error.hint()))
@@ -328,8 +330,16 @@ fn say(text: &str) {
 /// Prints text on standard output. A closed pipe is not an error.
 fn print(text: &str) -> Result<Exit> {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// The end of a command that printed its result.
+fn printed(result: io::Result<()>) -> Result<Exit> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let problem = format!("cannot write to standard output: {error}");
+            stop_with(Exit::NotWritten, problem, "`> FILE` needs room where the file is")
+        }
         _ => Ok(Exit::Done),
     }
 }
@@ -337,11 +347,8 @@ fn print(text: &str) -> Result<Exit> {
 /// Prints facts for programs, as JSON that a terminal does not obey, line by line: some facts are many.
 fn print_json(value: &impl Serialize) -> Result<Exit> {
     let mut lines = EscapedLines { out: io::BufWriter::new(io::stdout().lock()), line: Vec::new() };
-    let printed = serde_json::to_writer_pretty(&mut lines, value).map_err(io::Error::from);
-    match printed.and_then(|()| lines.write_all(b"\n")).and_then(|()| lines.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(Exit::Done),
-    }
+    let written = serde_json::to_writer_pretty(&mut lines, value).map_err(io::Error::from);
+    printed(written.and_then(|()| lines.write_all(b"\n")).and_then(|()| lines.flush()))
 }
 
 /// Writes JSON, each line once it is whole.
@@ -447,12 +454,15 @@ fn tokens(typed: &str) -> Result<Tokens, String> {
     tokens.ok_or_else(|| "it must be a number of tokens, as in `200000` or `200k`".to_owned())
 }
 
-/// Reads a text file; `what` names it in errors, as in `scenario `.
-fn read_text(what: &str, path: &Path) -> Result<String, CliError> {
+/// Reads a text file; `what` names it in errors, as in `scenario `, and the hint says what it has to be.
+fn read_text(what: &str, path: &Path, hint: &str) -> Result<String, CliError> {
     crate::files::read_to_string(path).map_err(|error| {
-        let error = without_number(&error.to_string());
+        let (error, hint) = match error.kind() {
+            io::ErrorKind::InvalidData => ("it is not UTF-8".to_owned(), "save it as UTF-8"),
+            _ => (without_number(&error.to_string()), hint),
+        };
         let problem = format!("cannot read {what}`{}`: {error}", path.display());
-        CliError::new(Exit::Invalid, problem).with_hint("check the path, and that it names a text")
+        CliError::new(Exit::Invalid, problem).with_hint(hint)
     })
 }
 
@@ -487,7 +497,12 @@ fn cannot(exit: Exit, doing: &str, path: &Path) -> impl Fn(io::Error) -> CliErro
 
 /// Makes a folder, and those above it.
 fn make_folder(folder: &Path) -> Result<(), CliError> {
-    std::fs::create_dir_all(folder).map_err(cannot(Exit::NotWritten, "make", folder))
+    let made = std::fs::create_dir_all(folder);
+    made.map_err(cannot(Exit::NotWritten, "make", folder)).map_err(|stop| {
+        let hint =
+            if folder.is_file() { "it is a file: name a folder" } else { "name another folder" };
+        stop.with_hint(hint)
+    })
 }
 
 /// Refuses a command that this build does not have.
@@ -512,6 +527,10 @@ fn write_new(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
 
 /// Refuses to write over a file without `force`.
 fn refuse_existing(path: &Path, force: bool) -> Result<()> {
+    if path.is_dir() {
+        let problem = format!("`{}` is a folder", path.display());
+        return stop_with(Exit::NotWritten, problem, "name the file to write in it");
+    }
     if path.exists() && !force {
         let problem = format!("`{}` is there already", path.display());
         return stop_with(Exit::NotWritten, problem, "`--force` writes over it");

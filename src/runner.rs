@@ -68,6 +68,7 @@ use limits::Limits;
 pub use live::time_server;
 use loaded::LoadedSession;
 pub use models::{Access, RunModels};
+pub use probes::check_facts;
 pub use programs::{Remembered, starts};
 use queue::Queue;
 use session_store::{PlannedPart, native_hash};
@@ -386,7 +387,7 @@ pub fn run(
     // The thread that waits is one of them: a new one would leave what reading the sessions has freed unused.
     let work_all = || {
         std::thread::scope(|scope| {
-            for _ in 1..workers.threads {
+            for _ in 1..workers.threads.min(outstanding) {
                 scope.spawn(run_cells);
             }
             run_cells();

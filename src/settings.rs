@@ -283,6 +283,25 @@ impl SettingTable {
         Some(self.entries.remove(at).1)
     }
 
+    /// The setting at a dotted path.
+    pub fn at(&self, path: &str) -> Option<&Setting> {
+        match path.split_once('.') {
+            None => self.get(path),
+            Some((head, rest)) => self.table(head)?.at(rest),
+        }
+    }
+
+    /// Refuses a flag, at this place, that sets what another flag set.
+    pub fn refuse_second_flag(&self, path: &str, place: &Place) -> Result<(), SettingError> {
+        match self.at(path).map(|setting| &setting.place) {
+            Some(other @ Place::Flag(_)) => {
+                let problem = format!("{other} sets `{path}` too");
+                Err(SettingError::new(place, problem).with_hint("leave one of them out"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Lays a setting over the table at a dotted path, making tables on the way.
     pub fn overlay(&mut self, path: &str, setting: Setting) -> Result<(), SettingError> {
         let Some((head, rest)) = path.split_once('.') else {
@@ -343,7 +362,8 @@ fn convert(
         DeValue::Boolean(flag) => SettingValue::Flag(*flag),
         DeValue::Integer(number) => {
             let whole = i64::from_str_radix(number.as_str(), number.radix());
-            SettingValue::Integer(whole.map_err(|_| not_a_number(number.as_str(), place))?)
+            let too_large = format!("`{}` is too large a number", number.as_str());
+            SettingValue::Integer(whole.map_err(|_| SettingError::new(place, too_large))?)
         }
         DeValue::Float(number) => {
             let real = number.as_str().parse();

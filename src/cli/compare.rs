@@ -91,7 +91,7 @@ impl GateOptions {
     fn setting(&self) -> Result<GateSetting> {
         let table = match &self.rules {
             Some(path) => {
-                let text = read_text("scenario ", path)?;
+                let text = read_text("scenario ", path, "check the path")?;
                 SettingTable::parse(&path.display().to_string(), &text)?
             }
             None => SettingTable::new(Place::BuiltIn),
@@ -126,7 +126,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
 /// Compares each side with the first, or with every other.
 fn compare(args: &Args, sides: &[String]) -> Result<Exit> {
     let files = &args.output.output;
-    comparison::prepare_ungated(files)?;
+    comparison::prepare_ungated(files, args.output.json)?;
     let found = sides.iter().map(|typed| RunSide::find(typed, &args.options.baselines));
     let sides: Vec<RunSide> = found.collect::<Result<_, _>>()?;
     let rules = rules(&args.gate.setting()?)?;
@@ -141,7 +141,7 @@ fn compare(args: &Args, sides: &[String]) -> Result<Exit> {
 
 /// Gates a run.
 fn gate(args: &Args, typed: &str, baseline: &str) -> Result<Exit> {
-    comparison::prepare(&args.output.output)?;
+    comparison::prepare(&args.output.output, args.output.json)?;
     let setting = args.gate.setting()?;
     let rules = rules(&setting)?;
     let run = read_run(Path::new(typed.split("::").next().unwrap_or(typed)))?;

@@ -403,8 +403,8 @@ pub(super) fn show(
 
 /// Checks the files that a comparison is to be written to, before any work is done, and removes earlier
 /// ones: none of them is taken for a comparison that was never made.
-pub(super) fn prepare(files: &[PathBuf]) -> Result<()> {
-    report::check(ReportKind::Comparison, files)?;
+pub(super) fn prepare(files: &[PathBuf], is_json: bool) -> Result<()> {
+    report::check(ReportKind::Comparison, files, is_json)?;
     files.iter().try_for_each(|path| remove_earlier(path))
 }
 
@@ -422,7 +422,7 @@ fn remove_earlier(path: &Path) -> Result<()> {
 
 /// The same as [`prepare`] where nothing is gated. Refuses results for build servers: a suite of no tests
 /// reads as a success.
-pub(super) fn prepare_ungated(files: &[PathBuf]) -> Result<()> {
+pub(super) fn prepare_ungated(files: &[PathBuf], is_json: bool) -> Result<()> {
     for path in files {
         if report::format_of(ReportKind::Comparison, path)?.ending == "junit.xml" {
             let problem =
@@ -431,7 +431,7 @@ pub(super) fn prepare_ungated(files: &[PathBuf]) -> Result<()> {
             return stop_with(Exit::Usage, problem, hint);
         }
     }
-    prepare(files)
+    prepare(files, is_json)
 }
 
 /// The report of a run that is compared with nothing, as the summary of its step.

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::compare::rules;
 use super::inputs::{ENVIRONMENT, Inputs};
-use super::{Exit, Result, chain, environment, show_with, terminal};
+use super::{Exit, Result, chain, environment, find_sessions, show_with, terminal};
 use crate::model::price::PriceList;
 use crate::runner::{self, prices};
 use crate::scenario::{self, ModelSetting, Scenario, SessionSource, is_variable_name};
@@ -43,19 +43,18 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let found = args.inputs.scenario_of(table.clone(), &folder);
     let scenario = found.and_then(|scenario| {
         rules(&scenario.gate)?;
+        find_sessions::all_open(&scenario.sessions)?;
+        runner::check_facts(&scenario)?;
+        let prices = prices::in_force(&scenario.cache)?;
         scenario.strategies.iter().try_for_each(runner::starts)?;
         let plan = planned(&scenario)?;
-        Ok((scenario, plan))
+        Ok((scenario, plan, prices))
     });
-    let read = scenario.as_ref().ok().map(|(scenario, _)| scenario);
+    let read = scenario.as_ref().ok().map(|(scenario, ..)| scenario);
     let screen = terminal();
     let variables = ENVIRONMENT
         .map(|(name, path)| json!({ "name": name, "path": path, "value": environment(name) }));
-    let prices = read.map(|scenario| prices::in_force(&scenario.cache)).transpose();
-    let lists = match &prices {
-        Ok(Some(prices)) => prices.lists(),
-        Ok(None) | Err(_) => &[],
-    };
+    let lists = scenario.as_ref().map_or(&[][..], |(.., prices)| prices.lists());
     let specs = read.map_or(&[][..], |scenario| &scenario.strategies).iter();
     let strategies = specs.map(|spec| json!({ "name": spec.name(), "settings": knobs(spec) }));
     let facts = json!({
@@ -68,7 +67,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         "reports": { "folder": REPORTS, "state": writable(Path::new(REPORTS)) },
         "settings": settings(&table),
         "error": scenario.as_ref().err().map(chain),
-        "planned": scenario.as_ref().ok().map(|(_, planned)| planned),
+        "planned": scenario.as_ref().ok().map(|(_, planned, _)| planned),
         "prices": lists.iter().map(price_list).collect::<Vec<_>>(),
         "strategies": strategies.collect::<Vec<_>>(),
     });
@@ -78,14 +77,12 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         "is_whole": args.all,
         "set": set.collect::<Vec<_>>(),
         "counters": COUNTERS,
-        "prices_error": prices.as_ref().err().map(ToString::to_string),
         "documents": lists.iter().map(|list| &list.document).collect::<Vec<_>>(),
         "model": read.and_then(|scenario| scenario.cache.model.as_deref()),
     });
     let template = include_str!("text/doctor.txt");
     show_with(args.json, "proctor-doctor", facts, more, template)?;
-    scenario?;
-    Ok(prices.map_or(Exit::Invalid, |_| Exit::Done))
+    scenario.map(|_| Exit::Done)
 }
 
 fn price_list(list: &PriceList) -> Json {

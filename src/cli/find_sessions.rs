@@ -109,11 +109,11 @@ fn sorted(
     Ok(found)
 }
 
-/// Fails where a file that was found in a folder cannot be opened.
+/// Fails where a file that was found in a folder, or named, cannot be opened or is no recording.
 pub(super) fn all_open(sources: &[SessionSource]) -> Result<(), ImportError> {
     for path in sources.iter().filter_map(|source| match source {
-        SessionSource::Found(path) => Some(path),
-        SessionSource::File(..) | SessionSource::Synthetic(_) => None,
+        SessionSource::Found(path) | SessionSource::File(path, _) => Some(path),
+        SessionSource::Synthetic(_) => None,
     }) {
         format_of(path)?;
     }

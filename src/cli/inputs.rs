@@ -140,7 +140,7 @@ impl Inputs {
             table.remove("window");
             table.remove("cache");
             table.remove("description");
-            table.put("name", "sessions", &Place::Flag("--session".into()));
+            table.put("name", "sessions", &Place::BuiltIn);
         }
         if scenario.is_none() && !recordings.is_empty() {
             let paths = recordings.iter().map(|(path, _)| *path);
@@ -374,16 +374,16 @@ fn table_of(path: &Path) -> Result<(SettingTable, PathBuf)> {
         _ => {}
     }
     let what = if has_ending(path, "toml") { "scenario " } else { "" };
-    let text = read_text(what, path).map_err(|stop| {
-        match did_you_mean(&shown, PRESETS.iter().map(|(name, _)| *name)) {
-            Some(preset) => stop
-                .with_hint(format!("to run a strategy, write `proctor run --strategy {preset}`")),
-            None if !has_ending(path, "toml") => stop.with_hint(
-                "name a recording, a folder of recordings, or a scenario, which ends in `.toml`",
-            ),
-            None => stop.with_hint("`proctor init` writes one to start from"),
+    let preset = PRESETS.iter().find(|(name, _)| shown.eq_ignore_ascii_case(name));
+    let hint = match preset {
+        Some((preset, _)) => {
+            format!("to run a strategy, write `proctor run --strategy {preset}`")
         }
-    })?;
+        None if has_ending(path, "toml") => "`proctor init` writes one to start from".to_owned(),
+        None => "name a recording, a folder of recordings, or a scenario, which ends in `.toml`"
+            .to_owned(),
+    };
+    let text = read_text(what, path, &hint)?;
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let mut table = SettingTable::parse(&shown, &text).map_err(|error| {
         if has_ending(path, "toml") {
@@ -393,6 +393,11 @@ fn table_of(path: &Path) -> Result<(SettingTable, PathBuf)> {
         SettingError { problem, ..error }
             .with_hint("a scenario is TOML and ends in `.toml`; recordings are JSON: `proctor sessions` lists yours")
     })?;
+    if table.get("stage").is_some() {
+        let problem = format!("`{shown}` is a preset, and no scenario");
+        let hint = format!("write `proctor run {}`", flag("--strategy", &shown));
+        return stop_with(Exit::Invalid, problem, hint);
+    }
     if table.get("name").is_none() {
         name_after(path, &mut table);
     }
@@ -423,7 +428,7 @@ fn absolute(path: &Path) -> String {
 /// A preset from a file, named after it.
 fn preset_of(path: &Path, place: &Place) -> Result<SettingTable> {
     let hint = "`--strategy` takes the name of a preset, or a file that ends in `.toml`";
-    let text = read_text("preset ", path).map_err(|stop| stop.with_hint(hint))?;
+    let text = read_text("preset ", path, hint)?;
     let mut table = SettingTable::parse(&path.display().to_string(), &text)
         .context("cannot read the preset")?;
     if table.entries().is_empty() {
@@ -506,12 +511,22 @@ fn set(table: &mut SettingTable, assignment: &str) -> Result<()> {
         if let Some(knob) = knob {
             let set = entry.get("set").and_then(Setting::as_table).cloned();
             let mut knobs = set.unwrap_or_else(|| SettingTable::new(place.clone()));
+            knobs.refuse_second_flag(knob, &place)?;
             knobs.overlay(knob, setting.clone())?;
             entry.put("set", knobs, &place);
             matched = true;
         }
     }
     if !matched {
+        let preset =
+            path.split('.').next().filter(|name| PRESETS.iter().any(|(own, _)| own == name));
+        if let Some(preset) = preset {
+            let problem = format!("no strategy of this run is `{preset}`");
+            return Err(SettingError::new(&place, problem)
+                .with_hint(format!("`--strategy {preset}` adds it"))
+                .into());
+        }
+        table.refuse_second_flag(path, &place)?;
         return Ok(table.overlay(path, setting)?);
     }
     // Variants that the flag made alike are one strategy.

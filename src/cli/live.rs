@@ -131,7 +131,7 @@ mod with_http {
                 "`proctor run RECORDING` replays one; a scenario's sessions are left out here";
             return stop_with(Exit::Usage, problem, hint);
         }
-        args.output.check()?;
+        args.output.check(args.json)?;
         keep_private();
         let upstream = args.upstream.as_deref().unwrap_or_default();
         if GEMINI.iter().any(|host| upstream.contains(host)) && !upstream.contains("/openai") {

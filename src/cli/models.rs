@@ -406,6 +406,14 @@ pub(super) fn at_least_one(typed: &str) -> Result<usize, String> {
     number.ok_or_else(|| "it must be a whole number of at least 1".to_owned())
 }
 
+/// Reads a number of threads.
+pub(super) fn jobs(typed: &str) -> Result<usize, String> {
+    /// More cells than this are run at once on no machine: a larger number is a slip.
+    const MOST: usize = 1_024;
+    let jobs = at_least_one(typed)?;
+    (jobs <= MOST).then_some(jobs).ok_or_else(|| format!("it must be at most {MOST}"))
+}
+
 /// How many cells run at once: as many as `--jobs` says, as models may be asked, or as there are
 /// processors.
 pub(super) fn threads(jobs: Option<usize>, plan: &Plan) -> usize {

@@ -35,7 +35,7 @@ mod with_http {
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
     use crate::cli::{CliError, Exit, Result, cannot, make_folder, print, say, write_session};
-    use crate::proxy::{ExchangeLog, Failure, ProxiedExchange, Proxy};
+    use crate::proxy::{ExchangeLog, Failure, ProxiedExchange, Proxy, ProxyError};
 
     use crate::session::wire::stream::Api;
     use crate::session::{Session, import};
@@ -68,9 +68,15 @@ mod with_http {
 
     /// A proxy in front of an API.
     pub(crate) fn listen(address: SocketAddr, upstream: &str) -> Result<Proxy> {
-        let proxy = Proxy::bind(address, upstream)
-            .map_err(|error| CliError::new(Exit::Usage, crate::cli::chain(&error.into())))
-            .map_err(|stop| stop.with_hint("as in `--upstream https://api.anthropic.com`"))?;
+        let proxy = Proxy::bind(address, upstream).map_err(|error| {
+            let hint = match &error {
+                ProxyError::Listen { .. } => {
+                    "as in `--listen 127.0.0.1:8787`, an address of this machine"
+                }
+                _ => "as in `--upstream https://api.anthropic.com`",
+            };
+            CliError::new(Exit::Usage, crate::cli::chain(&error.into())).with_hint(hint)
+        })?;
         if !address.ip().is_loopback() {
             say("warning: everybody who reaches this address can use it");
         }

@@ -114,7 +114,7 @@ pub(super) struct ReportOutput {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    args.output.check()?;
+    args.output.check(args.json)?;
     if args.serve {
         return serve(args);
     }
@@ -204,9 +204,19 @@ pub(super) fn print_as(report: &Report, is_json: bool) -> Result<Exit> {
     if is_json { print(&json::render(report)?) } else { print(&terminal().render(report)) }
 }
 
-/// Refuses an ending that nothing writes and a place where nothing can be written, before any work is done.
-pub(super) fn check(kind: ReportKind, files: &[PathBuf]) -> Result<()> {
-    for path in files {
+/// Refuses an ending that nothing writes, a place where nothing can be written and one that is written to twice, before any
+/// work is done. With `is_json` standard output holds the results as JSON.
+pub(super) fn check(kind: ReportKind, files: &[PathBuf], is_json: bool) -> Result<()> {
+    if is_json && takes_stdout(files) {
+        let problem = "`--json` cannot be used with `-o -`";
+        return stop_with(Exit::Usage, problem, "leave one of them out");
+    }
+    for (at, path) in files.iter().enumerate() {
+        let mut earlier = files[..at].iter();
+        if earlier.any(|other| other == path || is_stdout(other) && is_stdout(path)) {
+            let problem = format!("`{}` is named twice in this command", path.display());
+            return stop_with(Exit::Usage, problem, "name another file to write");
+        }
         let format = format_of(kind, path)?;
         outputs::check(path)?;
         if is_stdout(path) && SEVERAL_FILES.contains(&format.ending) {
@@ -255,8 +265,8 @@ pub(super) fn write(kind: ReportKind, report: &Report, files: &[PathBuf]) -> Res
 }
 
 impl ReportOutput {
-    pub(super) fn check(&self) -> Result<()> {
-        check(ReportKind::Run, &self.output)
+    pub(super) fn check(&self, is_json: bool) -> Result<()> {
+        check(ReportKind::Run, &self.output, is_json)
     }
 
     /// Whether the report itself is what is printed.

@@ -23,7 +23,7 @@ use super::{
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
-use crate::record::journal::{Journal, JournalError, RecordedRun};
+use crate::record::journal::{Journal, JournalError, RecordedRun, refuse_other_files};
 use crate::record::shard::Partition;
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::Report;
@@ -83,7 +83,7 @@ pub(super) struct Args {
 struct CellOptions {
     /// Threads; by default as many as there are processors, and with a live model as many as
     /// requests may be under way (at most 64)
-    #[arg(short, long, value_name = "N", value_parser = models::at_least_one)]
+    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
     /// Compute every cell again, even those that an earlier run finished; an interrupted run goes on without it
     #[arg(long)]
@@ -121,7 +121,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     let beside = args.out.as_deref().and_then(Path::parent).unwrap_or(&args.reports);
     if !args.dry_run.dry_run {
-        args.gate.prepare_files()?;
+        args.gate.prepare_files(args.json)?;
     }
     let folders = (beside, args.out.as_deref());
     let graded = &args.graded;
@@ -133,7 +133,8 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let hint = "name a model in `[models]`, or with `--graded`; or leave `--batch` out";
         return stop_with(Exit::Usage, "`--batch` has no model to ask", hint);
     }
-    args.output.check()?;
+    args.output.check(args.json)?;
+    args.out.iter().try_for_each(|folder| refuse_other_files(folder))?;
     args.apply.check("STRATEGY-recommended.toml")?;
     // The verdict of the run uses the same margins.
     args.gate.margins.lay_over(&mut scenario.gate);

@@ -55,7 +55,7 @@ pub(super) struct Args {
     part: PartOptions,
     /// Threads; by default as many as there are processors, and with a live model as many as requests
     /// may be under way (at most 64)
-    #[arg(short, long, value_name = "N", value_parser = models::at_least_one)]
+    #[arg(short, long, value_name = "N", value_parser = models::jobs)]
     jobs: Option<usize>,
     #[command(flatten, next_help_heading = "Output")]
     apply: ApplyOptions,
@@ -139,7 +139,7 @@ struct SweepRun<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    report::check(ReportKind::Sweep, &args.output)?;
+    report::check(ReportKind::Sweep, &args.output, args.json)?;
     args.inputs.refuse_caller("sweep")?;
     let (mut table, folder) = args.inputs.laid_over()?;
     if args.tuning.keeps.is_some_and(|axis| !axis.needs_reader()) {

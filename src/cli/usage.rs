@@ -36,9 +36,9 @@ pub(super) fn explained(error: &Error, program: &Command, typed: &[OsString]) ->
             let problem = format!("`{} {value}`: {}", flag_of(&invalid), wanted(&why, &value));
             (problem, call.help())
         }
-        ErrorKind::MissingRequiredArgument => {
+        ErrorKind::MissingRequiredArgument => call.missing(error).unwrap_or_else(|| {
             (format!("`{}` needs {invalid}", call.name), call.example(flag_of(&invalid)))
-        }
+        }),
         ErrorKind::ArgumentConflict if flag_of(&invalid) == flag_of(&prior(error)) => {
             let problem = format!("`{}` is given twice", flag_of(&invalid));
             (problem, "give it once".to_owned())
@@ -67,6 +67,13 @@ fn text(error: &Error, kind: ContextKind) -> String {
         Some(ContextValue::String(text)) => text.clone(),
         Some(ContextValue::Strings(texts)) => listed(texts.iter().map(|text| format!("`{text}`"))),
         _ => String::new(),
+    }
+}
+
+fn strings(error: &Error, kind: ContextKind) -> &[String] {
+    match error.get(kind) {
+        Some(ContextValue::Strings(texts)) => texts,
+        _ => &[],
     }
 }
 
@@ -123,6 +130,27 @@ impl<'a> CalledCommand<'a> {
         example.map_or_else(|| self.help(), |example| format!("as in `{example}`"))
     }
 
+    /// Says which of the flags requires another one, that is missing: the last of the fewest words that do.
+    fn missing(&self, error: &Error) -> Option<(String, String)> {
+        strings(error, ContextKind::InvalidArg).iter().find_map(|missing| {
+            let mut ends = 0..=self.words.len();
+            let end = ends.find(|end| self.missing_in(&self.words[..*end]).contains(missing))?;
+            let flag = self.words[..end].iter().rfind(|word| word.starts_with('-'))?;
+            let problem = format!("`{}` goes with `{}`", flag_of(flag), flag_of(missing));
+            let typed: Vec<String> = self.words.iter().map(|word| shell(word)).collect();
+            let line = format!("{} {} {}", self.name, typed.join(" "), usage_of(missing));
+            Some((problem, format!("write `{line}`")))
+        })
+    }
+
+    /// The arguments that the command misses where it has these words.
+    fn missing_in(&self, words: &[String]) -> Vec<String> {
+        let line = std::iter::once(self.command.get_name()).chain(words.iter().map(String::as_str));
+        let refused = self.command.clone().try_get_matches_from(line).err();
+        let refused = refused.filter(|error| error.kind() == ErrorKind::MissingRequiredArgument);
+        refused.map_or_else(Vec::new, |error| strings(&error, ContextKind::InvalidArg).to_vec())
+    }
+
     fn unknown_command(&self, typed: &str) -> (String, String) {
         let line: Vec<String> =
             self.words.iter().skip_while(|word| *word != typed).map(|word| shell(word)).collect();
@@ -171,10 +199,7 @@ impl<'a> CalledCommand<'a> {
     }
 
     fn unknown_value(&self, arg: &str, value: &str, error: &Error) -> (String, String) {
-        let valid = match error.get(ContextKind::ValidValue) {
-            Some(ContextValue::Strings(valid)) => &valid[..],
-            _ => &[],
-        };
+        let valid = strings(error, ContextKind::ValidValue);
         let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
         if let Some(problem) = called(value, &valid) {
             return (format!("`{} {value}`: {problem}", flag_of(arg)), self.help());

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::ProbeKind;
 use super::kind::{AnswerSet, SearchBy, Spec};
@@ -25,21 +27,46 @@ pub struct Mistake {
 /// A file of facts as it was read, with the line of each fact.
 #[derive(Debug)]
 pub struct TruthFile {
-    /// The facts.
+    /// The facts that can be read.
     pub truth: GroundTruth,
     lines: Vec<usize>,
+    /// The mistakes of facts that cannot be read.
+    pub unread: Vec<Mistake>,
+}
+
+/// The keys of a file of facts, each fact as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFile<'a> {
+    format: String,
+    version: u32,
+    session: String,
+    #[serde(borrow)]
+    facts: Vec<&'a RawValue>,
 }
 
 impl Mistake {
     fn of_file(line: usize, problem: String) -> Self {
         Self { line, fact: String::new(), problem }
     }
+
+    /// The problem of a fact, written on this line, that is not what a fact can be.
+    fn of_written(line: usize, raw: &str, error: &serde_json::Error) -> Self {
+        let value: Value = serde_json::from_str(raw).unwrap_or_default();
+        let fact = value["id"].as_str().unwrap_or_default().to_owned();
+        // Of a value the parser says what was expected; of a text it says where.
+        let in_words = serde_json::from_value::<PlantedFact>(value).err();
+        let problem = in_words.as_ref().unwrap_or(error).to_string();
+        let problem = problem.split(" at line ").next().unwrap_or_default().to_owned();
+        Self { line: line + error.line().max(1) - 1, fact, problem }
+    }
 }
 
 impl TruthFile {
     /// Reads the text of a file.
     pub fn read(text: &str) -> Result<Self, Mistake> {
-        let truth: GroundTruth = serde_json::from_str(text).map_err(|error| {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let written: WrittenFile<'_> = serde_json::from_str(text).map_err(|error| {
             let problem = if text.contains(GroundTruth::FORMAT) {
                 error.to_string()
             } else {
@@ -48,16 +75,23 @@ impl TruthFile {
             };
             Mistake::of_file(error.line().max(1), problem)
         })?;
-        // Ids are searched for in the order of the facts.
-        let mut lines = Vec::with_capacity(truth.facts.len());
-        let mut from = 0;
-        for fact in &truth.facts {
-            let quoted = serde_json::Value::String(fact.id.clone()).to_string();
-            let at = text[from..].find(&quoted).map_or(from, |at| from + at);
-            lines.push(1 + text[..at].matches('\n').count());
-            from = text.floor_char_boundary(at + quoted.len());
+        let (mut facts, mut lines, mut unread) = (Vec::new(), Vec::new(), Vec::new());
+        for fact in written.facts.into_iter().map(RawValue::get) {
+            let begin = fact.as_ptr().addr() - text.as_ptr().addr();
+            let line = 1 + text[..begin].matches('\n').count();
+            match serde_json::from_str::<PlantedFact>(fact) {
+                Ok(read) => {
+                    let quoted = Value::from(&*read.id).to_string();
+                    let before = fact.split(&quoted).next().unwrap_or_default();
+                    lines.push(line + before.matches('\n').count());
+                    facts.push(read);
+                }
+                Err(error) => unread.push(Mistake::of_written(line, fact, &error)),
+            }
         }
-        Ok(Self { truth, lines })
+        let WrittenFile { format, version, session, .. } = written;
+        let truth = GroundTruth { format, version, session, facts };
+        Ok(Self { truth, lines, unread })
     }
 
     /// The line of the fact of this id; 1 where there is none.
@@ -69,7 +103,7 @@ impl TruthFile {
     /// All mistakes that can be seen without a replay, by line.
     pub fn mistakes(&self, session: &Session) -> Vec<Mistake> {
         let truth = &self.truth;
-        let mut mistakes = Vec::new();
+        let mut mistakes = self.unread.clone();
         if truth.format != GroundTruth::FORMAT {
             let problem = format!("`format` must be `{}`", GroundTruth::FORMAT);
             mistakes.push(Mistake::of_file(1, problem));

@@ -85,8 +85,9 @@ pub struct RecordedRun {
 impl Journal {
     /// Opens the folder, making it if it is not there, and reads which cells are done.
     ///
-    /// A folder that holds another run is refused, and nothing in it is changed.
+    /// A folder that holds another run, or other files, is refused, and nothing in it is changed.
     pub fn open(folder: &Path, manifest: &Manifest) -> Result<Self, JournalError> {
+        refuse_other_files(folder)?;
         fs::create_dir_all(folder).map_err(unwritable(folder))?;
         refuse_another_run(folder, manifest)?;
         let (lock, is_locked) = lock(folder)?;
@@ -341,6 +342,17 @@ fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<Vec<StrategyEntr
     Ok(existing.strategies)
 }
 
+/// Refuses a folder with files of others, and none of a run. Hidden files do not count: a file browser makes them.
+pub fn refuse_other_files(folder: &Path) -> Result<(), JournalError> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    if names.is_empty() || names.iter().any(|name| is_part_of_run(name)) {
+        return Ok(());
+    }
+    Err(JournalError::OtherFiles(folder.to_owned()))
+}
+
 fn refuse_another_run(folder: &Path, manifest: &Manifest) -> Result<(), JournalError> {
     if !folder.join(MANIFEST).exists() {
         return Ok(());
@@ -362,6 +374,9 @@ fn document<T: DeserializeOwned>(
     (format, version): (&str, u32),
 ) -> Result<T, JournalError> {
     let bytes = files::read(path).map_err(unreadable(path))?;
+    if memchr::memmem::find(&bytes, format.as_bytes()).is_none() {
+        return Err(JournalError::NoRun(path.to_owned()));
+    }
     let (value, is_signed) = checked::document(bytes).map_err(damaged(path))?;
     if value.get("format").and_then(serde_json::Value::as_str) != Some(format) {
         return Err(JournalError::NoRun(path.to_owned()));

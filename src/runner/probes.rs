@@ -9,6 +9,7 @@ use super::{Plan, PlanError, Result};
 use crate::probe::ProbeExt as _;
 use crate::probe::check::{Mistake, TruthFile};
 use crate::probe::{Probe, ProbeKind, Selection};
+use crate::scenario::Scenario;
 use crate::session::Session;
 use crate::settings::Place;
 use crate::units::ContentHash;
@@ -39,6 +40,11 @@ pub(super) fn planted(session: &Outline, probes: &[Probe], selection: &Selection
     items.filter(|item| probes[item.probe].kind() != ProbeKind::Decoy).count()
 }
 
+/// Reads the files of facts that a scenario names, and says what is wrong in them.
+pub fn check_facts(scenario: &Scenario) -> Result<()> {
+    FactFiles::read(&scenario.probes).map(drop)
+}
+
 /// Files of facts that a scenario names, by name, until their session is found. They take the place of
 /// what is known about it.
 pub(super) struct FactFiles(Vec<(String, TruthFile)>);
@@ -50,7 +56,10 @@ impl FactFiles {
         for (path, place) in files {
             let name = path.display().to_string();
             let text = super::read_named("facts", path, place)?;
-            let file = TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?;
+            let mut file = TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?;
+            if let Some(mistake) = file.unread.pop() {
+                return Err(wrong(&name, mistake));
+            }
             read.push((name, file));
         }
         Ok(Self(read))

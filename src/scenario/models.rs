@@ -324,6 +324,11 @@ pub(super) fn read(keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelsSetti
     }
     let budget = keys.table("budget")?;
     let replay = keys.one_of("replay", ReplayMode::ALL, ReplayMode::name);
+    if budget.number("usd").is_some_and(|usd| usd <= 0.0) {
+        let problem = "`models.budget.usd` must be above 0";
+        let hint = "`--offline` asks no model";
+        return Err(SettingError::new(budget.place_of("usd"), problem).with_hint(hint));
+    }
     Ok(ModelsSetting {
         summariser: named(keys, "summariser", folder)?.ok_or_else(|| {
             let problem = format!("`{}` cannot be `none`", path_of("summariser"));

@@ -98,6 +98,16 @@ fn facts_are_derived_checked_edited_and_asked_for() {
         said.contains(&format!("wrong.json: line {line}: `{}`: message 99999", fact.id)),
         "{said}"
     );
+    // Beside its recording too, where an editor begins a text with a mark.
+    std::fs::copy(session, folder.path().join("own.session.jsonl")).unwrap();
+    for fact in &mut wrong.facts {
+        fact.evidence = vec![99_999];
+    }
+    let json = serde_json::to_string_pretty(&wrong).unwrap();
+    std::fs::write(folder.path().join("own.truth.json"), format!("\u{feff}{json}")).unwrap();
+    let found = proctor(folder.path(), &["sessions", "facts", "--check", "own.truth.json"]);
+    let said = text(&found.stdout);
+    assert!(wrong.facts.len() > 1 && said.lines().count() >= wrong.facts.len(), "{said}");
     std::fs::write(folder.path().join("broken.json"), &facts[..facts.len() / 2]).unwrap();
     let broken = check("broken.json");
     assert_eq!(broken.status.code(), Some(3));

@@ -81,7 +81,7 @@ fn bench() -> TempDir {
     let path = folder.path();
     let whole = recording("first", 6);
     let (begin, rest) = whole.split_at(whole.find('\n').unwrap() + 1);
-    for folder in ["empty", "notes", "page.html", "linked", "named", "gone"] {
+    for folder in ["empty", "notes", "page.html", "linked", "named", "gone", "own"] {
         fs::create_dir(path.join(folder)).unwrap();
     }
     let strategies = "[[sessions]]\npath = 's.jsonl'\n[[strategies]]\nname = 'a'\npreset = 'codex'\n\
@@ -106,6 +106,9 @@ fn bench() -> TempDir {
         ("table.csv", "x,y\n1,2\n"),
         ("zero.jsonl", ""),
         ("notes/a.md", "# hello\n"),
+        ("preset.toml", include_str!("../../presets/codex.toml")),
+        ("lfs.jsonl", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"),
+        ("own/run.json", "{\"run\": 1}\n"),
         ("mine.py", "print('x')\n"),
         ("noexec.sh", "#!/bin/sh\necho hi\n"),
         ("garbage.sh", "#!/bin/sh\necho garbage\ncat > /dev/null\n"),
@@ -165,6 +168,8 @@ fn bench() -> TempDir {
     }
     fs::write(path.join("binary.jsonl"), [0xff, 0x00, 0x80, 0x01].repeat(99)).unwrap();
     fs::write(path.join("utf16.jsonl"), b"\xff\xfeh\0i\0").unwrap();
+    fs::write(path.join("utf16.toml"), b"\xff\xfea\0=\01\0").unwrap();
+    fs::write(path.join("a.jsonl.xz"), b"\xfd7zXZ\0\0\x04").unwrap();
     fs::write(path.join("a.zip"), b"PK\x03\x04\x14\0\xff\0\x08\0").unwrap();
     let mut archive = b"s.jsonl".to_vec();
     archive.resize(257, 0);

@@ -193,10 +193,17 @@ fn a_run_that_cannot_be_reported_is_done_all_the_same() {
 #[test]
 fn doctor_refuses_what_run_refuses() {
     let folder = small();
-    for mistake in [["--strategy-cmd", "no-such-program"], ["--set", "cache.prices=nothing.toml"]] {
+    for mistake in [
+        ["--strategy-cmd", "no-such-program"],
+        ["--set", "cache.prices=nothing.toml"],
+        ["--set", "probes.files=[\"nothing.truth.json\"]"],
+        ["--session", "small.toml"],
+    ] {
         for command in ["doctor", "run"] {
             let output = proctor(folder.path(), &[&[command, "small.toml"][..], &mistake].concat());
             assert_eq!(output.status.code(), Some(3), "{command} {mistake:?}");
+            assert!(output.stderr.starts_with(b"error: "), "{command} {mistake:?}: {output:?}");
+            assert!(!stdout(&output).contains("is valid"), "{command} {mistake:?}");
         }
     }
 }

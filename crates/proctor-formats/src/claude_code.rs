@@ -62,18 +62,14 @@ pub(super) const IMPORTER: Importer = Importer::new("claude-code", Detect::By(de
 
 fn detect(head: &Head) -> bool {
     // All else may stand behind a message of megabytes.
-    let records = match head.first() {
-        Some(Value::Array(items)) => items,
-        _ => &head.values,
-    };
     // A page about the format holds such lines too.
     head.text.starts_with(['{', '['])
-        && (records.iter().take(50).any(is_record) || head.is("parentUuid isSidechain"))
+        && (head.records().iter().take(50).any(is_record) || head.is("parentUuid isSidechain"))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut recording = ClaudeTranscript::default();
-    for raw in raw_records(file, source)? {
+    for raw in file.raw_lines(source)? {
         if let Some(record) = lenient::record(raw, source) {
             recording.read(record, raw);
         }
@@ -103,11 +99,6 @@ fn results_behind_uses(entries: &mut Vec<ChainEntry>) {
     }
     placed.sort_by_key(|(place, _)| *place);
     entries.extend(placed.into_iter().map(|(_, entry)| entry));
-}
-
-/// The records: one a line, or the items of a list.
-fn raw_records<'t>(file: &'t SourceText, source: &mut Source) -> Result<Vec<&'t RawValue>> {
-    if file.head().text.starts_with('[') { file.listed(source) } else { file.raw_lines(source) }
 }
 
 /// Whether a record looks like one of Claude Code's.

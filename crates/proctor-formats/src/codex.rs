@@ -53,7 +53,7 @@ struct RolloutRecord<'a> {
 pub(super) const IMPORTER: Importer = Importer::new("codex", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
-    is_whole_file(head) || head.first().is_some_and(is_rollout)
+    is_whole_file(head) || head.first_item().is_some_and(is_rollout)
 }
 
 /// Whether a record is the first one of a rollout.

@@ -51,9 +51,9 @@ pub enum ImportError {
     /// The file is compressed, and what is in it is no recording.
     #[error("`{}` is compressed, and what is in it is no recording that can be read", .0.display())]
     Compressed(PathBuf),
-    /// An archive of files.
-    #[error("`{}` is an archive of files", .0.display())]
-    Packed(PathBuf),
+    /// What the file is, in which or behind which a recording may be, and how to get at it.
+    #[error("`{}` is {}", .0.display(), .1)]
+    Packed(PathBuf, &'static str, &'static str),
     /// The user named one format, and the file looks like another.
     #[error("`{}` is no recording of {}: it looks like {}", .0.display(), .1, .2)]
     OtherFormat(PathBuf, &'static str, &'static str),
@@ -64,6 +64,9 @@ pub enum ImportError {
     /// importer's message where the parser has none.
     #[error("`{}`: line {}, column {}: {}", .0.display(), .1, .2, .3)]
     Shape(PathBuf, u64, usize, String),
+    /// A file of facts beside the recording, and what is wrong in it.
+    #[error("`{}`: {}", .0.display(), .1)]
+    Facts(PathBuf, String),
     /// The file ends within this line.
     #[error("`{}`: line {}: the file ends within this line", .0.display(), .1)]
     TornLine(PathBuf, u64),
@@ -124,7 +127,7 @@ impl ImportError {
                 | Self::UnknownFormat(..)
                 | Self::UnreadProduct(..)
                 | Self::Compressed(_)
-                | Self::Packed(_)
+                | Self::Packed(..)
                 | Self::Database(_)
                 | Self::NoDatabase(_)
         )
@@ -174,9 +177,8 @@ impl ImportError {
             Self::UnknownFormat(..) => {
                 "a recording has the messages or requests of an agent; `proctor sessions` lists those on this machine"
             }
-            Self::UnreadProduct(_, _, hint) => hint,
+            Self::UnreadProduct(_, _, hint) | Self::Packed(_, _, hint) => hint,
             Self::NotJson(_) => "session files are JSON or JSONL",
-            Self::Packed(_) => "unpack it, and name the folder",
             Self::OtherFormat(..) => "leave `--format` out, or name the format that it has",
             Self::Compressed(_) => "unpack it: databases and folders are read unpacked alone",
             Self::Database(_) => {
@@ -194,6 +196,9 @@ impl ImportError {
             }
             Self::Shape(..) => {
                 "compare the line with its neighbours; the format may be newer than this build"
+            }
+            Self::Facts(..) => {
+                "`proctor sessions facts --check FILE --session RECORDING` lists each mistake in it with its line"
             }
             Self::TornLine(..) => {
                 "the file was cut while it was written: make it again, or delete its last line"

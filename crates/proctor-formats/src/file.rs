@@ -148,6 +148,9 @@ impl SourceText {
         source: &mut Source,
         mut read: impl FnMut(RecordLine<'t>) -> Result<()>,
     ) -> Result<()> {
+        if !self.is_strict && self.is_laid_out() {
+            return self.values(source)?.into_iter().try_for_each(read);
+        }
         add_counts(source, self.source.clone());
         let (mut left_out, mut count) = (LeftOut::default(), 0);
         for (number, line) in (1..).zip(self.text.split_inclusive('\n')) {
@@ -192,11 +195,21 @@ impl SourceText {
         left_out.unless_most(count)
     }
 
-    /// The lines of a recording, each one JSON value, without copies.
+    /// Whether the first value goes on over several lines, as `jq` lays records out.
+    fn is_laid_out(&self) -> bool {
+        let mut values = serde_json::Deserializer::from_str(&self.text).into_iter::<IgnoredAny>();
+        matches!(values.next(), Some(Ok(_)))
+            && self.text[..values.byte_offset()].trim_ascii().contains('\n')
+    }
+
+    /// The records of a recording, one a line or the items of one list, without copies.
     pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
+        let is_list = self.text.trim_ascii_start().starts_with('[');
         let mut values = Vec::new();
         self.each_line(source, |line| {
-            values.push(line.parse()?);
+            let raw = line.parse()?;
+            let listed = if is_list { items(raw) } else { None };
+            values.extend(listed.unwrap_or_else(|| vec![raw]));
             Ok(())
         })?;
         Ok(once(values, source))

@@ -27,7 +27,7 @@ const NUDGE: &str = "System: Please continue.";
 const SETUP: &str = "This is the Gemini CLI.";
 
 /// The shapes of a chat, and of a checkpoint.
-const SHAPES: &str = "sessionId projectHash startTime | \
+const SHAPES: &str = "sessionId projectHash startTime | 0/sessionId 0/projectHash 0/startTime | \
      history/0/parts:l history/0/role=user,model | !history 0/parts:l 0/role=user,model";
 
 pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::First(SHAPES), import);
@@ -35,15 +35,18 @@ pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::First(
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
     let mut chat = GeminiChat::default();
+    let is_list = file.head().is(LISTED);
 
     for value in &values {
-        if checkpoint::begins(value.text) {
+        if !is_list && checkpoint::begins(value.text) {
             checkpoint::read(value, &mut chat.assembler)?;
             continue;
         }
         let raw = value.parse()?;
-        if let Some(record) = lenient::record(raw, &mut chat.assembler.source) {
-            chat.collect(record, raw);
+        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
+            if let Some(record) = lenient::record(raw, &mut chat.assembler.source) {
+                chat.collect(record, raw);
+            }
         }
     }
     for step in std::mem::take(&mut chat.steps) {

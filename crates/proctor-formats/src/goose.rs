@@ -10,7 +10,6 @@
 //!   sees what is recorded as it was at the end; messages that the user does not see are taken to
 //!   have been written at their places, and what was hidden by then as hidden with them.
 
-use super::file::once;
 use super::prelude::*;
 
 #[cfg(feature = "sqlite")]
@@ -25,10 +24,7 @@ pub(super) const IMPORTER: Importer =
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut reading = GooseReading::default();
-
-    let values = file.values(source)?;
-    let records = values.iter().map(RecordLine::parse).collect::<Result<Vec<&RawValue>>>()?;
-    for (at, raw) in once(records, source).into_iter().enumerate() {
+    for (at, raw) in file.raw_lines(source)?.into_iter().enumerate() {
         let mut object = Object::read(raw).unwrap_or_default();
         let mut keys = ["role", "created", "content"].iter();
         if keys.all(|key| object.has(key)) {

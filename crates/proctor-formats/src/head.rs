@@ -46,6 +46,16 @@ impl Head {
         self.values.first()
     }
 
+    /// Whether it begins as JSON: behind the first brackets of TOML stands a name.
+    pub(super) fn is_json(&self) -> bool {
+        let inside = self.text.trim_start_matches(|c: char| c == '[' || c.is_ascii_whitespace());
+        let literals = ["true", "false", "null"];
+        self.text.starts_with('{')
+            || self.text.starts_with('[')
+                && (!inside.starts_with(|c: char| c.is_alphabetic())
+                    || literals.iter().any(|literal| inside.starts_with(literal)))
+    }
+
     /// The first record in words, for an error about a file that is no recording.
     pub(super) fn in_words(&self) -> String {
         /// The keys that are named.
@@ -75,9 +85,17 @@ impl Head {
         self.first().is_some_and(|first| is_shaped(first, shapes))
     }
 
+    /// The first records, or the first items of a file that is one list.
+    pub(super) fn records(&self) -> &[Value] {
+        match self.first() {
+            Some(Value::Array(items)) => items,
+            _ => &self.values,
+        }
+    }
+
     /// Whether one of the first records has one of these shapes.
     pub(super) fn any(&self, count: usize, shapes: &str) -> bool {
-        self.values.iter().take(count).any(|record| is_shaped(record, shapes))
+        self.records().iter().take(count).any(|record| is_shaped(record, shapes))
     }
 
     /// Whether the first record, or the first item of a file that is one list, has one of these shapes.
@@ -87,10 +105,7 @@ impl Head {
 
     /// The first record, or the first item of a file that is one list.
     pub(super) fn first_item(&self) -> Option<&Value> {
-        match self.first() {
-            Some(Value::Array(items)) => items.first(),
-            first => first,
-        }
+        self.records().first()
     }
 }
 

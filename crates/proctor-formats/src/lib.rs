@@ -352,11 +352,20 @@ pub fn load_as(path: &Path, importer: &'static Importer) -> Result<Vec<Session>,
 /// Reads all sessions of the file or folder at `path` with what is known about them; without an
 /// importer, in any format.
 pub fn load_with_truth(path: &Path, importer: Option<&'static Importer>) -> Result<Vec<Recording>> {
-    let (mut recordings, format) = load_any(path, importer)?;
+    let mut recordings = load_without_truth(path, importer)?;
     for recording in &mut recordings {
         truth::add_from_file(path, recording)?;
     }
     truth::warn_of_another(path, &mut recordings);
+    Ok(recordings)
+}
+
+/// The same without the files of facts beside them.
+pub fn load_without_truth(
+    path: &Path,
+    importer: Option<&'static Importer>,
+) -> Result<Vec<Recording>> {
+    let (recordings, format) = load_any(path, importer)?;
     if format == native::IMPORTER.format {
         return Ok(recordings);
     }
@@ -444,6 +453,24 @@ fn sessions(recordings: Vec<Recording>) -> Vec<Session> {
 const TAR_MAGIC_AT: usize = 257;
 const TAR_MAGIC: &[u8] = b"ustar";
 
+/// An archive, and how to get at what is in it.
+const ARCHIVE: (&str, &str) = ("an archive of files", "unpack it, and name the folder");
+
+/// How files begin that hold or stand for another one, what they are, and how to get at it.
+const PACKED: [(&[u8], &str, &str); 3] = [
+    (b"version https://git-lfs.", "a pointer of Git LFS to the file", "`git lfs pull` fetches it"),
+    (
+        b"\xfd7zXZ\0",
+        "compressed by xz",
+        "unpack it: `xz -dk FILE`; gzip and Zstandard are read as they are",
+    ),
+    (
+        b"BZh",
+        "compressed by bzip2",
+        "unpack it: `bzip2 -dk FILE`; gzip and Zstandard are read as they are",
+    ),
+];
+
 /// Opens a file and returns its first bytes, and a reader that starts with them again.
 fn open(path: &Path) -> Result<(Vec<u8>, impl Read + use<>)> {
     let mut file = compressed::open(path).map_err(|source| ImportError::unopened(path, source))?;
@@ -458,7 +485,7 @@ fn open(path: &Path) -> Result<(Vec<u8>, impl Read + use<>)> {
     }
     // The names and texts in one look like lines that were damaged.
     if head.get(TAR_MAGIC_AT..).is_some_and(|rest| rest.starts_with(TAR_MAGIC)) {
-        return Err(ImportError::Packed(path.to_owned()));
+        return Err(ImportError::Packed(path.to_owned(), ARCHIVE.0, ARCHIVE.1));
     }
     let again = io::Cursor::new(head.clone());
     Ok((head, again.chain(file)))
@@ -484,7 +511,7 @@ fn unknown_format(path: PathBuf, head: &[u8]) -> ImportError {
         ImportError::Compressed(path)
     } else if sqlite::is_named_so(&path) {
         ImportError::NoDatabase(path)
-    } else if matches!(start.first(), Some(b'{' | b'[')) {
+    } else if Head::of(start).is_json() {
         match starts(head).find_map(|start| unread_product(&Head::of(start))) {
             Some((product, hint)) => ImportError::UnreadProduct(path, product, hint),
             None => ImportError::UnknownFormat(path, Head::of(head).in_words()),
@@ -492,9 +519,12 @@ fn unknown_format(path: PathBuf, head: &[u8]) -> ImportError {
     } else if inspect::is_archive(head) && path.extension().is_some_and(|value| value == "eval") {
         ImportError::Archive(path, "it names no file of a log".to_owned())
     } else if inspect::is_archive(head) {
-        ImportError::Packed(path)
+        ImportError::Packed(path, ARCHIVE.0, ARCHIVE.1)
     } else {
-        ImportError::NotJson(path)
+        match PACKED.iter().find(|(begin, ..)| head.starts_with(begin)) {
+            Some((_, what, hint)) => ImportError::Packed(path, what, hint),
+            None => ImportError::NotJson(path),
+        }
     }
 }
 

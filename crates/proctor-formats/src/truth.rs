@@ -4,8 +4,9 @@
 //! A session in the native format has a file of its own, so that nothing a strategy is given can hold an answer.
 
 use crate::prelude::*;
-use std::io::{BufReader, Read};
+use std::io::Read;
 
+use super::file::strip_bom;
 use super::native;
 use proctor_sessions::files;
 use proctor_sessions::ground_truth::GroundTruth;
@@ -52,11 +53,13 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
         return Ok(());
     }
     let file = files::open(&path).map_err(|source| ImportError::Io(path.clone(), source))?;
-    let shape = |line, column, problem| ImportError::Shape(path.clone(), line, column, problem);
-    let truth: GroundTruth = serde_json::from_reader(BufReader::new(file).take(MAX_TRUTH))
-        .map_err(|error| shape(error.line() as u64, error.column(), error.to_string()))?;
+    let mut text = Vec::new();
+    let read = file.take(MAX_TRUTH).read_to_end(&mut text);
+    read.map_err(|source| ImportError::Io(path.clone(), source))?;
+    let truth: GroundTruth = serde_json::from_slice(strip_bom(&text))
+        .map_err(|error| ImportError::Facts(path.clone(), error.to_string()))?;
     if let Some(problem) = problem(&truth, &recording.session) {
-        return Err(shape(1, 1, problem));
+        return Err(ImportError::Facts(path, problem));
     }
     recording.truth = Some(truth);
     Ok(())

@@ -104,6 +104,7 @@ impl PlantedFact {
 /// A planted fact.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(expecting = "an object with a `kind`")]
 pub enum Fact {
     /// A key with an unguessable value, said once.
     Recall {

@@ -49,7 +49,7 @@ pub(in crate::cli) struct Args {
 }
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
-    args.output.check()?;
+    args.output.check(args.json)?;
     let run = read_run(&args.run)?;
     let texts = texts(&run.cells);
     if answers(&run.cells, &texts).next().is_none() {

@@ -160,7 +160,7 @@ fn is_right(verdict: GradeVerdict) -> Option<bool> {
 
 /// The rows of a file, in CSV where its ending says so, else one JSON object a line.
 fn read(path: &Path) -> Result<Vec<JudgedRow>> {
-    let text = read_text("", path)?;
+    let text = read_text("", path, "check the path")?;
     let shown = path.display();
     let values = if has_ending(path, "csv") {
         csv_values(&text)

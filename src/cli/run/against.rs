@@ -44,7 +44,7 @@ impl AgainstBaseline {
     }
 
     /// Refuses files of a comparison that is not asked for, and removes those of an earlier one.
-    pub(super) fn prepare_files(&self) -> Result<()> {
+    pub(super) fn prepare_files(&self, is_json: bool) -> Result<()> {
         let files = &self.comparison_output;
         if !self.is_compared() && !files.is_empty() {
             let problem = "`--comparison-output` has no comparison to write";
@@ -54,7 +54,7 @@ impl AgainstBaseline {
         if let Some(name) = &self.save_baseline {
             baseline::refuse_other(name, &self.baselines)?;
         }
-        comparison::prepare(files)
+        comparison::prepare(files, is_json)
     }
 
     /// Finds mistakes in the rules, and baselines that are missing, before any work is done.

@@ -237,7 +237,10 @@ fn unsound_in(session: &Session, truth: &GroundTruth) -> Result<Vec<UnsoundProbe
 
 fn read(path: &Path) -> Result<TruthFile> {
     let hint = "`proctor sessions facts SESSION -o FILE` writes one";
-    TruthFile::read(&read_text("", path).map_err(|stop| stop.with_hint(hint))?)
+    let text = read_text("", path, hint)?;
+    let is_one = text.contains(GroundTruth::FORMAT);
+    let hint = if is_one { "mend that line, and check the file again" } else { hint };
+    TruthFile::read(&text)
         .or_else(|mistake| stop_with(Exit::Invalid, in_words(path, &mistake), hint))
 }
 
@@ -264,9 +267,13 @@ fn check_file(path: &Path, args: &Args) -> Result<usize> {
         let problem = format!("no session is named for `{shown}`");
         return stop_with(Exit::Usage, problem, "add `--session FILE`");
     };
-    let sessions = import::load(&recording).context("cannot read the session")?;
-    let of_id = sessions.iter().find(|session| session.id() == file.truth.session);
-    let Some(session) = of_id.or(sessions.first()) else {
+    // Its own facts may be those that are wrong.
+    let recordings = import::load_without_truth(&recording, None);
+    let recordings = recordings.context("cannot read the session")?;
+    let mut sessions = recordings.iter().map(|recording| &recording.session);
+    let first = sessions.clone().next();
+    let of_id = sessions.find(|session| session.id() == file.truth.session);
+    let Some(session) = of_id.or(first) else {
         let problem = format!("`{}` holds no session", recording.display());
         return stop(Exit::Invalid, problem);
     };
@@ -298,6 +305,10 @@ fn check_file(path: &Path, args: &Args) -> Result<usize> {
 
 fn show_file(path: &Path, as_json: bool) -> Result<Exit> {
     let file = read(path)?;
+    if let Some(mistake) = file.unread.first() {
+        let hint = "`--check` lists all mistakes of the file";
+        return stop_with(Exit::Invalid, in_words(path, mistake), hint);
+    }
     let (mut probes, mut never_said, mut all_known) = (Vec::new(), Vec::new(), Vec::new());
     for probe in &file.truth.facts {
         let known = check::known(probe);

@@ -1,5 +1,6 @@
 //! `proctor sessions generate`: writes synthetic sessions, and in separate files the planted facts.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,12 +26,12 @@ pub(super) struct Args {
     /// Describe the sessions, and write none
     #[arg(long)]
     describe: bool,
-    /// First seed; same seed, same bytes
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// First seed; same seed, same bytes [default: 1]
+    #[arg(long)]
+    seed: Option<u64>,
     /// How many sessions, with consecutive seeds; 1, or 4 of each family to describe them
     #[arg(long)]
-    count: Option<u64>,
+    count: Option<NonZeroU64>,
     /// Length in rounds (API calls)
     #[arg(long, conflicts_with = "tokens")]
     rounds: Option<u32>,
@@ -72,14 +73,20 @@ impl Args {
         let mut table = SettingTable::new(Place::Flag("sessions generate".into()));
         let place = Place::Flag(family.into());
         table.overlay("family", parse_value(family, &place))?;
-        for (key, number) in [("seed", self.seed), (length, number)] {
+        let has_length =
+            self.rounds.is_some() || self.tokens.is_some() || self.for_window.is_some();
+        let seed = self.seed.unwrap_or(1);
+        for (key, number, is_typed) in
+            [("seed", seed, self.seed.is_some()), (length, number, has_length)]
+        {
             let flag = format!("--{} {number}", key.replace('_', "-"));
-            let place = Place::Flag(flag.into());
+            let place = if is_typed { Place::Flag(flag.into()) } else { Place::BuiltIn };
             table.overlay(key, parse_value(&number.to_string(), &place))?;
         }
         for typed in &self.set {
             let place = Place::Flag(format!("--set {typed}").into());
             let (key, value) = typed.split_once('=').unwrap_or((typed, ""));
+            table.refuse_second_flag(key, &place)?;
             table.overlay(key, parse_value(value, &place))?;
         }
         scenario::synthetic(&table)
@@ -121,7 +128,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     make_folder(&output.output)?;
     let mut written = Vec::new();
-    for made in args.make(family, args.count.unwrap_or(1))? {
+    for made in args.make(family, args.count.map_or(1, NonZeroU64::get))? {
         let (made, counts) = made?;
         let path = write_session(&output.output, &made.session, output.force)?;
         let truth = write_truth(&output.output, &made.truth, output.force)?;

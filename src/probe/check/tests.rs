@@ -68,7 +68,18 @@ fn every_mistake_names_its_line() {
     check("\"decoy-01\"", "\"Decoy 1\"", &[(14, "Decoy 1", "an id is made of")]);
     check("\"session\": \"s\"", "\"session\": \"t\"", &[(1, "", "about session `t`")]);
     check("\"evidence\": [0],", "\"evidence\": [0]", &[(11, "", "expected `,` or `}`")]);
-    check("\"kind\": \"recall\"", "\"kind\": \"remember\"", &[(8, "", "unknown variant")]);
+    check("\"kind\": \"recall\"", "\"kind\": \"remember\"", &[(8, "recall-01", "unknown variant")]);
+    check(
+        "\"importance\": \"normal\"",
+        "\"importance\": null",
+        &[
+            (11, "recall-01", "invalid type: null, expected string or map"),
+            (18, "decoy-01", "invalid type: null"),
+        ],
+    );
+    let null = "\"fact\": null, \"was\": { \"kind\": \"decoy\"";
+    let says = "invalid type: null, expected an object with a `kind`";
+    check("\"fact\": { \"kind\": \"decoy\"", null, &[(15, "decoy-01", says)]);
     check("\"version\": 1", "\"version\": 9", &[(1, "", "newer than this build")]);
 }
 

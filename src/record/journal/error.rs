@@ -1,6 +1,6 @@
 //! Why a run folder cannot be used, and how that is mended.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use super::Partition;
@@ -28,6 +28,9 @@ pub enum JournalError {
     /// The folder is in use.
     #[error("another process is running in `{}`", .0.display())]
     Locked(PathBuf),
+    /// The folder holds files, and none of a run.
+    #[error("the folder `{}` holds other files, and no run", .0.display())]
+    OtherFiles(PathBuf),
     /// The folder holds another run.
     #[error("`{}` holds run {holds}, and this is run {wanted}: name another folder", folder.display())]
     AnotherRun {
@@ -84,6 +87,13 @@ impl JournalError {
             }
             Self::Unreadable(..) => {
                 Some("a run folder is what `proctor run` names when it is done".to_owned())
+            }
+            Self::OtherFiles(_) => Some("name a new folder: a run has one of its own".to_owned()),
+            Self::NoRun(_) => Some("it is another program's: name another folder".to_owned()),
+            Self::Io(_, cause)
+                if matches!(cause.kind(), ErrorKind::AlreadyExists | ErrorKind::NotADirectory) =>
+            {
+                Some("name a new folder: there is a file of this name".to_owned())
             }
             Self::Io(..) => {
                 Some("make the folder first, or name a place where files can be written".to_owned())

@@ -109,6 +109,7 @@ pub struct Turn {
 /// A line that a program writes.
 #[derive(Debug, JsonSchema, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(expecting = "an object with a `type`")]
 pub enum FromProgram {
     /// The answer to `hello`.
     Hello(Hello),

@@ -1,7 +1,7 @@
 //! The agents that write summaries: no conversations, but billed.
 
 use super::records::{ApiMessage, Record};
-use super::{ClaudeTranscript, RecordKind, raw_records};
+use super::{ClaudeTranscript, RecordKind};
 use crate::prelude::*;
 
 /// How the agent is named whose only work is a compaction's summary.
@@ -20,7 +20,7 @@ impl ClaudeTranscript {
         let names = folder.names().iter().filter(|name| name.starts_with(FILE_OF_SUMMARISER));
         for file in names.filter_map(|name| SourceFile::open(&folder.child(name), MAX_FILE).ok()) {
             let (text, mut unread) = (file.text(), Source::default());
-            for raw in raw_records(&text, &mut unread).unwrap_or_default() {
+            for raw in text.raw_lines(&mut unread).unwrap_or_default() {
                 if let Some(record) = lenient::record(raw, &mut unread) {
                     self.sums_up(&record);
                 }

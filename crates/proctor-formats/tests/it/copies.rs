@@ -1,4 +1,4 @@
-//! Records that a file holds twice, which happened once.
+//! Records that a file holds twice, which happened once, and records in another layout, which are the same.
 
 use super::{fixture, read};
 
@@ -58,5 +58,59 @@ fn a_compaction_that_was_copied_under_another_name_happened_once() {
     for at in boundaries {
         let renamed = lines[at].replace("\"uuid\":\"", "\"uuid\":\"copy-");
         check(name, &lines, &[&lines[..=at], &[&renamed], &lines[at + 1..]].concat());
+    }
+}
+
+/// JSON without the white space between its parts, and this behind each comma and opening bracket.
+fn laid_out(json: &str, gap: &str) -> String {
+    let (mut out, mut in_text, mut is_escaped) = (String::new(), false, false);
+    for c in json.chars() {
+        if in_text || !c.is_ascii_whitespace() {
+            out.push(c);
+        }
+        in_text ^= c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        if !in_text && matches!(c, '{' | '[' | ',') {
+            out.push_str(gap);
+        }
+    }
+    out
+}
+
+#[test]
+fn records_on_several_lines_or_in_a_list_are_read_or_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.jsonl");
+    let load = |text: &str| {
+        std::fs::write(&path, text).expect("a file");
+        proctor_formats::load(&path)
+    };
+    let mut lists = Vec::new();
+    let names = [TIMED, UNTIMED, "gemini-cli/chat"];
+    for name in names.iter().flat_map(|names| names.split_whitespace()) {
+        let text = std::fs::read_to_string(fixture(&format!("{name}.jsonl"))).expect("a fixture");
+        let [lines, on_several] = ["", "\n"]
+            .map(|gap| text.lines().map(|line| laid_out(line, gap)).collect::<Vec<String>>());
+        let own = load(&lines.join("\n")).expect("a good file");
+        let listed = [&lines, &on_several].map(|lines| format!("[{}]", lines.join(",\n")));
+        for other in [on_several.join("\n")].iter().chain(&listed) {
+            let sessions = match load(other) {
+                Ok(sessions) => sessions,
+                Err(error) => {
+                    assert!(other.starts_with('['), "{name}: {error}");
+                    continue;
+                }
+            };
+            assert_eq!(sessions.len(), own.len(), "{name}");
+            for (own, session) in own.iter().zip(&sessions) {
+                assert_eq!(own.source().format, session.source().format);
+                assert_eq!(own.messages(), session.messages(), "{name}");
+                assert_eq!(own.compactions(), session.compactions(), "{name}");
+            }
+            lists.push(name);
+        }
+    }
+    for name in ["claude-code/compaction", "codex/rollout", "gemini-cli/chat", "iflow/session"] {
+        assert_eq!(lists.iter().filter(|read| **read == name).count(), 3, "{name}");
     }
 }

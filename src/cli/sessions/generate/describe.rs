@@ -1,5 +1,6 @@
 //! `proctor sessions generate --describe`: what families and recordings are like, side by side.
 
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         let path = Path::new(&name);
         let mut profiler = Profiler::default();
         if FAMILIES.iter().any(|family| family.name == name) {
-            for made in args.make(&name, args.count.unwrap_or(COUNT))? {
+            for made in args.make(&name, args.count.map_or(COUNT, NonZeroU64::get))? {
                 let (made, counts) = made?;
                 profiler.add(&made.session, &counts);
             }

@@ -283,10 +283,10 @@ fn absurd_times_and_usage_are_counted_and_not_believed() {
         ],
         &[
             r#"0 user[typed_user] "a""#,
-            r#"1 model[] "b" = 0/10/0/18446744073709551615/0"#,
+            r#"1 model[] "b" = 0/10/0/0/0"#,
             r#"2 model[] "c""#,
             "warning: a timestamp cannot be read: 2",
-            "warning: a usage counter is no count and was taken as zero: 2",
+            "warning: a usage counter is no count and was taken as zero: 3",
         ],
     );
 }
