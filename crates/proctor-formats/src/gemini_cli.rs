@@ -27,10 +27,17 @@ const NUDGE: &str = "System: Please continue.";
 const SETUP: &str = "This is the Gemini CLI.";
 
 /// The shapes of a chat, and of a checkpoint.
-const SHAPES: &str = "sessionId projectHash startTime | 0/sessionId 0/projectHash 0/startTime | \
+const SHAPES: &str = "sessionId projectHash startTime | \
      history/0/parts:l history/0/role=user,model | !history 0/parts:l 0/role=user,model";
 
-pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::First(SHAPES), import);
+/// The shape of a chat in a list of records.
+const LISTED: &str = "0/sessionId 0/projectHash 0/startTime";
+
+pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::By(detect), import);
+
+fn detect(head: &Head) -> bool {
+    head.is(SHAPES) || head.is(LISTED)
+}
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let values = file.values(source)?;
