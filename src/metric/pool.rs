@@ -277,7 +277,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::metric::cost::SchemeCost;
+    use crate::metric::cost::{PaidTokens, SchemeCost};
     use crate::metric::metric;
     use crate::record::words::PerToken;
     use crate::record::{CellRecord, PriceEntry};
@@ -292,10 +292,18 @@ mod tests {
     /// A cell of its own cluster with a bill of so many dollars, beside those of full history on the same
     /// calls and on all.
     fn billed(session: &str, [own, reference, whole]: [u64; 3]) -> CellSummary {
+        let [agent, in_reference, whole_reference] =
+            [own, reference, whole].map(|tokens| Usage::uncached(Tokens(tokens), Tokens::ZERO));
         let cost = SchemeCost {
-            agent: Usage::uncached(Tokens(own), Tokens::ZERO),
-            reference: Usage::uncached(Tokens(reference), Tokens::ZERO),
-            whole_reference: Usage::uncached(Tokens(whole), Tokens::ZERO),
+            agent,
+            reference: in_reference,
+            whole_reference,
+            paid: PaidTokens {
+                agent,
+                reference: in_reference,
+                whole_reference,
+                ..PaidTokens::default()
+            },
             cost: own * 1_000,
             reference_cost: reference * 1_000,
             other_models_cost: Some(0),

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use crate::bill::ABSURD;
 use crate::model::price::{CacheScheme, CallPrices, DatedModel, PerToken, Prices};
 use crate::record::{CacheBasis, PriceEntry, SessionCache};
-use crate::report::display::listed;
 use crate::runner::{Plan, Result};
 use crate::scenario::{CacheSetting, ModelsSetting, Scenario};
 use crate::session::wire::RuleSet;
@@ -56,8 +55,8 @@ impl Plan {
         }
         let named = list.models.iter().flat_map(|model| &model.names).map(String::as_str);
         let [named, recorded] = [named.collect(), recorded].map(|names: BTreeSet<&str>| {
-            let quoted = names.into_iter().map(|name| format!("`{name}`"));
-            listed(quoted, ", ").unwrap_or("no model".to_owned())
+            let quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+            if quoted.is_empty() { "no model".to_owned() } else { quoted.join(", ") }
         });
         let path = path.display();
         Some(format!("`{path}` prices no session: it has {named}, and they have {recorded}"))

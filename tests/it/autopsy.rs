@@ -482,7 +482,7 @@ fn a_folder_shows_the_worst_first_and_an_unreadable_file_costs_only_itself() {
     // A page has all of them, and the total.
     screen(folder.path(), &[".", "-o", "page.md"]);
     let page = std::fs::read_to_string(folder.path().join("page.md")).unwrap();
-    for said in ["2 sessions with 2 compactions: $", "## session s ", "## session calm "] {
+    for said in ["2 sessions with 2 compactions: \\$", "## session s ", "## session calm "] {
         assert!(page.contains(said), "{page}");
     }
 }

@@ -168,7 +168,7 @@ fn bench() -> TempDir {
     }
     fs::write(path.join("binary.jsonl"), [0xff, 0x00, 0x80, 0x01].repeat(99)).unwrap();
     fs::write(path.join("utf16.jsonl"), b"\xff\xfeh\0i\0").unwrap();
-    fs::write(path.join("utf16.toml"), b"\xff\xfea\0=\01\0").unwrap();
+    fs::write(path.join("utf16.toml"), b"\xff\xfea\0=\0a\0").unwrap();
     fs::write(path.join("a.jsonl.xz"), b"\xfd7zXZ\0\0\x04").unwrap();
     fs::write(path.join("a.zip"), b"PK\x03\x04\x14\0\xff\0\x08\0").unwrap();
     let mut archive = b"s.jsonl".to_vec();

@@ -52,7 +52,7 @@ impl Head {
         let literals = ["true", "false", "null"];
         self.text.starts_with('{')
             || self.text.starts_with('[')
-                && (!inside.starts_with(|c: char| c.is_alphabetic())
+                && (!inside.starts_with(char::is_alphabetic)
                     || literals.iter().any(|literal| inside.starts_with(literal)))
     }
 
