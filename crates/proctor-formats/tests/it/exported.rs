@@ -250,7 +250,9 @@ fn a_session_that_is_exported_as_a_trajectory_is_read_again() {
             assert_eq!(own, again, "{name}");
         }
         let steps = |json: &str| serde_json::from_str::<Value>(json).expect("JSON")["steps"].take();
-        assert_eq!(steps(&atif(read).json), steps(&exported.json), "{name}");
+        if session.model().is_some() {
+            assert_eq!(steps(&atif(read).json), steps(&exported.json), "{name}");
+        }
     }
 }
 
