@@ -16,7 +16,8 @@ pub(super) fn is_answered(
     stop: &StopToken,
 ) -> Result<bool> {
     use super::{Exit, chain, say, stop_with};
-    use crate::runner::batch::{BatchFailure, BatchWait, FILE};
+    use crate::record::journal::BATCHES;
+    use crate::runner::batch::{BatchFailure, BatchWait};
 
     let cassette = plan.models().and_then(|models| models.cassette.as_ref());
     let waits = cassette.is_some_and(|cassette| !cassette.deferred().is_empty());
@@ -32,7 +33,7 @@ pub(super) fn is_answered(
                 BatchFailure::MaybeSent { .. } => format!(
                     "the same command asks again; if the provider has no such batch, delete the last line of \
                      `{}`, and the same command sends it",
-                    folder.join(FILE).display()
+                    folder.join(BATCHES).display()
                 ),
                 BatchFailure::Provider { .. } | BatchFailure::File(_) => {
                     "the same command goes on, and sends no batch twice; without `--batch` requests are \

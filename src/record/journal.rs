@@ -37,6 +37,8 @@ const FILES: [&str; 10] = [
     MANIFEST, CELLS, TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS, SOURCES, SHARD, lease::LEASE, merge::CASSETTE,
 ];
 
+/// Name of the file of batches that were sent.
+pub const BATCHES: &str = "batches.jsonl";
 /// Name of the manifest in its folder.
 pub const MANIFEST: &str = "run.json";
 /// Name of the journal in its folder.
@@ -422,7 +424,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
 
 /// Whether the folder of a run may hold a file of this name.
 pub fn is_part_of_run(name: &str) -> bool {
-    name == LOCK || FILES.contains(&name)
+    name == LOCK || name == BATCHES || FILES.contains(&name)
 }
 
 /// Fails where [`write_whole`] would fail, and writes nothing.

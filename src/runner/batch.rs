@@ -19,13 +19,10 @@ use crate::model::http::LiveModel;
 use crate::model::http::batch::{BatchAnswer, BatchError, BatchRequest};
 use crate::model::spending::Spending;
 use crate::model::{CallFailure, Model as _};
-use crate::record::journal::{JournalError, append_lines, read_lines};
+use crate::record::journal::{BATCHES, JournalError, append_lines, read_lines};
 use crate::stop::StopToken;
 use crate::tokens::{CharsPer4, CountedTexts};
 use crate::units::{ContentHash, Tokens, Usage, Usd, many};
-
-/// The file in the run's folder that says which batches were sent.
-pub(crate) const FILE: &str = "batches.jsonl";
 
 /// Requests of a batch at most: far below what either provider takes.
 const MOST_REQUESTS: usize = 10_000;
@@ -105,7 +102,7 @@ impl Plan {
         else {
             return Ok(BatchWait::Answered);
         };
-        let path = folder.join(FILE);
+        let path = folder.join(BATCHES);
         let deferred = cassette.deferred();
         let lines: Vec<SentBatch> = read_lines(&path)?;
         let mut names: BTreeSet<String> = lines.iter().filter_map(|sent| sent.id.clone()).collect();

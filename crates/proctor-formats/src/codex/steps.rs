@@ -53,7 +53,7 @@ pub(super) fn reasons(raw: &RawValue) -> Option<RolloutStep> {
 /// Gives compactions a trigger where the file has no tasks: behind a tool's answer the product compacted, and
 /// between an answer of the model and what a user types a person did.
 pub(super) fn tell_triggers(steps: &mut [RolloutStep]) {
-    fn says(step: &&RolloutStep) -> bool {
+    fn says(step: &RolloutStep) -> bool {
         matches!(step, RolloutStep::Item(item, _) if !matches!(item, ResponsesItem::Nothing))
     }
     for at in 0..steps.len() {
@@ -62,11 +62,14 @@ pub(super) fn tell_triggers(steps: &mut [RolloutStep]) {
         else {
             continue;
         };
-        *trigger = match (before.iter().rfind(says), after.iter().find(says)) {
-            (Some(RolloutStep::Item(before, _)), _) if is_answer(before) => Some("auto"),
-            (Some(before), Some(next)) if before.is_models() && next.is_typed() => Some("manual"),
-            _ => None,
-        };
+        *trigger =
+            match (before.iter().rfind(|step| says(step)), after.iter().find(|step| says(step))) {
+                (Some(RolloutStep::Item(before, _)), _) if is_answer(before) => Some("auto"),
+                (Some(before), Some(next)) if before.is_models() && next.is_typed() => {
+                    Some("manual")
+                }
+                _ => None,
+            };
     }
 }
 
