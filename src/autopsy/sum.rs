@@ -22,9 +22,9 @@ pub struct Totals {
     pub unpriced_calls: usize,
     /// Compactions that a call followed.
     pub compactions: usize,
-    /// Their cost.
+    /// The cost of compactions.
     pub spent: Spent,
-    /// That of the files and results that were fetched again.
+    /// The cost of files and results that were fetched again.
     pub again: Spent,
     /// By kind, what became of all that stood in the prompts before.
     pub thrown: BTreeMap<ThingKind, Thrown>,
@@ -35,7 +35,7 @@ pub struct Totals {
 /// A sum of costs of which some may not be known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Spent {
-    /// Those that are known.
+    /// The known costs.
     pub usd: f64,
     /// The tokens of all.
     pub tokens: Tokens,

@@ -180,7 +180,7 @@ impl Points {
         self.sums[messages.end] - self.sums[messages.start]
     }
 
-    /// What came between two billed calls.
+    /// The texts added between two billed calls.
     pub(super) fn between(&self, (one, two): &(BillPoint, BillPoint)) -> Added {
         self.added(one.message..two.message)
     }

@@ -287,8 +287,8 @@ fn is_in_all(death: &NewDeath) -> bool {
     before == 0 && after == new && old.min(new) >= CONFIRM
 }
 
-/// What `run` would warn of under the candidate alone: with facts that it loses and the baseline keeps, more than the
-/// margin allows. What a baseline without a summariser lost is no news.
+/// The warnings that `run` has under the candidate alone. One about facts counts only if the candidate loses more of those
+/// that the baseline keeps than the margin allows.
 fn newly_avoided(
     findings: &Findings,
     [baseline, candidate]: [&Sample; 2],
@@ -321,7 +321,7 @@ fn lacking(findings: &Findings, asked: f64) -> Option<String> {
     Some(format!("{what} {paired} of {all} sessions: {share:.1} %, and {asked:.1} % is asked"))
 }
 
-/// What is worse and passes: on both sides, within the margin, or without one.
+/// Lists the differences that are worse and pass: on both sides, within the margin, or without one.
 fn notes(findings: &Findings, axes: &[GatedAxis]) -> Vec<String> {
     let passed = axes.iter().filter(|one| one.verdict <= Verdict::NonInferior);
     let differences = passed.filter_map(|gated| findings.axis(gated.axis));

@@ -88,7 +88,7 @@ fn not_known(found: &AxisFinding) -> Option<String> {
     Some(format!("{} are not compared: {why}", found.axis))
 }
 
-/// What is in this state, in which it is shown to be no worse; no difference needs no number.
+/// Lists the axes in this state, which is no worse. An axis without a difference is named without its number.
 fn held(axes: &[&AxisFinding], state: State) -> Option<String> {
     let these = axes.iter().filter(|found| found.state == state);
     let words = these.map(|found| match found.difference() {

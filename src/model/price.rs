@@ -208,7 +208,7 @@ impl PerToken {
     }
 }
 
-/// What a token costs at another price, relative to this one.
+/// The other price of a token as a multiple of its own.
 fn ratio(own: Option<Usd>, other: Option<Usd>) -> Option<Factor> {
     match own {
         Some(own) if other != Some(own) => Factor::of(Tokens(other?.0), Tokens(own.0)),

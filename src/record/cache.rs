@@ -74,7 +74,7 @@ pub struct PriceEntry {
     /// Calls that the recorded agent sent to models of other prices, by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub other_models: BTreeMap<String, u64>,
-    /// Those to models without a known price, which are on no bill.
+    /// Calls to models without a known price, by model. They are on no bill.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unpriced_calls: BTreeMap<String, usize>,
     /// Requests within the recorded calls: of an advisor, around the provider's own tools, or with answers that were left out.

@@ -169,7 +169,7 @@ impl CompactionMoment {
 pub struct SummaryHealth {
     /// Answers to requests for a summary, applied or not.
     pub summaries: usize,
-    /// Those whose text came into no prompt.
+    /// Answers whose text is in no later prompt.
     #[serde(default, skip_serializing_if = "crate::units::is_default")]
     pub unread: usize,
     /// Those that something is wrong with, in order.

@@ -46,7 +46,7 @@ struct Draft {
     blocks: Blocks,
     iterations: Option<Iterations>,
     tags: BTreeSet<Tag>,
-    /// What is known beside that. Of the blocks that are not `injected`, any may be the author.
+    /// The message's details. Any block that is not `injected` may name its author.
     details: Details,
 }
 

@@ -51,7 +51,7 @@ pub enum ImportError {
     /// The file is compressed, and what is in it is no recording.
     #[error("`{}` is compressed, and what is in it is no recording that can be read", .0.display())]
     Compressed(PathBuf),
-    /// What the file is, in which or behind which a recording may be, and how to get at it.
+    /// The file is an archive or a pointer: its kind, and how to get at the recording.
     #[error("`{}` is {}", .0.display(), .1)]
     Packed(PathBuf, &'static str, &'static str),
     /// The user named one format, and the file looks like another.

@@ -97,7 +97,7 @@ impl Rows {
         amount.map_or_else(|| "bill".to_owned(), |amount| self.money(amount))
     }
 
-    /// What doing nothing costs, in the sessions in which it completes, and in all where that is none.
+    /// The bill of doing nothing in the sessions that it completes, or in all if it completes none.
     pub(super) fn nothing_costs(&self) -> Option<f64> {
         self.costs_there(&self.nothing)
     }
@@ -265,7 +265,7 @@ impl Rows {
         )
     }
 
-    /// What these sessions cannot show, as an axis has no items on either side.
+    /// Names the axis that has no items on either side, so that these sessions cannot show it.
     fn limit(&self) -> &'static str {
         match (self.has_facts(), self.nothing.has(Axis::Actions)) {
             (true, false) => ", which say nothing of actions (no later one names a detail)",

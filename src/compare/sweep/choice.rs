@@ -32,7 +32,7 @@ impl Standing {
     }
 }
 
-/// What is saved or kept, and by how much it may be worse.
+/// An axis that a sweep chooses by, and by how much it may be worse.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Objective {
     /// The axis.

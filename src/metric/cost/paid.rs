@@ -31,7 +31,7 @@ impl SchemeCost {
         prices.cost(&self.paid.reference)
     }
 
-    /// What long prompts cost beyond their own tokens: of a running agent, which calls one model.
+    /// The tokens that long prompts cost beyond their own. For running agents, which call one model.
     pub(crate) fn surcharge(&self) -> Usage {
         self.paid.own() - self.agent - self.compaction - self.background - self.recovery
     }

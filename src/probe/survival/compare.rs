@@ -113,7 +113,7 @@ impl Sentence {
         }
     }
 
-    /// That of the numbers at these places, in their order, which a cue bounds.
+    /// The number that a cue bounds, out of the numbers at these places, in their order.
     fn bounded<'n>(&self, cue: &Cue, numbers: &'n [(usize, usize)]) -> &'n [(usize, usize)] {
         let Range { start, end } = cue.place();
         let (before, behind) = numbers.split_at(numbers.partition_point(|(at, _)| *at < end));
