@@ -13,7 +13,7 @@ use std::time::Duration;
 use libfuzzer_sys::fuzz_target;
 use proctor::bill::Sizes;
 use proctor::files::checked;
-use proctor::live::{Live, LiveCell, Setting};
+use proctor::live::{Live, LiveCell, StrategySetting};
 use proctor::model::api::IncomingAnswer;
 use proctor::model::cassette::{Cassette, ReplayMode};
 use proctor::model::offline::Offline;
@@ -29,7 +29,7 @@ use proctor::session::synthetic::{Length, Recipe, generate};
 use proctor::session::wire::Provider;
 use proctor::session::wire::stream::Api;
 use proctor::session::{Session, native};
-use proctor::settings::{Place, Setting as Value, Table};
+use proctor::settings::{Place, Setting, SettingTable};
 use proctor::strategy::StrategySpec;
 use proctor::strategy::external::Host;
 use proctor::strategy::trigger::Trigger;
@@ -197,7 +197,7 @@ fn agents(bytes: &[u8]) {
     let lines: Vec<&str> = text.lines().take(12).collect();
     for api in Api::ALL {
         let counts = counts();
-        let setting = Setting {
+        let setting = StrategySetting {
             spec: StrategySpec::parse("observation-masking[clear_results.keep_last=1]", &Trigger::always(), &Place::BuiltIn)
                 .expect("a preset"),
             window: Window::new(Tokens(2_000)),
@@ -232,9 +232,9 @@ fn programs(bytes: &[u8]) {
     let script = "exec 3<\"$1\"; while read -r asked; do case $asked in '{\"id\":'*) ;; *) continue ;; esac
         IFS= read -r line <&3 || break; id=${asked#*:}
         case $line in '{'*) printf '{\"id\":%s,%s\\n' \"${id%%,*}\" \"${line#?}\" ;; *) printf '%s\\n' \"$line\" ;; esac; done; cat <&3";
-    let mut table = Table::parse("own", "").expect("an empty table");
+    let mut table = SettingTable::parse("own", "").expect("an empty table");
     let place = table.place().clone();
-    let words = ["sh", "-c", script, "sh", path.to_str().expect("a plain path")].map(|word| Value::new(word, &place));
+    let words = ["sh", "-c", script, "sh", path.to_str().expect("a plain path")].map(|word| Setting::new(word, &place));
     table.put("command", words.to_vec(), &place);
     let host = Host {
         environment: [("PATH".into(), std::env::var_os("PATH").unwrap_or_default())].into(),
@@ -306,7 +306,7 @@ fn run_folder(bytes: &[u8]) {
     ] {
         std::fs::write(folder.join(name), content).expect("room for a file");
     }
-    let _ = journal::Run::read(&folder);
+    let _ = journal::RecordedRun::read(&folder);
     let _ = journal::read_shard(&folder);
     let _ = journal::read_sources(&folder);
     let _ = journal::timings(&folder);
@@ -322,7 +322,7 @@ fn own_settings(bytes: &[u8]) {
     if let Ok(spec) = StrategySpec::parse(&text, &Trigger::always(), &Place::BuiltIn) {
         let _ = spec.build();
     }
-    if let Ok(table) = Table::parse(NAME, &text) {
+    if let Ok(table) = SettingTable::parse(NAME, &text) {
         let _ = StrategySpec::of("own", table, &Trigger::always()).map(|spec| spec.build());
     }
     let built_in = Prices::built_in().expect("the built-in prices are right");
