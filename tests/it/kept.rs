@@ -157,6 +157,9 @@ fn what_is_exact_is_held_to_its_value_and_what_is_strong_to_its_force() {
         ("Calls must end within 9 minutes.", "Calls should end within 9 minutes.", "changed"),
         ("Never push to main.", "Never force-push to main.", "unsure"),
         ("Never push to main.", "It was wrongly believed: never push to main.", "unsure"),
+        ("Always use double quotes.", "Always use single quotes.", "unsure"),
+        ("Never store invalid records.", "Never store valid records.", "unsure"),
+        ("The freeze starts on 2026-05-04.", "The freeze starts on the 4th of May 2026.", "kept"),
     ] {
         let found = state(rule, "", text);
         if found != expected {

@@ -29,10 +29,10 @@ pub(super) struct TextAnchor {
     pub(super) unit: Option<String>,
     /// The number of words before it.
     pub(super) at: usize,
-    /// Whether signs before it make it the most, or the least, `<= 5`, or words of its own: see `Sentence::bound_numbers`.
+    /// Whether it is the most or the least: by a sign before it (`<= 5`), else by a word (`Sentence::bound_numbers`).
     pub(super) bound: Option<WordClass>,
     /// Whether a word right before it makes another of it: `after 18:30`.
-    pub(super) is_aside: bool,
+    pub(super) is_shifted: bool,
     /// Whether another number beside it is said to hold in its place.
     pub(super) is_former: bool,
 }
@@ -48,7 +48,7 @@ impl TextAnchor {
     fn new(kind: AnchorKind, text: String) -> Self {
         let written = text.clone();
         let (at, bound) = (0, None);
-        Self { kind, written, text, unit: None, at, bound, is_aside: false, is_former: false }
+        Self { kind, written, text, unit: None, at, bound, is_shifted: false, is_former: false }
     }
 
     /// Whether it is a number of this unit.

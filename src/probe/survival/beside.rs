@@ -65,6 +65,7 @@ fn is_of_form(value: &str, other: &str) -> bool {
 struct ValuesInText<'t> {
     text: &'t str,
     places: Vec<Range<usize>>,
+    sentences: Vec<Range<usize>>,
     /// A word names the value of this index, or all where its sentence has none.
     words: Vec<(String, Option<usize>)>,
 }
@@ -106,7 +107,7 @@ impl<'t> ValuesInText<'t> {
             let owner = beside.find(|value| clauses.contains(&(**value, at.clause)));
             (word, owner.or_else(|| sides.next()).copied())
         });
-        Self { text, words: words.collect(), places }
+        Self { text, words: words.collect(), places, sentences: sentences(text) }
     }
 
     fn value(&self, at: usize) -> &str {
@@ -166,7 +167,7 @@ impl<'t> ValuesInText<'t> {
         sentence.has_alternative(&value, None)
             || (own.peek().is_some()
                 && own.all(|own| {
-                    own.is_aside && !limits.iter().any(|cue| Some(cue.class) == own.bound)
+                    own.is_shifted && !limits.iter().any(|cue| Some(cue.class) == own.bound)
                 }))
     }
 
@@ -185,9 +186,8 @@ impl<'t> ValuesInText<'t> {
     /// The sentence around a value, which may hold what ends others: `2.5`.
     fn sentence(&self, at: usize) -> Range<usize> {
         let place = &self.places[at];
-        let all = sentences(self.text);
-        let own = all.iter().rev().find(|own| own.start <= place.start);
-        let end = all.iter().find(|own| own.end >= place.end);
+        let own = self.sentences.iter().rev().find(|own| own.start <= place.start);
+        let end = self.sentences.iter().find(|own| own.end >= place.end);
         own.map_or(0, |own| own.start)..end.map_or(self.text.len(), |own| own.end)
     }
 }
@@ -214,16 +214,12 @@ impl SurvivalSlots {
         if target.search == SearchBy::Event || key.len() < 2 {
             return Match::Bound;
         }
-        if standing == ValueState::Plain && values.is_of_former(at, key) {
-            return Match::Unbound;
-        }
-        if (standing == ValueState::Plain && values.is_shifted(at, key))
-            || (values.is_of_other(at, key) && named == key.len())
-        {
+        let is_plain = standing == ValueState::Plain;
+        if is_plain && (values.is_of_former(at, key) || values.is_shifted(at, key)) {
             return Match::Unbound;
         }
         if named == key.len() {
-            return Match::Bound;
+            return if values.is_of_other(at, key) { Match::Unbound } else { Match::Bound };
         }
         let mut others: Vec<usize> = (0..values.places.len()).collect();
         others.retain(|other| *other != at && !self.is_version(target, values.value(*other)));

@@ -104,11 +104,12 @@ impl Sentence {
             let mut classes = said.iter().filter(|(number, _)| *number == own);
             let first = classes.next().map(|(_, class)| *class);
             let bound = first.filter(|first| classes.all(|(_, class)| class == first));
-            let mut asides = self.cues.iter().filter(|cue| cue.class == WordClass::Beyond);
-            let aside = asides.find(|cue| cue.place().end == at && self.is_one_clause(at - 1, at));
-            let shifted = aside.is_some_and(|cue| !self.denies(cue));
+            let mut beyond = self.cues.iter().filter(|cue| cue.class == WordClass::Beyond);
+            let shifted = beyond.any(|cue| {
+                cue.place().end == at && self.is_one_clause(at - 1, at) && !self.denies(cue)
+            });
             let number = &mut self.anchors[own];
-            number.is_aside = shifted;
+            number.is_shifted = shifted;
             number.bound = number.bound.or(bound);
         }
     }
@@ -140,7 +141,7 @@ impl Sentence {
             let nearest = same.min_by_key(|own| (own.unit != known.unit, own.bound != known.bound));
             let Some(own) = nearest else { continue };
             match [own.bound, known.bound] {
-                [None, None] => counts[2] += usize::from(own.is_aside != known.is_aside),
+                [None, None] => counts[2] += usize::from(own.is_shifted != known.is_shifted),
                 [own, known] if own == known => counts[0] += 1,
                 [Some(_), Some(_)] => counts[1] += 1,
                 _ => counts[2] += 1,

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use super::lists::{Cue, LISTS, WordClass};
-use super::order::is_struck;
-use super::sentence::has_digit;
+use super::order::{ends_line, is_struck};
+use super::sentence::{DENIED_WITHIN, has_digit};
 use super::words::{sentences, words_of};
 
 /// Bytes before a sentence in which its headings are, and behind it in which the next one is.
@@ -13,9 +13,6 @@ const WITHIN: usize = 1_024;
 
 /// Words of a heading, and of the beginning of a sentence that takes back the one before.
 const HEADING_WORDS: usize = 12;
-
-/// Words between a denial and what it denies: `was never lifted`.
-const DENIED_WITHIN: usize = 2;
 
 /// Words of the next sentence in which it says that it speaks of the one before.
 const REFERS_WITHIN: usize = 2;
@@ -79,7 +76,7 @@ fn takes_back(before: &str, sentence: &str) -> bool {
     let goes_on = quotation.ends_with(['"', '\u{201d}', '\'', '`'])
         && sentence.starts_with(char::is_lowercase);
     let mut revoking = cues.iter().filter(|cue| is_revoking(&cues, cue));
-    (!before.contains('\n') && !before.contains("\\n") && is_bare(&words, &cues))
+    (!ends_line(before) && is_bare(&words, &cues))
         || cues.iter().any(|cue| cue.class == WordClass::Inactive && cue.at == Some(0))
         || ((goes_on || refers(&words, &cues)) && revoking.any(|cue| cue.at < Some(HEADING_WORDS)))
 }
@@ -94,7 +91,8 @@ pub(super) fn is_lapsed(text: &str) -> bool {
 /// Whether a sentence says nothing but that something holds no more: `Superseded.` Of what, stands before it.
 fn is_bare(words: &[String], cues: &[Cue]) -> bool {
     let lapsed = cues.iter().filter(|cue| cue.class == WordClass::Lapsed || is_revoking(cues, cue));
-    let begins = lapsed.clone().any(|cue| cue.at == Some(0) && !cue.is_word());
+    let mut phrases = cues.iter().filter(|cue| cue.class == WordClass::Lapsed && !cue.is_word());
+    let begins = phrases.any(|cue| cue.at == Some(0));
     let mut others = words.iter().enumerate().filter(|(at, word)| {
         !lapsed.clone().any(|cue| cue.place().contains(at))
             && !LISTS.has(&[WordClass::Stop, WordClass::Months, WordClass::Along], word)

@@ -147,7 +147,7 @@ fn marked(
         () if is_one_of && has(&cues, WordClass::CurrentBehind) => ValueState::Current,
         () if has(&LISTS.cues(clause, &words), WordClass::DeniedBehind)
             || is_doubted(before, behind)
-            || (next.is_none() && !behind.contains('\n') && is_lapsed(&text[sentence.end..])) =>
+            || (next.is_none() && !ends_line(behind) && is_lapsed(&text[sentence.end..])) =>
         {
             ValueState::Unclear
         }
@@ -275,7 +275,12 @@ fn string_around(text: &str, own: &Range<usize>) -> Option<Range<usize>> {
     let start = text[..own.start].rfind(QUOTES)? + 1;
     let end = own.end + text[own.end..].find(QUOTES)?;
     let string = &text[start..end];
-    (!string.contains('\n') && !string.contains("\\n")).then_some(start..end)
+    (!ends_line(string)).then_some(start..end)
+}
+
+/// Whether a line ends in a text, perhaps by the escape `\n`.
+pub(super) fn ends_line(text: &str) -> bool {
+    text.contains('\n') || text.contains("\\n")
 }
 
 fn is_heading(line: &str) -> bool {

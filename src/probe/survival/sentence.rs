@@ -74,8 +74,10 @@ impl Sentence {
         // The month of May allows nothing.
         read.cues.retain(|cue| {
             let mut dates = read.anchors.iter().filter(|own| own.unit.as_deref() == Some(DATE));
-            !LISTS.has(&[WordClass::Months], &cue.text)
-                || !dates.any(|date| cue.at == Some(date.at) || cue.at == Some(date.at + 1))
+            !dates.any(|date| {
+                let end = date.at + words_of(&date.written).len();
+                cue.at.is_some_and(|at| (date.at..end).contains(&at))
+            })
         });
         read.bound_numbers();
         read
@@ -214,7 +216,9 @@ impl Sentence {
     }
 
     pub(super) fn is_cue(&self, at: usize) -> bool {
-        self.cues.iter().any(|cue| cue.at == Some(at))
+        self.cues.iter().any(|cue| {
+            cue.at == Some(at) && !matches!(cue.class, WordClass::Beyond | WordClass::Lapsed)
+        })
     }
 
     /// Whether no comma or the like parts these words.

@@ -190,6 +190,8 @@ fn a_value_is_bound_by_the_key_of_its_own_sentence() {
         let expected = if bound { Match::Bound } else { Match::Unbound };
         assert_eq!(state(key, "12,500", text), Some(expected), "{text}");
     }
+    let text = r#"{"text":"- worker cache size: 64 MB\n\n## Superseded\n- others"}"#;
+    assert_eq!(state("worker cache size", "64 MB", text), Some(Match::Bound));
 }
 
 #[test]
@@ -380,6 +382,7 @@ fn a_clause_that_only_takes_back_speaks_of_what_is_before_it() {
     for clause in [
         "Superseded.",
         "(No longer valid.)",
+        "No longer needed.",
         "(obsolete)",
         "Revoked on 2026-05-01.",
         "Withdrawn by the owner.",
@@ -389,7 +392,14 @@ fn a_clause_that_only_takes_back_speaks_of_what_is_before_it() {
         check_rule("batches", rule, &[(&format!("- {rule}\n\n## {clause}\n- others"), KEPT)]);
     }
     check_rule("batches", rule, &[("Batches must hold at most 400 rows - not any more", CHANGED)]);
-    for clause in ["Removed the old parser.", "Cancelled orders are kept.", "Dropped v1 support."] {
+    for clause in [
+        "Removed the old parser.",
+        "Cancelled orders are kept.",
+        "Dropped v1 support.",
+        "No longer use the v1 format.",
+        "Rejected proposals: a nightly import.",
+        "The wrong limit was 40.",
+    ] {
         check_rule("batches", rule, &[(&format!("{rule} {clause}"), KEPT)]);
     }
 }
