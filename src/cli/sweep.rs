@@ -17,8 +17,7 @@ use super::{
 };
 use crate::compare::judge;
 use crate::compare::sweep::{
-    Confirmation, Objective, Sweep, Trial, better_half, broken, is_of_window,
-    judge as judge_settings,
+    Confirmation, Objective, Sweep, Trial, better_half, is_of_window, judge as judge_settings,
 };
 use crate::compare::{Axis as Measured, ComparedRun, JudgingRule};
 use crate::metric::cost::SimulatedCost;
@@ -247,13 +246,13 @@ fn confirm_choices(
     let pairs: Vec<GridPoint> = open.iter().flat_map(|(_, pair)| pair.clone()).collect();
     let tried = running.on("confirm", &pairs, &sweep.confirm)?;
     for ((at, _), pair) in open.into_iter().zip(tried.chunks_exact(2)) {
-        let [default, setting] = [&pair[0].sample, &pair[1].sample];
-        let own = broken(setting).map(|why| format!("it is broken there: {why}"));
+        let findings = judge::judge(&pair[0].sample, &pair[1].sample, rule);
+        let [default, own] = &findings.broken;
+        let own = own.as_ref().map(|why| format!("it is broken there: {why}"));
         let problem = own.or_else(|| {
-            let why = broken(default)?;
+            let why = default.as_ref()?;
             Some(format!("the default is broken there, so nothing can be compared with it: {why}"))
         });
-        let findings = judge::judge(default, setting, rule);
         sweep.confirm(at, Confirmation::of(&findings, saved.axis, quality, problem));
     }
     Ok(())

@@ -179,7 +179,7 @@ pub struct Contender {
     pub control: Option<String>,
     /// Against its control.
     pub against_control: Vec<Difference>,
-    /// p value of the whole recommendation, adjusted over all strategies that fired.
+    /// p value of the whole recommendation, adjusted over all contenders.
     pub adjusted_p: f64,
     /// More sessions like these that would show it, if the differences stay as they are; `None` where no number
     /// would, or it is shown.
@@ -313,12 +313,14 @@ impl Rows {
         self.nothing.sessions.values().any(|session| session.metrics.contains_key(judge::DOLLARS))
     }
 
+    /// The key of bills: in dollars where any price is known, else in input tokens.
+    fn bill_key(&self) -> &'static str {
+        if self.is_in_dollars() { judge::DOLLARS } else { Axis::Bill.name() }
+    }
+
     /// The total bill of a sample over some sessions; `None` where one of them has none.
     fn total(&self, sample: &Sample, is_meant: impl Fn(&str) -> bool) -> Option<f64> {
-        let mut key = Axis::Bill.name();
-        if self.is_in_dollars() {
-            key = judge::DOLLARS;
-        }
+        let key = self.bill_key();
         let all = self.nothing.sessions.iter();
         let priced = all.filter(|(id, own)| is_meant(id) && own.metrics.contains_key(key));
         let bills = priced.map(|(id, _)| mean(sample.sessions.get(id)?.metrics.get(key)?));
@@ -404,7 +406,7 @@ impl Rows {
     fn others<'a>(&'a self, with_control: impl Iterator<Item = &'a RunRow>) -> Vec<&'a Sample> {
         let controls = with_control.filter_map(|row| row.control.as_ref());
         let samples = self.sound().map(|row| &row.sample).chain(controls);
-        let whole = samples.filter(|sample| super::sweep::broken(sample).is_none());
+        let whole = samples.filter(|sample| sample.broken().is_none());
         let mut others: Vec<&Sample> = whole.collect();
         others.sort_by(|left, right| {
             in_order(self.total(left, |_| true), self.total(right, |_| true))

@@ -228,20 +228,16 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
     let whole = lost.is_empty() && deaths.is_empty() && findings.broken_rules.is_empty();
     let broken = !whole || !avoided.is_empty() || coverage.is_some();
     let worst = axes.iter().map(|axis| axis.verdict).max();
-    // Nothing that breaks is better.
-    let best = match findings.broken[1] {
-        Some(_) => Verdict::NonInferior,
-        None => Verdict::Improved,
-    };
     let verdict = if broken {
         Verdict::Regressed
     } else {
-        // The best is only said where nothing is worse than it.
-        let improved = axes.iter().any(|axis| axis.verdict == Verdict::Improved);
+        // The best is only said where nothing is worse than it, and nothing breaks.
+        let improved = findings.broken[1].is_none()
+            && axes.iter().any(|axis| axis.verdict == Verdict::Improved);
         match worst {
             Some(worst) if !unconfirmed_deaths.is_empty() => worst.max(Verdict::Inconclusive),
-            Some(Verdict::NonInferior) if improved => best,
-            Some(worst) => worst.max(best),
+            Some(Verdict::Improved | Verdict::NonInferior) if improved => Verdict::Improved,
+            Some(worst) => worst.max(Verdict::NonInferior),
             None => Verdict::Inconclusive,
         }
     };

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::axis::{Axis, Kind, Margins};
 use super::changes::{self, BrokenRule, ChangedProbe, Coverage, NewDeath};
-use super::sweep::broken;
 use super::{ComparedRun, Repriced, Sample, SessionSample};
 use crate::metric::Direction;
 use crate::naming::base_name;
@@ -235,7 +234,7 @@ pub fn judge(baseline: &Sample, candidate: &Sample, rule: &JudgingRule) -> Findi
         baseline: baseline.strategy.clone(),
         candidate: candidate.strategy.clone(),
         outlines: [baseline.outline(), candidate.outline()],
-        broken: [baseline, candidate].map(broken),
+        broken: [baseline, candidate].map(Sample::broken),
         same_definition: known.then(|| baseline.definition == candidate.definition),
         axes: axes.filter_map(|axis| pairs.judge(axis, &rule)).collect(),
         changed: changes::changed(&pairs.sessions),

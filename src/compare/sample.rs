@@ -273,6 +273,26 @@ impl Sample {
         calls.flatten().any(|calls| *calls > 0.0)
     }
 
+    /// Why it takes part in no ranking: sessions that died, prompts that would be rejected.
+    pub fn broken(&self) -> Option<String> {
+        let sessions = self.sessions.values();
+        let dead = sessions.clone().filter(|session| session.dead > session.failed).count();
+        let failed = sessions.clone().filter(|session| session.failed > 0).count();
+        let rejected = sessions.clone().filter(|session| !session.rejected.is_empty()).count();
+        let reasons = [
+            (dead, "out of window"),
+            (failed, "the strategy failed"),
+            (rejected, "prompts would be rejected"),
+        ];
+        let (count, why) = reasons.into_iter().find(|(count, _)| *count > 0)?;
+        let calls = sessions.filter_map(|session| {
+            session.died_at.as_deref()?.strip_prefix("call ")?.parse::<usize>().ok()
+        });
+        let first = calls.min().map(|call| format!(", first at call {call}"));
+        let (first, all) = (first.unwrap_or_default(), self.sessions.len());
+        Some(format!("{why} in {count} of {all} sessions{first}"))
+    }
+
     /// How many facts are lost before its summariser sees them, in a clause, where that is a large part.
     pub(crate) fn unseen_losses(&self) -> Option<String> {
         let known = self.sessions.values().filter_map(|session| session.unseen);

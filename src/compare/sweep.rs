@@ -22,7 +22,7 @@ mod trial;
 pub use beside::{Neighbours, Shape};
 pub use choice::{Choice, Confirmation, NotShown, Objective, Standing, Trade};
 pub use pairs::{KnobPair, PairCell};
-pub use trial::{Trial, better_half, broken, measured};
+pub use trial::{Trial, better_half, measured};
 
 use choice::Candidates;
 

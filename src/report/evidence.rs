@@ -116,12 +116,13 @@ fn row(strategy: &StrategySummary, run: &ComparedRun, material: &Material<'_>) -
     let mut recorded = material.cells_of(RECORDED);
     let agent_compacted = recorded.any(|cell| !cell.compactions.is_empty());
     let tokens_saved = strategy.estimate("tokens").map(|one| one.point_estimate);
+    let breakage = strategy.broken();
     Some(RunRow {
         control: run.strategy(&format!("tail@{name}")).cloned(),
         fired: fired.len(),
         largest_elsewhere: elsewhere.filter_map(|cell| cell.peak_prompt).max(),
-        broken: strategy.broken().map(|breakage| breakage.to_string()),
-        is_too_large: strategy.broken().is_some_and(|breakage| breakage.is_too_large()),
+        broken: breakage.as_ref().map(ToString::to_string),
+        is_too_large: breakage.is_some_and(|breakage| breakage.is_too_large()),
         is_program: entry.is_some_and(|one| one.toml.contains("kind = \"external\"")),
         tokens_saved: tokens_saved.filter(|_| !agent_compacted),
         cause: cause(strategy, material).filter(|_| !agent_compacted),

@@ -133,9 +133,14 @@ impl StrategySummary {
         }
     }
 
+    /// Whether it asked a model in any session.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.model_calls.total().calls > 0
+    }
+
     /// Whether it changed any session, or asked a model in one.
     pub(crate) fn has_acted(&self) -> bool {
-        self.fired > 0 || self.model_calls.total().calls > 0
+        self.fired > 0 || self.has_asked()
     }
 
     /// Why the strategy takes part in no ranking: `2 refused, died at 57`. `None` if it does.

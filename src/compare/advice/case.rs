@@ -151,7 +151,7 @@ pub(super) struct Case<'a> {
     /// Against doing nothing, where that completes in six independent sessions and more.
     pub(super) nothing: Option<Three>,
     pub(super) control: Option<Three>,
-    /// Where doing nothing is no choice: what stands against it there, in a clause.
+    /// Why it is not recommended where doing nothing is no choice, in a clause.
     pub(super) hindrance: Option<String>,
     pub(super) adjusted_p: f64,
     pub(super) is_recommended: bool,
@@ -260,7 +260,7 @@ impl Case<'_> {
         self.p_of_nothing().max(self.p_of_control())
     }
 
-    /// p of the bill against doing nothing. Where that is no choice, a row that nothing stands against needs no test.
+    /// p of the bill against doing nothing. Where that is no choice, a row without a hindrance needs no test.
     fn p_of_nothing(&self) -> f64 {
         match &self.nothing {
             Some(three) => three.bill.as_ref().map_or(1.0, p_of),

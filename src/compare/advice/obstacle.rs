@@ -11,8 +11,8 @@ use crate::units::many;
 const UNKNOWN_BILL: &str = "its bill is not known";
 
 impl Rows {
-    /// Where doing nothing is no choice: what stands against a row, in a clause. The yardstick of money is the cheapest
-    /// other row that keeps as much. A row beside which nothing runs but its own, cheaper control has none.
+    /// Why a row is not recommended where doing nothing is no choice, in a clause. The yardstick of money is the
+    /// cheapest other row that keeps as much. A row beside which only its own, cheaper control runs has no yardstick.
     pub(super) fn hindrance(&self, row: &RunRow, own: Option<f64>) -> Option<String> {
         let Some(own) = own else {
             return Some(UNKNOWN_BILL.to_owned());

@@ -9,7 +9,7 @@ use crate::compare::judge::{AxisFinding, State};
 use crate::compare::prediction::Prediction;
 use crate::compare::tasks::TasksSolved;
 use crate::compare::words::{around, listed, money, percent, points};
-use crate::compare::{Axis, Margins, NoteCode, Sample, VerdictLine, judge};
+use crate::compare::{Axis, Margins, NoteCode, Sample, VerdictLine};
 use crate::naming::short_name;
 use crate::stats::paired::FEWEST_SESSIONS;
 use crate::units::{Tokens, many};
@@ -110,9 +110,8 @@ impl Rows {
 
     /// Whether the two bills read the same, and their difference is 0 %.
     fn costs_as_much(&self, case: &Case<'_>) -> bool {
-        let (own, nothing) = (self.costs_there(&case.row.sample), self.nothing_costs());
-        let share = self.saves(case).zip(nothing).map(|(saved, nothing)| saved / nothing);
-        share.is_some_and(|share| percent(share) == "0") && self.bill(own) == self.bill(nothing)
+        let same = case.bill().is_some_and(|bill| percent(bill.difference()) == "0");
+        same && self.bill(self.costs_there(&case.row.sample)) == self.bill(self.nothing_costs())
     }
 
     /// The bill of a sample in those sessions.
@@ -178,9 +177,9 @@ impl Rows {
     pub(super) fn priced(&self) -> String {
         let (all, fitting) = (self.clusters, self.fitting());
         let choice = !self.fits.is_empty();
-        let priced = self.clusters_with(|id, session| {
-            self.is_meant(id) && session.metrics.contains_key(judge::DOLLARS)
-        });
+        let key = self.bill_key();
+        let priced = self
+            .clusters_with(|id, session| self.is_meant(id) && session.metrics.contains_key(key));
         let whole =
             if self.is_recorded() { "that run to the end" } else { "that fit their window" };
         let which = match priced {
@@ -255,7 +254,7 @@ impl Rows {
             None => format!(
                 "Nothing here that runs to the end, and is shown to keep as much, costs less than its {}{}{control}",
                 self.bill(case.total),
-                around(": ", &Vec::from_iter(self.excess(case)), "")
+                self.excess(case).map_or_else(String::new, |dearer| format!(": {dearer}"))
             ),
         };
         let (title, sessions) = (case.row.sample.title(), &self.population);
@@ -384,14 +383,16 @@ impl Rows {
     }
 
     fn undecided(&self, case: &Case<'_>) -> String {
-        let bill = case.total.map(|total| format!(" ({})", self.money(total))).unwrap_or_default();
+        let (name, why, unfit) = (short_name(case.row.name()), &case.obstacle, self.unfit());
+        let Some(total) = case.total else {
+            return format!("Not decided: as to {name}, {why}.{unfit}");
+        };
         // A control may cost less still.
         let among = case.hindrance.as_ref().map_or("", |_| " of the strategies");
-        let dearer: Vec<String> = case.hindrance.iter().filter_map(|_| self.excess(case)).collect();
-        let (name, unfit) = (short_name(case.row.name()), self.unfit());
-        let why = &case.obstacle;
-        let above = around(": ", &dearer, "");
-        format!("Not decided: {name} has the lowest bill{among}{bill}{above}; {why}.{unfit}")
+        let above = self.excess(case).filter(|_| case.hindrance.is_some());
+        let above = above.map_or_else(String::new, |dearer| format!(": {dearer}"));
+        let bill = self.money(total);
+        format!("Not decided: {name} has the lowest bill{among} ({bill}){above}; {why}.{unfit}")
     }
 
     /// One session, or two to five: what was seen, and what to do.

@@ -55,6 +55,13 @@ fn a_total_over_some_of_the_sessions_says_so() {
         let found = judge(&whole, &some, &rule(Target::Suite, Chance::Nowhere));
         assert_eq!(found.axis(Axis::Bill).unwrap().scope(8).as_deref(), says);
     }
+    // A session that the candidate lacks did not die on both sides.
+    let mut dead = billed("a", &[1.0; 8], &[1.0; 8]);
+    dead.sessions.get_mut("s00").unwrap().dead = 1;
+    let mut fewer = dead.clone();
+    fewer.sessions.remove("s00");
+    let found = judge(&dead, &fewer, &rule(Target::Suite, Chance::Nowhere));
+    assert_eq!(found.axis(Axis::Bill).unwrap().scope(7), None);
 }
 
 #[test]

@@ -155,7 +155,10 @@ impl<'a> Values<'a> {
             ends: None,
             missing_sessions: self.missing,
             unfinished_sessions: match self.axis.kind() {
-                Kind::Total => self.pairs.iter().filter(|(_, old, _)| old.dead > 0).count(),
+                Kind::Total => {
+                    let both = self.pairs.iter().filter_map(|(.., new)| *new);
+                    both.filter(|new| new.dead > 0).count()
+                }
                 Kind::Probes | Kind::Share | Kind::Count => 0,
             },
             by_cluster: Vec::new(),

@@ -259,7 +259,7 @@ fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
             chosen.sample.sessions.values_mut().next().unwrap().dead = 1;
         }
         let findings = judge_pair(&default.sample, &chosen.sample, &rule);
-        let found = Confirmation::of(&findings, Axis::Bill, QUALITY, broken(&chosen.sample));
+        let found = Confirmation::of(&findings, Axis::Bill, QUALITY, chosen.sample.broken());
         let claims = found.not_shown.iter().map(|missing| {
             let needed = missing.sessions_needed.map(|needed| format!(" ({needed})"));
             missing.claim.clone() + &needed.unwrap_or_default()

@@ -27,7 +27,7 @@ impl Trial {
         let mut sessions = sample.sessions.values();
         Self {
             is_priced: sessions.all(|session| session.token_price().is_some()),
-            broken: broken(&sample),
+            broken: sample.broken(),
             values,
             sample,
             is_default,
@@ -122,26 +122,6 @@ pub(super) fn in_clusters<'a>(tried: &[Trial], sessions: &[&'a String]) -> Vec<V
         own.push(session);
     }
     clusters.into_values().collect()
-}
-
-/// Why a sample takes part in no ranking: sessions that died, prompts that would be rejected.
-pub fn broken(sample: &Sample) -> Option<String> {
-    let sessions = sample.sessions.values();
-    let dead = sessions.clone().filter(|session| session.dead > session.failed).count();
-    let failed = sessions.clone().filter(|session| session.failed > 0).count();
-    let rejected = sessions.clone().filter(|session| !session.rejected.is_empty()).count();
-    let reasons = [
-        (dead, "out of window"),
-        (failed, "the strategy failed"),
-        (rejected, "prompts would be rejected"),
-    ];
-    let (count, why) = reasons.into_iter().find(|(count, _)| *count > 0)?;
-    let calls = sessions.filter_map(|session| {
-        session.died_at.as_deref()?.strip_prefix("call ")?.parse::<usize>().ok()
-    });
-    let first = calls.min().map(|call| format!(", first at call {call}"));
-    let (first, all) = (first.unwrap_or_default(), sample.sessions.len());
-    Some(format!("{why} in {count} of {all} sessions{first}"))
 }
 
 /// Those of the metrics that every setting was measured on, on some session; broken settings count only where

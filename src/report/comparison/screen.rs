@@ -188,7 +188,13 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
     if more > 0 {
         reasons.push(many(more, "more hard break", "more hard breaks"));
     }
-    for decisive in gated.axes.iter().filter(|one| one.verdict == gated.verdict) {
+    // Where both sides break, the verdict on better metrics is no better than this.
+    let capped = gated.verdict == Verdict::NonInferior;
+    let decisive = gated
+        .axes
+        .iter()
+        .filter(|one| one.verdict == gated.verdict || capped && one.verdict < gated.verdict);
+    for decisive in decisive {
         let axis = decisive.axis;
         let Some(metric) = one.comparison.axis(axis) else {
             reasons.push(format!("{axis}: {}", decisive.why()));

@@ -135,6 +135,17 @@ fn what_is_said_of_some_sessions_names_them() {
     );
     let place = "1.2 times the bill of doing nothing on the 6 of 12 sessions that fit their window";
     assert!(said.avoid.iter().any(|it| it.why == place), "{:?}", said.avoid);
+    // So does a bill in input tokens.
+    let own = rows.strategies.iter_mut().map(|row| &mut row.sample);
+    for session in own.chain([&mut rows.nothing]).flat_map(|sample| sample.sessions.values_mut()) {
+        let dollars = session.metrics.remove("dollars").unwrap();
+        session.metrics.insert("bill".to_owned(), dollars);
+    }
+    check(
+        &rows,
+        Answer::Keep,
+        &["on the 6 of 12 sessions that fit their window: two has the lowest bill and saves "],
+    );
 }
 
 #[test]
@@ -224,11 +235,13 @@ fn sessions_without_a_price_and_bills_of_nothing_make_no_number_up() {
     all(&mut rows, |metrics| {
         metrics.insert("bill".to_owned(), vec![0.0]);
     });
-    check(&rows, Answer::Keep, &[]);
+    check(&rows, Answer::Keep, &[": codex costs as much"]);
     all(&mut rows, |metrics| {
         metrics.remove("bill");
     });
     check(&rows, Answer::Keep, &["its bill is not known"]);
+    rows.fits.clear();
+    check(&rows, Answer::Undecided, &["Not decided: as to codex, its bill is not known."]);
 }
 
 #[test]

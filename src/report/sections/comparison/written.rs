@@ -37,8 +37,8 @@ pub(crate) fn writers<'a>(material: &Material<'a>) -> Option<BTreeSet<&'a str>> 
 }
 
 fn has_asked(material: &Material<'_>, strategy: &str) -> bool {
-    let mut own = material.strategies.iter().filter(|summary| summary.name == strategy);
-    own.any(|summary| summary.model_calls.total().calls > 0)
+    let mut all = material.strategies.iter();
+    all.any(|summary| summary.name == strategy && summary.has_asked())
 }
 
 /// Says that the table cannot rank strategies that summarise against others, where it holds both.
