@@ -317,7 +317,6 @@ impl Autopsy {
 
     /// Adds the fate of a rule or of a decision; it counts among what each compaction met, up to the one that changed or lost it.
     fn follow_rule(&mut self, fact: Probe, session: &Session, record: &CellRecord) {
-        let set_at = fact.evidence.first().map(|message| session.call_after(*message));
         let (kind, rule) = match fact.fact {
             Fact::Constraint { statement, .. } => (ThingKind::Rule, statement),
             Fact::Decision { choice, reason, .. } => {
@@ -344,7 +343,7 @@ impl Autopsy {
         }
         self.rules.push(RuleFate {
             kind,
-            set_at,
+            set_at: fact.evidence.first().map(|message| session.call_after(*message)),
             fates: items.iter().map(|item| (item.call, item.survival.fate)).collect(),
             gone_at,
             changed_to: gone.and_then(|item| item.survival.changed_to().map(str::to_owned)),

@@ -16,9 +16,6 @@ use crate::strategy::files;
 /// A shorter phrase stands in texts by chance, and a longer one nowhere else.
 const PHRASE: std::ops::RangeInclusive<usize> = 6..=400;
 
-/// A diff puts these before the paths of its two sides.
-const SIDES: [&str; 2] = ["a/", "b/"];
-
 /// An amount and its unit, such as `30ms`, or `220p`, the last line that `sed` prints; a longer one is the beginning of a
 /// hash. And files of the system, which no prompt has to hold.
 static NEVER_NEEDED: probe::LazyPattern =
@@ -146,8 +143,7 @@ impl NeededAnchors {
     pub(super) fn in_text(&self, text: &str) -> BTreeMap<Vec<u32>, String> {
         let mut found = BTreeMap::new();
         each_name(text, &self.touched, |name| {
-            let numbers = self.numbers_of(name);
-            found.entry(numbers).or_insert_with(|| name.to_owned());
+            found.entry(self.numbers_of(name)).or_insert_with(|| name.to_owned());
         });
         for hit in self.phrases.search(text) {
             found.insert(vec![hit.pattern], self.all[hit.pattern as usize].1.clone());
@@ -217,15 +213,14 @@ fn last_part(path: &str) -> &str {
 
 /// Whether a path ends as another does, part by part.
 fn is_end(path: &str, other: &str) -> bool {
-    let front = path.strip_suffix(other);
-    front.is_some_and(|front| front.is_empty() || front.ends_with('/'))
+    path.strip_suffix(other).is_some_and(|front| front.is_empty() || front.ends_with('/'))
 }
 
 /// Calls `found` with the names in a text that may be forgotten; an escaped line feed ends one, and a diff puts `a/` or `b/`
 /// before a path, unless a touched file ends so.
 fn each_name(text: &str, touched: &BTreeSet<String>, mut found: impl FnMut(&str)) {
     names(&text.replace("\\n", "\n").replace("\\t", "\t"), |name| {
-        let plain = SIDES.iter().find_map(|side| name.strip_prefix(side));
+        let plain = name.strip_prefix("a/").or(name.strip_prefix("b/"));
         if !NEVER_NEEDED.is_match(name) {
             let side = plain.filter(|_| !touched.iter().any(|file| is_end(file, name)));
             found(side.unwrap_or(name));

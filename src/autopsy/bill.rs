@@ -43,16 +43,12 @@ pub(super) struct SessionBill<'a> {
 impl<'a> SessionBill<'a> {
     /// Enters the bill of a session: where it is not recorded, as this cell was simulated.
     pub(super) fn enter(planned: &'a PlannedSession<'a>, record: &CellRecord, into: &mut Autopsy) {
-        let mut bill = Self {
-            planned,
-            session: planned.prepared.session(),
-            cache: record.prompt_cache.first().cloned().unwrap_or_default(),
-            calls: Vec::new(),
-            sum: Usage::default(),
-        };
+        let session: &Session = planned.prepared.session();
+        let cache = record.prompt_cache.first().cloned().unwrap_or_default();
+        let mut bill = Self { planned, session, cache, calls: Vec::new(), sum: Usage::default() };
         let mut others = Vec::new();
-        for (call, answer) in bill.session.calls().iter().enumerate() {
-            let details = &bill.session.message(*answer).details;
+        for (call, answer) in session.calls().iter().enumerate() {
+            let details = &session.message(*answer).details;
             let billed = details.usage.filter(|usage| usage.prompt() > Tokens::ZERO);
             into.billed_calls += usize::from(billed.is_some());
             let prompt = record.prompt_tokens.get(call).copied().unwrap_or_default();
@@ -68,8 +64,8 @@ impl<'a> SessionBill<'a> {
                 others.push(bill.priced(asked.model.as_deref().or(model), asked.usage));
             }
         }
-        for event in own_compactions(bill.session) {
-            let asked = bill.of_call(bill.session.call_after(event.at));
+        for event in own_compactions(session) {
+            let asked = bill.of_call(session.call_after(event.at));
             others.extend(event.usage.map(|usage| Charge { usage, ..asked }));
         }
         let compactions = into.compactions.iter_mut();
@@ -81,9 +77,8 @@ impl<'a> SessionBill<'a> {
         into.cache_usd = [usd(&others, Usage::read), usd(&others, Usage::written)];
         let prices = bill.calls.iter().map(|call| call.cost(call.usage));
         into.unpriced_calls = prices.filter(Option::is_none).count();
-        let prompts = bill.calls.iter().map(|call| call.usage.prompt());
-        let fullest = prompts.enumerate().rev().max_by_key(|(_, prompt)| *prompt);
-        into.fullest = fullest.unwrap_or_default();
+        let prompts = bill.calls.iter().map(|call| call.usage.prompt()).enumerate();
+        into.fullest = prompts.rev().max_by_key(|(_, prompt)| *prompt).unwrap_or_default();
         if into.billed_calls > 0 && into.usage.cache_read > Tokens::ZERO {
             into.breaks = bill.breaks();
         }
@@ -119,9 +114,8 @@ impl<'a> SessionBill<'a> {
     /// Adds to a compaction what the recording and its bill say of it; returns the request for its summary if the recording
     /// does not bill it.
     fn complete(&self, compaction: &mut CompactionLoss, record: &CellRecord) -> Option<Charge<'a>> {
-        let call = compaction.call;
-        let own = own_compactions(self.session);
-        let events = own.filter(|event| self.session.call_after(event.at) == call);
+        let (call, session) = (compaction.call, self.session);
+        let events = own_compactions(session).filter(|event| session.call_after(event.at) == call);
         compaction.in_a_row = events.clone().count();
         let event = events.last();
         compaction.trigger = event.and_then(|event| event.trigger.clone());

@@ -95,24 +95,22 @@ impl<'a> Needs<'a> {
         found: &'a mut Autopsy,
     ) -> Self {
         let session = prepared.session();
-        let mut needs = Self {
+        let mut present = vec![0; anchors.all.len()];
+        let fixed = session.tools().len() + usize::from(session.system().is_some());
+        for text in session.texts().take(fixed) {
+            anchors.standing_in(text).iter().for_each(|number| present[*number as usize] += 1);
+        }
+        Self {
             prepared,
             anchors,
             opaque,
             found,
             answered: calls(session).into_iter().map(|call| (call.answered, call.tool)).collect(),
-            present: vec![0; anchors.all.len()],
+            present,
             results: BTreeSet::new(),
             lost: BTreeMap::new(),
             shown: BTreeMap::new(),
-        };
-        let fixed = session.tools().len() + usize::from(session.system().is_some());
-        for text in session.texts().take(fixed) {
-            for number in anchors.standing_in(text).iter() {
-                needs.present[*number as usize] += 1;
-            }
         }
-        needs
     }
 
     /// The texts of an entry came into the prompt, or left it.
@@ -183,12 +181,11 @@ impl<'a> Needs<'a> {
         if present.any(|number| !self.lost.contains_key(number)) {
             return;
         }
-        let known = &mut self.lost;
-        let lost: Vec<_> = numbers.iter().filter_map(|number| known.remove_entry(number)).collect();
+        let lost = numbers.iter().filter_map(|number| self.lost.remove_entry(number));
         // One that has come back, else the first.
-        let first = lost
-            .into_iter()
-            .min_by_key(|(number, (.., back_at))| back_at.is_none() && !self.is_present(*number));
+        let first = lost.min_by_key(|(number, (.., back_at))| {
+            back_at.is_none() && self.present[*number as usize] == 0
+        });
         let Some((number, loss)) = first else { return };
         // Else the product or the agent itself put it back.
         if loss.2.is_some() || !self.is_present(number) {
