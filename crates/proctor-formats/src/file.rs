@@ -195,11 +195,12 @@ impl SourceText {
         left_out.unless_most(count)
     }
 
-    /// Whether the first value goes on over several lines, as `jq` lays records out.
+    /// Whether it is a list, or the first value goes on over several lines, as `jq` lays records out.
     fn is_laid_out(&self) -> bool {
         let mut values = serde_json::Deserializer::from_str(&self.text).into_iter::<IgnoredAny>();
-        matches!(values.next(), Some(Ok(_)))
-            && self.text[..values.byte_offset()].trim_ascii().contains('\n')
+        self.text.trim_ascii_start().starts_with('[')
+            || matches!(values.next(), Some(Ok(_)))
+                && self.text[..values.byte_offset()].trim_ascii().contains('\n')
     }
 
     /// The records of a recording, one a line or the items of one list, without copies.

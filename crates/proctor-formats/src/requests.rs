@@ -454,8 +454,12 @@ fn is_own(thread: &SessionThread, request: &LoggedRequest) -> bool {
 fn drop_failed(threads: &mut Vec<SessionThread>) {
     let mut at = 0;
     while let Some(one) = threads.get(at) {
-        let mut others = threads.iter().filter(|_| one.is_failed);
-        if let Some(again) = others.position(|other| other.is_answered && other.asks_what(one)) {
+        let again = if one.is_failed {
+            threads.iter().position(|other| other.is_answered && other.asks_what(one))
+        } else {
+            None
+        };
+        if let Some(again) = again {
             threads[again].session.parts_mut().source.skip("request without an answer");
             threads.remove(at);
         } else {

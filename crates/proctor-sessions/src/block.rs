@@ -254,6 +254,9 @@ impl From<&serde_json::value::RawValue> for JsonText {
     fn from(raw: &serde_json::value::RawValue) -> Self {
         let json = raw.get();
         let has_layout = json.contains('\n');
+        if !has_layout && !may_be_shortened(json) {
+            return Self(json.into());
+        }
         let mut text = String::with_capacity(json.len());
         let mut from = 0;
         for (at, mark) in marks(json.as_bytes()) {
@@ -277,9 +280,14 @@ fn push_between(text: &mut String, json: &str, has_layout: bool) {
     }
 }
 
+/// Whether JSON holds an escape that it may not need: of a letter, or of a slash.
+fn may_be_shortened(json: &str) -> bool {
+    ["\\u", "\\/"].iter().any(|escape| json.contains(escape))
+}
+
 /// A string of JSON with the escapes alone that it needs; as it is where it holds half a surrogate pair.
 fn plainly_escaped(string: &str) -> Cow<'_, str> {
-    let has_more = ["\\u", "\\/"].iter().any(|escape| string.contains(escape));
+    let has_more = may_be_shortened(string);
     let text = has_more.then(|| serde_json::from_str::<String>(string).ok()).flatten();
     text.and_then(|text| serde_json::to_string(&text).ok()).map_or(string.into(), Cow::Owned)
 }

@@ -422,6 +422,8 @@ fn shared_sessions_of_both_shapes_say_the_same() {
 
 #[test]
 fn an_error_is_typed() {
-    let error = read("anthropic", b"[{").expect_err("torn");
-    assert!(matches!(error, ImportError::TornLine(_, 1)), "{error}");
+    for format in ["anthropic", "claude-code", "goose"] {
+        let error = read(format, b"[{").expect_err("torn");
+        assert!(matches!(error, ImportError::TornLine(_, 1)), "{format}: {error}");
+    }
 }
