@@ -33,8 +33,8 @@ pub(crate) use lines::{append as append_lines, read as read_lines};
 
 /// What a folder holds.
 #[rustfmt::skip]
-const FILES: [&str; 10] = [
-    MANIFEST, CELLS, TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS, SOURCES, SHARD, lease::LEASE, merge::CASSETTE,
+const FILES: [&str; 11] = [
+    MANIFEST, CELLS, TIMINGS, CALL_TIMES, VERDICTS, CALIBRATIONS, SOURCES, SHARD, lease::LEASE, merge::CASSETTE, BATCHES,
 ];
 
 /// Name of the file of batches that were sent.
@@ -424,7 +424,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), JournalError> {
 
 /// Whether the folder of a run may hold a file of this name.
 pub fn is_part_of_run(name: &str) -> bool {
-    name == LOCK || name == BATCHES || FILES.contains(&name)
+    name == LOCK || FILES.contains(&name)
 }
 
 /// Fails where [`write_whole`] would fail, and writes nothing.
