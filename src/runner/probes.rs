@@ -56,9 +56,9 @@ impl FactFiles {
         for (path, place) in files {
             let name = path.display().to_string();
             let text = super::read_named("facts", path, place)?;
-            let mut file = TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?;
-            if let Some(mistake) = file.unread.pop() {
-                return Err(wrong(&name, mistake));
+            let file = TruthFile::read(&text).map_err(|mistake| wrong(&name, mistake))?;
+            if let Some(mistake) = file.unread.first() {
+                return Err(wrong(&name, mistake.clone()));
             }
             read.push((name, file));
         }
