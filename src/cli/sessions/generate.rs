@@ -66,21 +66,19 @@ impl Args {
     /// The recipe of the first session of a family, read as an entry of a scenario.
     fn recipe(&self, family: &str) -> Result<Recipe, SettingError> {
         let (length, number) = match (self.rounds, self.tokens, self.for_window) {
-            (Some(rounds), ..) => ("rounds", u64::from(rounds)),
-            (None, _, Some(window)) => ("for_window", window.0),
-            (None, tokens, None) => ("tokens", tokens.unwrap_or(Tokens(100_000)).0),
+            (Some(rounds), ..) => ("rounds", Some(u64::from(rounds))),
+            (None, _, Some(window)) => ("for_window", Some(window.0)),
+            (None, tokens, None) => ("tokens", tokens.map(|tokens| tokens.0)),
         };
         let mut table = SettingTable::new(Place::Flag("sessions generate".into()));
         let place = Place::Flag(family.into());
         table.overlay("family", parse_value(family, &place))?;
-        let has_length =
-            self.rounds.is_some() || self.tokens.is_some() || self.for_window.is_some();
-        let seed = self.seed.unwrap_or(1);
-        for (key, number, is_typed) in
-            [("seed", seed, self.seed.is_some()), (length, number, has_length)]
-        {
-            let flag = format!("--{} {number}", key.replace('_', "-"));
-            let place = if is_typed { Place::Flag(flag.into()) } else { Place::BuiltIn };
+        // Of the lengths, only `tokens` has a default.
+        for (key, typed, default) in [("seed", self.seed, 1), (length, number, 100_000)] {
+            let place = typed.map_or(Place::BuiltIn, |number| {
+                Place::Flag(format!("--{} {number}", key.replace('_', "-")).into())
+            });
+            let number = typed.unwrap_or(default);
             table.overlay(key, parse_value(&number.to_string(), &place))?;
         }
         for typed in &self.set {
