@@ -130,7 +130,8 @@ pub(crate) fn totals(material: &Material<'_>) -> Option<String> {
     let recorded = material.compared().find(|strategy| strategy.name == "recorded");
     let paid = recorded.and_then(|strategy| strategy.costs.first()?.dollars);
     let least = if unpriced_calls(material).is_empty() { "" } else { "at least " };
-    let own = paid.map(|paid| format!("{least}{paid} as your agent ran them, "));
+    let them = if material.manifest.sessions.len() == 1 { "it" } else { "them" };
+    let own = paid.map(|paid| format!("{least}{paid} as your agent ran {them}, "));
     Some(format!("{}{least}{dollars} with full history", own.unwrap_or_default()))
 }
 
