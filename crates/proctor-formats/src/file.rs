@@ -195,12 +195,14 @@ impl SourceText {
         left_out.unless_most(count)
     }
 
-    /// Whether it is a list, or the first value goes on over several lines, as `jq` lays records out.
+    /// Whether it is a list that ends too early, or the first value goes on over several lines, as `jq` lays records out.
     fn is_laid_out(&self) -> bool {
         let mut values = serde_json::Deserializer::from_str(&self.text).into_iter::<IgnoredAny>();
-        self.text.trim_ascii_start().starts_with('[')
-            || matches!(values.next(), Some(Ok(_)))
-                && self.text[..values.byte_offset()].trim_ascii().contains('\n')
+        match values.next() {
+            Some(Ok(_)) => self.text[..values.byte_offset()].trim_ascii().contains('\n'),
+            Some(Err(error)) => error.is_eof() && self.text.trim_ascii_start().starts_with('['),
+            None => false,
+        }
     }
 
     /// The records of a recording, one a line or the items of one list, without copies.
@@ -459,7 +461,8 @@ mod tests {
         lines(b"{}\n\"\xff\"\n", strict, place);
         let place = Err("line 1: invalid UTF-8 at byte 2 of the line, byte 4 of the file");
         lines(b"\xef\xbb\xbf\"\xff\"\n", strict, place);
-        lines(&[b'['; 200], recording, Ok(&[]));
+        lines(&[b'['; 200], recording, Err("the file ends within"));
+        lines(b"[10:30] started\n{}\n7", recording, Ok(&["2:{}", "3:7"]));
         lines(b"{}\n\0\0[]\n", recording, Ok(&["1:{}", "2:[]"]));
         lines(b"{}\n\0\0[]\n", strict, Ok(&["1:{}", "2:\0\0[]"]));
         let deep = [[b'['; 128], [b']'; 128]].concat();
