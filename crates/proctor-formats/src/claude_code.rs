@@ -332,7 +332,12 @@ impl ClaudeTranscript {
             return replaced.and_then(|agent| self.chains.get(agent)).copied().unwrap_or(0);
         }
         let name = agent.or(record.parent_uuid.as_ref());
-        let chain = name.and_then(|name| self.chains.get(name)).copied().unwrap_or_else(|| {
+        // A record whose parent is not in the file follows the one before it.
+        let lost = agent.is_none() && name.is_some_and(|name| !self.parents.contains_key(name));
+        let before =
+            self.entries.last().map(|entry| entry.chain).filter(|chain| lost && *chain > 0);
+        let known = name.and_then(|name| self.chains.get(name)).copied();
+        let chain = known.or(before).unwrap_or_else(|| {
             self.side_chains += 1;
             self.side_chains
         });

@@ -2,7 +2,8 @@
 //!
 //! Rules of this format, beside those every importer shares:
 //! - An item is a message, a thought or a tool use with its result. Which items were of one call is
-//!   not recorded: an item that begins when all uses before it are answered begins a call.
+//!   not recorded: an item that begins when all uses before it are answered begins a call, and so does
+//!   a message or thought behind a result, though a command may still run.
 //! - Tools have the names of their items: those that the model called are not recorded. Neither is
 //!   what the user asked, what a patch said, nor what a search found.
 //! - Usage is that of a turn, which may be many calls, and of the turns before it. It is counted and

@@ -6,6 +6,7 @@
 //! were logged with their responses, they are joined to sessions.
 
 use super::bodies;
+use super::file::{COPIED, tells_time};
 use super::prelude::*;
 use super::requests::{Join, Logged, Name};
 
@@ -67,7 +68,12 @@ pub(super) fn sessions(
         ConversationLog { shape, file, read, join: Join::default(), answers: BTreeMap::new() };
     let mut loose: Vec<Box<RawValue>> = Vec::new();
     let mut problem = None;
+    let mut seen = BTreeSet::new();
     for value in in_order(file.values(source)?) {
+        if !seen.insert(value.text) && tells_time(value.parse()?) {
+            source.warn(COPIED);
+            continue;
+        }
         let unwrapped =
             shape.api.and_then(|api| bodies::unwrapped(value.text, shape.key, api, source));
         let value = RecordLine { text: unwrapped.as_deref().unwrap_or(value.text), ..value };

@@ -201,7 +201,8 @@ impl ImportError {
                 "`proctor sessions facts --check FILE --session RECORDING` lists each mistake in it with its line"
             }
             Self::TornLine(..) => {
-                "the file was cut while it was written: make it again, or delete its last line"
+                "the file was cut while it was written: make it again, or delete what stands behind the last whole \
+                 item and close the brackets that are open"
             }
             Self::Archive(..) => "get the file again; it was cut or changed",
             Self::TooLarge(..) => "split the file: one conversation per file",

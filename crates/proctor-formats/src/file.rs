@@ -14,8 +14,8 @@ use serde_json::error::Category;
 
 use super::limited_read::limited;
 use left_out::LeftOut;
-pub(super) use once::{COPIED, once};
-use proctor_sessions::wire::json_bytes::{mend_surrogates, nesting};
+pub(super) use once::{COPIED, once, tells_time};
+use proctor_sessions::wire::json_bytes::{mend_numbers, mend_surrogates, nesting};
 
 mod left_out;
 mod once;
@@ -81,7 +81,14 @@ impl SourceFile {
             self.bytes[..length].fill(b' ');
             source.skip("line in front of the recording");
         }
+        let in_json =
+            self.bytes.trim_ascii_start().first().is_some_and(|byte| b"{[".contains(byte));
         for line in self.bytes.split_mut(|byte| *byte == b'\n') {
+            if in_json && mend_numbers(line) {
+                source.warn(
+                    "a number is `NaN` or infinite, which JSON has no word for; it is left out",
+                );
+            }
             if std::str::from_utf8(line).is_err() {
                 source.warn("a line is not UTF-8; the bad bytes were replaced");
             }
@@ -249,7 +256,7 @@ impl SourceText {
         let mut left_out = LeftOut::default();
         let mut at = 0;
         loop {
-            let rest = self.text[at..].trim_ascii_start();
+            let rest = without_zeros(self.text[at..].trim_ascii_start(), source).trim_ascii_start();
             let start = self.text.len() - rest.len();
             number += self.text[counted..start].matches('\n').count() as u64;
             counted = start;
@@ -472,6 +479,9 @@ mod tests {
         let cut = br#""\ud83d\ude00 \\ud83d \uD83D""#;
         lines(cut, recording, Ok(&[r#"1:"\ud83d\ude00 \\ud83d \ufffd""#]));
         lines(br#""[[\"[""#, recording, Ok(&[r#"1:"[[\"[""#]));
+        let numbers = br#"{"a":NaN,"b":[-Infinity, Infinity],"c":"d: NaN"}"#;
+        let mended = r#"1:{"a":"" ,"b":[""       , ""      ],"c":"d: NaN"}"#;
+        lines(numbers, recording, Ok(&[mended]));
     }
 
     #[test]
@@ -493,6 +503,8 @@ mod tests {
         values(b"{}\n{]\n{}", Ok(&["1:{}", "3:{}"]));
         values(b"{}\n{]\n[\n{}]\n", Err("line 2, column 2"));
         values(b"{]\n[}\n{}", Err("line 1, column 2"));
+        values(b"{}\n\0\0{}\n\0\n{}", Ok(&["1:{}", "2:{}", "4:{}"]));
+        values(b"[\nNaN,\n1]", Ok(&["1:[\n\"\" ,\n1]"]));
         values(b" \n", Err("is empty"));
         values(b"\"\xff\\ud83d\"", Ok(&["1:\"\u{fffd}\\ufffd\""]));
         let bomb = [[b'['; 128], [b']'; 128]].concat();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::file::{notice, strip_bom};
-use proctor_sessions::wire::json_bytes::{Mark, marks, mend_surrogates};
+use proctor_sessions::wire::json_bytes::{Mark, marks, mend_numbers, mend_surrogates};
 
 /// How much of a file detection sees, long texts and deep values left out.
 pub(super) const HEAD: usize = 64 * 1024;
@@ -149,12 +149,29 @@ fn holds(value: &Value, word: &str) -> bool {
     })
 }
 
-/// The JSON values that a text holds; one that was cut is closed.
+/// The JSON values that a text holds; one that was cut is closed. A line that cannot be read is left out where a record
+/// stands on the next one.
 pub(super) fn values(text: &str) -> Vec<Value> {
-    let mut closed = close(text).unwrap_or_default().into_bytes();
-    mend_surrogates(&mut closed);
-    let stream = serde_json::Deserializer::from_slice(&closed).into_iter::<Value>();
-    stream.map_while(Result::ok).collect()
+    let mut bytes = text.as_bytes().to_vec();
+    mend_surrogates(&mut bytes);
+    bytes.split_mut(|byte| *byte == b'\n').for_each(|line| {
+        mend_numbers(line);
+    });
+    let (mut rest, mut found) = (&bytes[..], Vec::new());
+    loop {
+        let mut stream = serde_json::Deserializer::from_slice(rest).into_iter::<Value>();
+        found.extend(stream.by_ref().map_while(Result::ok));
+        rest = rest[stream.byte_offset()..].trim_ascii_start();
+        match super::behind_line(rest) {
+            Some(next) if !found.is_empty() => rest = next,
+            _ => break,
+        }
+    }
+    // Only the last value is closed: the quotes and brackets of a line that cannot be read are not those of the others.
+    let closed = close(&String::from_utf8_lossy(rest)).unwrap_or_default();
+    let stream = serde_json::Deserializer::from_str(&closed).into_iter::<Value>();
+    found.extend(stream.map_while(Result::ok));
+    found
 }
 
 /// The beginning of a text of JSON, without the rest of long texts and with `null` for what is nested too deep.

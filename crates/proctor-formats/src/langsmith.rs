@@ -21,9 +21,9 @@ pub(super) const IMPORTER: Importer = Importer::new("langsmith", Detect::Item(SH
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut calls = Vec::new();
-    let mut seen: BTreeSet<[Option<&str>; 3]> = BTreeSet::new();
-    for value in file.values(source)? {
-        let mut open = vec![value.parse::<&RawValue>()?];
+    let mut seen: BTreeSet<ContentHash> = BTreeSet::new();
+    for line in file.values(source)? {
+        let mut open = vec![line.parse::<&RawValue>()?];
         while let Some(raw) = open.pop() {
             if let Some(inner) = items(raw) {
                 open.extend(inner.into_iter().rev());
@@ -35,10 +35,9 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             };
             let inner = ["child_runs", "runs"].map(|key| run.take(key));
             open.extend(inner.into_iter().flatten());
-            let key = ["id", "inputs", "outputs"].map(|key| run.get(key).map(RawValue::get));
             let kind = run.take_text("run_type");
             match kind.as_deref() {
-                Some("llm") if !seen.insert(key) => source.skip("run recorded twice"),
+                Some("llm") if !seen.insert(look_of(&run)) => source.skip("run recorded twice"),
                 Some("llm") => {
                     let mut metadata = run.clone().inner("extra").inner("metadata");
                     let names = ["thread_id", "session_id", "conversation_id"];
@@ -51,6 +50,12 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     traces::sessions(calls, file, source, exchange)
+}
+
+/// The same of one run wherever it stands: a child is indented more than the same run beside its parent.
+fn look_of(run: &Object<'_>) -> ContentHash {
+    let keys = ["id", "inputs", "outputs"];
+    ContentHash::of_values(keys.map(|key| run.get(key).map(value).unwrap_or_default()))
 }
 
 fn exchange(mut run: Object<'_>, source: &mut Source) -> Exchange {

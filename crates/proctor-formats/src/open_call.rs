@@ -26,8 +26,11 @@ impl OpenCall {
 
     /// Adds what the model said, or a tool use.
     pub(super) fn says(&mut self, block: ContentBlock, assembler: &mut Assembler) {
-        if !self.results.is_empty() && self.open.is_empty() {
+        // What the model says behind a result is of a new call, though a command may still run.
+        if !self.results.is_empty() && (self.open.is_empty() || block.as_use().is_none()) {
+            let open = std::mem::take(&mut self.open);
             self.ends(assembler);
+            self.open = open;
         }
         self.open.extend(block.as_use().map(|item| item.id.clone()));
         self.said.push(block);

@@ -337,6 +337,9 @@ impl OpenhandsReading {
         let offset = keys.take_as("summary_offset").unwrap_or_default();
         let summary = keys.take_text("summary").map(|text| Summary { text, offset });
         let after = self.view.condense(forgotten, summary, &mut self.assembler);
+        let response = keys.take_text("llm_response_id");
+        let bill = response.and_then(|id| self.usages.get(&id).copied());
+        self.assembler.summary_usage = bill.and_then(unless_zero);
         self.assembler.compacts(None, self.last_prompt.take(), after);
     }
 }

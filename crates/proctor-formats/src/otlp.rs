@@ -17,6 +17,7 @@
 //!   `gen_ai.conversation.compacted`, and ADK's spans `compact_events` say that there was one before the next call.
 //! - Metrics and attributes of other conventions (`llm.*`, `langfuse.*`) are not read.
 
+use super::file::COPIED;
 use super::prelude::*;
 use super::traces::{self, Exchange, ToldCompaction, TraceCall, parsed};
 
@@ -50,6 +51,11 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut told: Vec<SpanCall> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for raw in file.listed(source)? {
+        // An exporter sends again what was not confirmed.
+        if !seen.insert(raw.get()) {
+            source.warn(COPIED);
+            continue;
+        }
         logs.extend(records(raw, LOGS, source));
         for raw in records(raw, SPANS, source) {
             if !seen.insert(raw.get()) {

@@ -29,12 +29,24 @@ const SHAPES: &str = "type=session id:s cwd:s | \
 pub(super) const IMPORTER: Importer = Importer::new("pi", Detect::Any(2, SHAPES), import);
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut reading = PiReading::default();
-    let mut entries: Vec<WholeEntry<'_>> = Vec::new();
+    // Another header begins another session, as in files that were joined.
+    let mut joined: Vec<Vec<WholeEntry<'_>>> = vec![Vec::new()];
+    let mut headers: BTreeSet<Text> = BTreeSet::new();
     for raw in file.raw_lines(source)? {
-        entries.extend(lenient::record(raw, source).map(|entry| (entry, raw)));
+        let Some(entry) = lenient::record::<PiEntry<'_>>(raw, source) else { continue };
+        if entry.is("session") && headers.insert(entry.id.clone()) && headers.len() > 1 {
+            joined.push(Vec::new());
+        }
+        if let Some(last) = joined.last_mut() {
+            last.push((entry, raw));
+        }
     }
+    sessions_of(joined.into_iter().map(conversation), source, file)
+}
 
+/// The conversation of one session's entries.
+fn conversation(entries: Vec<WholeEntry<'_>>) -> Assembler {
+    let mut reading = PiReading::default();
     let kept = branch(&entries);
     for (at, (entry, raw)) in entries.into_iter().enumerate() {
         match &kept {
@@ -47,7 +59,7 @@ pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
             _ => reading.entry(at, entry, raw),
         }
     }
-    reading.assembler.session(file.id.clone(), &file.path)
+    reading.assembler
 }
 
 /// One line of a file.

@@ -23,8 +23,22 @@ const RECORD: &str = "uuid parentUuid sessionId message/parts:l | \
 pub(super) const IMPORTER: Importer = Importer::new("qwen-code", Detect::Any(50, RECORD), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
+    // Another session begins at a root, as in files that were joined.
+    let mut joined: BTreeMap<usize, Vec<(Object<'_>, &RawValue)>> = BTreeMap::new();
+    let (mut number, mut session) = (0, None);
+    for (record, raw) in file.records(source)? {
+        let at_root = record.has("uuid") && record.text("parentUuid").is_none();
+        let named = record.text("sessionId").filter(|_| at_root);
+        number += usize::from(named.is_some() && session.is_some() && named != session);
+        session = named.or(session);
+        joined.entry(number).or_default().push((record, raw));
+    }
+    sessions_of(joined.into_values().map(conversation), source, file)
+}
+
+/// The conversation of one session's records.
+fn conversation(records: Vec<(Object<'_>, &RawValue)>) -> Assembler {
     let mut chat = QwenChat::default();
-    let records = file.records(source)?;
     let kept = branch(&records);
     for (at, (record, raw)) in records.into_iter().enumerate() {
         // A record without a name is in no branch, and in all of them.
@@ -35,7 +49,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     chat.compact(None);
-    chat.assembler.session(file.id.clone(), &file.path)
+    chat.assembler
 }
 
 /// The records of the branch that the file ends in.
@@ -65,6 +79,8 @@ struct QwenChat {
 
     /// One that waits for the record behind it.
     compression: Option<Compression>,
+    /// The bill of the last request, until its answer comes: that of a summary has none.
+    answered: Option<Usage>,
 }
 
 impl QwenChat {
@@ -85,6 +101,7 @@ impl QwenChat {
                 self.user(record, message, time, typed);
             }
             ("system" | "assistant", None) => {
+                self.learn_bill(record.inner("systemPayload").inner("uiEvent"));
                 let what = subtype.as_deref().unwrap_or("without content");
                 self.assembler.skip(&format!("{kind}/{what}"));
             }
@@ -111,7 +128,21 @@ impl QwenChat {
         self.assembler.hear(None, said, time, tag);
     }
 
+    /// What the telemetry says of a request.
+    fn learn_bill(&mut self, mut event: Object<'_>) {
+        if event.take_text("event.name").is_some_and(|name| name.ends_with(".api_response")) {
+            let keys = ["input", "cached_content", "output", "thoughts", "total"];
+            let [prompt, cached, output, thoughts, total] =
+                keys.map(|key| Tokens(event.take_as(&format!("{key}_token_count")).unwrap_or(0)));
+            // Some count what was thought within the output, and some beside it.
+            let beside = if total > prompt + output { thoughts } else { Tokens::ZERO };
+            let uncached = Usage::uncached(prompt - cached, output + beside);
+            self.answered = unless_zero(Usage { cache_read: cached, ..uncached });
+        }
+    }
+
     fn model(&mut self, mut record: Object<'_>, mut message: Object<'_>, time: When) {
+        self.answered = None;
         let said = blocks(Speaker::Assistant, message.items("parts"), &mut self.assembler);
         self.compact(Some(&said));
         let source = &mut self.assembler.source;
@@ -144,6 +175,9 @@ impl QwenChat {
             }
         }
         self.assembler.unnamed = unnamed;
+        // A telemetry that comes behind its answer is that of the call before.
+        let bill = self.answered.take().filter(|usage| Some(usage.total()) != pre_tokens);
+        self.assembler.summary_usage = bill;
         Some((pre_tokens, context))
     }
 

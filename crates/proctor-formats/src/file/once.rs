@@ -22,7 +22,8 @@ pub(crate) fn once<'t>(mut records: Vec<&'t RawValue>, source: &mut Source) -> V
     records
 }
 
-fn tells_time(record: &RawValue) -> bool {
+/// Whether a record says when it was written: one of the same words and time is a copy.
+pub(crate) fn tells_time(record: &RawValue) -> bool {
     let record = Object::read(record).unwrap_or_default();
     let mut keys = ["timestamp", "time", "created"].iter();
     keys.any(|key| record.has(key))

@@ -37,6 +37,7 @@ pub(crate) fn read(
     }
     names.retain(|name| name.starts_with("samples/") && is_json(name));
     let mut left = MAX_FILE;
+    let (mut whole, mut first) = (0, None);
     for name in header.map(|one| (*one).to_owned()).into_iter().chain(names) {
         let inside = PathBuf::from(format!("{}: {name}", path.display()));
         let documents = match member(path, &mut archive, &name, &inside, left) {
@@ -44,9 +45,24 @@ pub(crate) fn read(
             documents => documents?,
         };
         left = left.saturating_sub(documents.length);
-        read(&documents.text(), source)?;
+        match read(&documents.text(), source) {
+            // One sample is no reason to refuse the others.
+            Err(
+                problem @ (ImportError::Json(..)
+                | ImportError::TornLine(..)
+                | ImportError::Empty(..)
+                | ImportError::Nesting(..)),
+            ) => {
+                source.warn(&format!("`{name}` cannot be read and is left out"));
+                first.get_or_insert(problem);
+            }
+            done => {
+                done?;
+                whole += usize::from(name.starts_with("samples/"));
+            }
+        }
     }
-    Ok(())
+    first.filter(|_| whole == 0).map_or(Ok(()), Err)
 }
 
 /// Reads a file of an archive, which may have at most `left` bytes.

@@ -298,6 +298,13 @@ skipped: request for a summary: 1
 }
 
 #[test]
+fn a_request_that_was_logged_twice_was_sent_once() {
+    let line = r#"{"timestamp":"2026-03-01T08:00:00Z","model":"m","messages":[{"role":"user","content":"Hi."}],"response":{"id":"r","choices":[{"message":{"role":"assistant","content":"Yo."}}]}}"#;
+    let sessions = read("openai-chat", format!("{line}\n{line}\n").as_bytes()).expect("a log");
+    assert_eq!(sessions[0].source().warnings["a record stands in the file twice"], 1);
+}
+
+#[test]
 fn a_request_that_failed_is_no_session_of_its_own() {
     let request = r#""messages":[{"role":"user","content":"How many sheep?"}]"#;
     let answer = r#"{"choices":[{"message":{"role":"assistant","content":"Seven."}}]}"#;

@@ -99,6 +99,16 @@ fn parts_of_a_message_are_one_call_though_some_do_not_name_the_request() {
 }
 
 #[test]
+fn a_record_of_a_sub_agent_whose_parent_was_lost_follows_the_one_before_it() {
+    let (asked, said) = (user("u", "", "Dig."), model("v", "u", "1", &text("I ask.")));
+    let task = r#"{"type":"user","isSidechain":true,"uuid":"s1","parentUuid":null,"message":{"content":"Dig there."}}"#;
+    let done = r#"{"type":"assistant","isSidechain":true,"uuid":"s3","parentUuid":"lost","message":{"id":"m2","content":[{"type":"text","text":"Dug."}]}}"#;
+    let lines = [&*asked, &*said, task, done].join("\n");
+    let sessions = read("claude-code", lines.as_bytes()).expect("a good file");
+    assert_eq!(sessions.len(), 2);
+}
+
+#[test]
 fn of_several_bills_for_a_call_each_counter_counts_at_its_largest_until_one_tells_iterations_apart()
 {
     let billed = |uuid: &str, parent: &str, said: &str, version: &str, usage: &str| {

@@ -1,6 +1,6 @@
 //! Records that a file holds twice, which happened once, and records in another layout, which are the same.
 
-use super::{fixture, read};
+use super::{fixture, outline, read};
 
 /// Files of one record a line. The names of formats are those of the folders.
 const TIMED: &str = "claude-code/compaction codex/rollout copilot-cli/events factory-droid/session \
@@ -58,6 +58,20 @@ fn a_compaction_that_was_copied_under_another_name_happened_once() {
     for at in boundaries {
         let renamed = lines[at].replace("\"uuid\":\"", "\"uuid\":\"copy-");
         check(name, &lines, &[&lines[..=at], &[&renamed], &lines[at + 1..]].concat());
+    }
+}
+
+#[test]
+fn each_recording_of_a_file_that_was_joined_is_a_session() {
+    for (name, id) in [("pi/tree", "5b1c"), ("qwen-code/chat", "5c1d")] {
+        let (format, _) = name.split_once('/').expect("a folder");
+        let text = std::fs::read_to_string(fixture(&format!("{name}.jsonl"))).expect("a fixture");
+        let other = text.replace(id, "other").replace("2026-", "2027-");
+        let [own, joined] = [text.clone(), text + &other].map(|bytes| {
+            let sessions = read(format, bytes.as_bytes()).expect("a good file");
+            sessions.iter().map(outline).collect::<Vec<String>>()
+        });
+        assert_eq!(joined, [&own[..], &own].concat(), "{name}");
     }
 }
 

@@ -53,7 +53,9 @@ fn a_line_that_cannot_be_read_costs_itself_alone() {
         let (whole, _) = read(&path, &lines).unwrap();
         formats.push(sample.importer.format());
         for (odd, warning) in odd_lines() {
-            for at in [0, lines.len() / 2, lines.len()] {
+            // The format is told by records behind the second line too, if that is no JSON.
+            let second = warning.filter(|words| words.contains("no JSON")).map(|_| 1);
+            for at in [0, lines.len() / 2, lines.len()].into_iter().chain(second) {
                 let mut with = lines.clone();
                 with.insert(at, &odd);
                 let expected = warning.map_or(String::new(), |it| format!("line {} {it}", at + 1));

@@ -188,6 +188,22 @@ fn a_sample_that_is_packed_by_zstd_is_read() {
 }
 
 #[test]
+fn a_sample_that_cannot_be_read_costs_itself_alone() {
+    let text = std::fs::read(fixture("inspect/log.json")).expect("readable");
+    let log: Value = serde_json::from_slice(&text).expect("JSON");
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let deep = "[".repeat(128) + &"]".repeat(128);
+    let samples = ["{\"epoch\":".to_owned(), String::new(), deep, log["samples"][0].to_string()];
+    for (id, sample) in samples.iter().enumerate() {
+        let name = format!("samples/{id}_epoch_1.json");
+        zip.start_file(name, SimpleFileOptions::default()).expect("a new file");
+        zip.write_all(sample.as_bytes()).expect("room");
+    }
+    let bytes = zip.finish().expect("whole").into_inner();
+    assert_eq!(read("inspect", &bytes).expect("a good sample").len(), 1);
+}
+
+#[test]
 fn damaged_archives_and_bombs_are_refused() {
     let whole = archive(zip::CompressionMethod::Deflated);
     for cut in [30, 200, whole.len() / 2, whole.len() - 10] {

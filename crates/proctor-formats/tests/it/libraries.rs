@@ -375,6 +375,13 @@ warning: what the user asked is not recorded: 1
 "#,
         ],
     );
+    // A server that runs on is no reason to take what follows for the same call.
+    let text = r#"{"type":"item.started","item":{"id":"s","type":"command_execution","command":"serve"}}
+{"type":"item.completed","item":{"id":"b","type":"command_execution","command":"ls","aggregated_output":"b","exit_code":0}}
+{"type":"item.completed","item":{"id":"m","type":"agent_message","text":"It serves."}}
+{"type":"item.completed","item":{"id":"s","type":"command_execution","command":"serve","aggregated_output":"bye","exit_code":0}}"#;
+    let sessions = read("codex-exec", text.as_bytes()).expect("a good file");
+    assert_eq!(sessions[0].calls().len(), 2);
 }
 
 #[test]

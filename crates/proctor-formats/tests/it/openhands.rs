@@ -86,7 +86,7 @@ fn a_folder_of_version_1_is_one_session() {
 2 user[] ->t1 "worn\n[exit 0]\n[Command finished with exit code 0]", ->!t2 "no such file"
 3 model[] "A gear is worn." = 200/400/0/900/20
 4 user[typed_user] "Mend it."
-compaction before 3: - 1000: kept 0..1, (user[compact_summary] "One gear is worn.")
+compaction before 3: - 1000 = 700/0/0/0/30: kept 0..1, (user[compact_summary] "One gear is worn.")
 skipped: event ConversationStateUpdateEvent: 1
 skipped: event SystemPromptEvent: 1
 skipped: state: 1

@@ -2,7 +2,7 @@
 
 use proctor_formats as import;
 use proctor_sessions::Recorded;
-use proctor_sessions::units::Tokens;
+use proctor_sessions::units::{Tokens, Usage};
 use serde_json::{Value, json};
 
 use super::outline::{calls_before_compactions, unpacked};
@@ -97,6 +97,32 @@ fn shared_chat_of_qwen_code_has_the_calls_and_compactions_of_its_requests() {
     }
     assert!(session.source().unknown.is_empty());
     round_trip(session);
+}
+
+#[test]
+fn a_summary_costs_what_the_telemetry_in_front_of_it_says() {
+    let text = std::fs::read_to_string(fixture("qwen-code/chat.jsonl")).expect("a fixture");
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    // In front of the second compaction, and behind the answer before the first.
+    for (at, [input, cached, output, thoughts]) in
+        [(12, [420, 380, 30, 0]), (6, [1100, 1000, 20, 20])]
+    {
+        let event = json!({
+            "event.name": "qwen-code.api_response",
+            "input_token_count": input,
+            "cached_content_token_count": cached,
+            "output_token_count": output,
+            "thoughts_token_count": thoughts,
+            "total_token_count": input + output + thoughts,
+        });
+        let payload = json!({"uiEvent": event});
+        let record = json!({"type": "system", "subtype": "ui_telemetry", "systemPayload": payload});
+        lines.insert(at, record.to_string());
+    }
+    let sessions = read("qwen-code", lines.join("\n").as_bytes()).expect("a good file");
+    let bills = sessions[0].compactions().iter().map(|one| one.usage);
+    let own = Usage { cache_read: Tokens(380), ..Usage::uncached(Tokens(40), Tokens(30)) };
+    assert_eq!(bills.collect::<Vec<Option<Usage>>>(), [None, Some(own)]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use proctor_formats::{self as import, ImportError};
 
-use super::{check_fixture as check, outline, read, round_trip};
+use super::{check_fixture as check, fixture, outline, read, round_trip};
 
 #[test]
 fn spans_of_opentelemetry_are_requests_and_show_a_compaction() {
@@ -180,6 +180,10 @@ fn spans_without_messages_are_told_and_log_records_of_a_call_are_enough() {
     // A span that was exported twice is one call.
     let span = format!(r#"{{"spanId":"t","attributes":[{messages}]}}"#).replace("Tide", "Wind");
     let text = [log, export(&[chat, &span, &span].join(","))].join("\n");
+    // So is an export that was sent again.
+    let again = read("otlp", format!("{text}\n{text}").as_bytes()).expect("a good file");
+    let copied = again[0].source().warnings["a record stands in the file twice"];
+    assert_eq!((again.len(), copied), (2, 2));
     let sessions = read("otlp", text.as_bytes()).expect("a good file");
     let got: Vec<String> = sessions.iter().map(outline).collect();
     assert_eq!(
@@ -302,6 +306,12 @@ skipped: key `temperature`: 1
     assert_eq!(sessions[0].system(), Some(&"You bake bread.".into()));
     assert_eq!(sessions[0].model(), Some("oven-model"));
     assert_eq!(sessions[0].tools().len(), 1);
+    // Indented, a child is not written as the same run beside its parent.
+    let text = std::fs::read_to_string(fixture("langsmith/runs.jsonl")).expect("a fixture");
+    let runs = text.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let list: serde_json::Value = runs.collect::<Vec<serde_json::Value>>().into();
+    let indented = read("langsmith", format!("{list:#}").as_bytes()).expect("a good file");
+    assert_eq!(indented[0].source().skipped["run recorded twice"], 1);
 }
 
 /// Reads a generation with this input and this output.

@@ -86,6 +86,27 @@ pub fn mend_surrogates(json: &mut [u8]) -> bool {
     mended
 }
 
+/// Replaces `NaN`, `Infinity` and `-Infinity` by an empty text, in place, where they are values of a line of JSON: Python
+/// writes them, and JSON has no such numbers. Returns whether there were any.
+pub fn mend_numbers(line: &mut [u8]) -> bool {
+    const NO_NUMBERS: [&[u8]; 3] = [b"-Infinity", b"Infinity", b"NaN"];
+    if NO_NUMBERS.iter().all(|word| memchr::memmem::find(line, word).is_none()) {
+        return false;
+    }
+    let before = marks(line).filter(|(_, mark)| !matches!(mark, Mark::Close | Mark::Text(_)));
+    let mut found = Vec::new();
+    for start in std::iter::once(0).chain(before.map(|(at, _)| at + 1)) {
+        let rest = line[start..].trim_ascii_start();
+        let word = NO_NUMBERS.iter().find(|word| rest.starts_with(word));
+        found.extend(word.map(|word| (line.len() - rest.len(), word.len())));
+    }
+    for (at, length) in &found {
+        line[*at..*at + *length].fill(b' ');
+        line[*at..*at + 2].fill(b'"');
+    }
+    !found.is_empty()
+}
+
 /// The UTF-16 code unit of the escape at this byte.
 fn code_unit(json: &[u8], at: usize) -> Option<u32> {
     let escape = json.get(at..at + 6)?.strip_prefix(b"\\u")?;
