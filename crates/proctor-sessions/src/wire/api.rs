@@ -42,6 +42,12 @@ impl Api {
     pub fn is_compaction(path: &str) -> bool {
         path.trim_end_matches('/').ends_with(COMPACTION)
     }
+
+    /// Whether a request to this path has a prompt counted, and asks the model for no answer.
+    pub fn is_count(path: &str) -> bool {
+        let path = path.trim_end_matches('/');
+        ["/count_tokens", "/input_tokens", ":countTokens"].iter().any(|end| path.ends_with(end))
+    }
 }
 
 #[cfg(test)]
@@ -64,6 +70,7 @@ mod tests {
             ("/v1beta/models/gemini-2.5-pro:countTokens", None),
         ] {
             assert_eq!(Api::of_path(path), api, "{path}");
+            assert_eq!(Api::is_count(path), path.to_lowercase().contains("tokens"), "{path}");
         }
     }
 }

@@ -383,7 +383,10 @@ fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
 fn parse_inputs(message: &mut Value) {
     let blocks = message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
     for block in blocks.filter_map(Value::as_object_mut) {
-        if let Some(Value::String(text)) = block.remove(PARTIAL) {
+        // A tool without arguments comes with an empty piece: its input is that of the block's start.
+        if let Some(Value::String(text)) = block.remove(PARTIAL)
+            && !text.is_empty()
+        {
             let input = serde_json::from_str(&text).unwrap_or(Value::String(text));
             block.insert("input".to_owned(), input);
         }

@@ -48,6 +48,8 @@ data: {"type":"content_block_start","index":2,"content_block":{"type":"tool_use"
 data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":""}}
 data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"{\"path\":"}}
 data: {"type":"content_block_delta","index":2,"delta":{"type":"input_json_delta","partial_json":"\"a.rs\"}"}}
+data: {"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"t2","name":"list","input":{}}}
+data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":""}}
 data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":31}}
 data: {"type":"message_stop"}
 "#;
@@ -57,6 +59,7 @@ data: {"type":"message_stop"}
             {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
             {"type": "text", "text": "Grüß dich"},
             {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a.rs"}},
+            {"type": "tool_use", "id": "t2", "name": "list", "input": {}},
         ],
         "stop_reason": "tool_use",
         "usage": {"input_tokens": 9, "cache_read_input_tokens": 4, "output_tokens": 31},
