@@ -173,7 +173,9 @@ impl IdealCache {
             0 => Tokens::ZERO,
             _ => scale.prompt(counted.into()),
         };
-        let front = self.add(CacheNode { uses: 0, end, until: whole + end.part, ..node });
+        // A part is that of a later prompt, which may be billed in larger tokens.
+        let until = (whole + end.part).min(node.until);
+        let front = self.add(CacheNode { uses: 0, end, until, ..node });
         let behind = &mut self.nodes[place(id)];
         (behind.parent, behind.before) = (Some(front), counted);
         if self.path.get(at) == Some(&id) {
