@@ -179,6 +179,8 @@ struct SoughtPart {
     value: String,
     /// An amount of a unit or a date.
     quantity: Option<Quantity>,
+    /// Whether a heading may set it aside; what was tried and what happened it may not.
+    lapses: bool,
     /// In lower case, what was not chosen in its place.
     rejected: Vec<String>,
 }
@@ -241,6 +243,8 @@ impl SurvivalSlots {
                     key: words::content_words(part.key),
                     value: part.text.to_lowercase(),
                     quantity: Quantity::of(part.text).filter(|own| !own.is_plain()),
+                    lapses: search != SearchBy::Event
+                        && !matches!(planted.fact, Fact::RejectedPath { .. } | Fact::Error { .. }),
                     rejected: spec.others.iter().map(|other| other.to_lowercase()).collect(),
                 };
                 if target.is_value() && !part.unasked {

@@ -160,6 +160,21 @@ fn what_is_exact_is_held_to_its_value_and_what_is_strong_to_its_force() {
         ("Always use double quotes.", "Always use single quotes.", "unsure"),
         ("Never store invalid records.", "Never store valid records.", "unsure"),
         ("The freeze starts on 2026-05-04.", "The freeze starts on the 4th of May 2026.", "kept"),
+        ("Merge with the consent of Ida.", "Merge without the consent of Ida.", "changed"),
+        ("Merge with the consent of Ida.", "Never merge without the consent of Ida.", "kept"),
+        ("Builds must not fail on warnings.", "Builds must fail on warnings.", "changed"),
+        ("Don't forget to sign the tag.", "Always sign the tag.", "kept"),
+        ("Keep the dose below 1,5 g.", "Keep the dose below 15 g.", "changed"),
+        ("Keep the dose below 1.5 g.", "Keep the dose below 1,5 g.", "kept"),
+        ("Hold the cellar at -7 degrees.", "Hold the cellar at 7 degrees.", "changed"),
+        ("Load at most 10,000 rows.", "Load at most 10,000 rows, or 20,000 on Sundays.", "unsure"),
+        ("Keep batches at 50 items.", "- Keep batches at 50 items → 80 items", "changed"),
+        ("Retry at most 3 times.", "Retry at most 3 times; currently 12 tests fail.", "kept"),
+        ("Use a 16:9 crop.", "Use a 16.9 crop.", "unsure"),
+        ("Review each patch before merging it.", "Merge each patch before reviewing it.", "unsure"),
+        ("Retry at most 4 times.", "Retries: at most 4.", "kept"),
+        ("All forms must be signed.", "Paper forms must be signed.", "unsure"),
+        ("Do not add any packages.", "Do not add further packages.", "kept"),
     ] {
         let found = state(rule, "", text);
         if found != expected {

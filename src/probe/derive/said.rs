@@ -134,7 +134,9 @@ fn asked(rule: &UserRule<'_>, used: Option<usize>) -> Option<PlantedFact> {
         (named.to_owned(), question)
     } else {
         let numbers = words.iter().position(|word| has_digit(word));
-        let begin = words[..numbers.unwrap_or(4).min(4).min(words.len())].join(" ");
+        // A rule of few words keeps one to ask for.
+        let most = words.len().saturating_sub(1).clamp(1, 4);
+        let begin = words[..numbers.unwrap_or(most).min(most)].join(" ");
         let question = format!("How does the user's rule go on that begins “{begin}”? Quote it.");
         (begin, question)
     };
@@ -157,7 +159,7 @@ type RuleSentence<'t> = (&'t str, bool, bool);
 /// are output, code or headings.
 fn sentences(text: &str) -> impl Iterator<Item = RuleSentence<'_>> {
     let mut headed = false;
-    text.lines().filter(|line| line.len() <= RULE_BYTES).flat_map(move |line| {
+    text.lines().flat_map(move |line| {
         let body = line.trim_start_matches(|c: char| c.is_ascii_digit() || " \t→|".contains(c));
         let item = body.trim_start_matches(['-', '*', '•', '.', ')', ' ']);
         let listed = item.len() < body.len();
@@ -170,7 +172,7 @@ fn sentences(text: &str) -> impl Iterator<Item = RuleSentence<'_>> {
         let sentences = parts.flat_map(|part| part.split_inclusive(ends_sentence));
         let whole = sentences.map(str::trim).filter(move |sentence| {
             let begins = sentence.starts_with(|c: char| c.is_alphanumeric() || c == '`');
-            begins && (listed || sentence.ends_with(ends))
+            begins && sentence.len() <= RULE_BYTES && (listed || sentence.ends_with(ends))
         });
         whole.map(move |sentence| (sentence, listed, under))
     })

@@ -146,6 +146,8 @@ fn what_a_file_lists_under_a_heading_of_rules_is_an_instruction() {
         ("## Règles de style", "Garder 4 espaces par niveau", 1),
         ("## Reglas", "Usar 4 espacios por nivel", 1),
         ("## 规则", "提交标题 72 个字符以内", 1),
+        ("## Rules", "Always sign commits", 1),
+        ("## Rules", &format!("Keep messages brief. {}", "word ".repeat(100)), 1),
         ("## Layout", "The shop is in 4 folders", 0),
     ] {
         let text = format!("# Shop\n{heading}\n- {item}\n");

@@ -189,7 +189,7 @@ fn values_again(session: &Session, calls: &[AnsweredCall<'_>]) -> Vec<PlantedFac
 
 /// Commands that were started in the background and ran on through a compaction of the recording, by the ids that later
 /// calls name them by.
-fn handles(session: &Session, calls: &[AnsweredCall<'_>]) -> Option<PlantedFact> {
+pub(crate) fn handles(session: &Session, calls: &[AnsweredCall<'_>]) -> Option<PlantedFact> {
     let mut uses: BTreeMap<String, Vec<&AnsweredCall<'_>>> = BTreeMap::new();
     for call in calls.iter().filter(|call| call.tool.class == ToolClass::Shell) {
         for id in call.ids().filter(|id| id.len() >= HANDLE_BYTES) {

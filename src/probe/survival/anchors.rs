@@ -131,6 +131,13 @@ impl TextAnchor {
             if percent {
                 number.written.push('%');
             }
+            if before
+                .strip_suffix(['-', '−'])
+                .is_some_and(|front| front.ends_with([' ', '(', '`', '=']))
+            {
+                number.text.insert(0, '-');
+                number.written.insert(0, '-');
+            }
             if let Some(sign) = before.chars().next_back().filter(|c| SIGNS.contains(c)) {
                 number.text.insert(0, sign);
                 number.written.insert(0, sign);
@@ -269,7 +276,14 @@ fn number(text: &str) -> Option<TextAnchor> {
     {
         return None;
     }
-    let mut number = TextAnchor::new(AnchorKind::Number, digits.replace([',', '\'', '_'], ""));
+    let plain = match digits.split_once(',') {
+        // `1,5` is one and a half; a comma before three digits parts thousands.
+        Some((whole, rest)) if rest.len() != 3 && !rest.contains([',', '.']) => {
+            format!("{}.{rest}", whole.replace(['.', '\'', '_'], ""))
+        }
+        Some(_) | None => digits.replace([',', '\'', '_'], ""),
+    };
+    let mut number = TextAnchor::new(AnchorKind::Number, plain);
     match suffix {
         "" => {}
         own if power(Some(own)).is_some() => number.multiply(power(Some(own))?, 1.0),

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::anchors::tokens;
 use super::lists::{LISTS, WordClass};
+use super::nearby::is_set_aside;
 use super::order::{ValueState, heading_above, standing};
 use super::quantity::{is_same_quantity, quantities};
 use super::sentence::{Sentence, alike, is_alike};
@@ -124,6 +125,13 @@ impl<'t> ValuesInText<'t> {
         named.count()
     }
 
+    /// How many of these words are in its sentence, or in the heading above.
+    fn headed(&self, at: usize, key: &[String]) -> usize {
+        let own = self.sentence(at);
+        let heading = heading_above(&self.text[..own.start]).unwrap_or_default();
+        alike(key, &[words_of(&self.text[own]), words_of(heading)].concat())
+    }
+
     /// Whether all of these words name it, and it does hold.
     fn is_named(&self, at: usize, key: &[String]) -> bool {
         self.naming(at, key) == key.len() && self.standing(at, true) != ValueState::Former
@@ -208,6 +216,11 @@ impl SurvivalSlots {
         match standing {
             ValueState::Former => return Match::Changed,
             ValueState::Unclear => return Match::Unbound,
+            ValueState::Current | ValueState::Plain
+                if target.lapses && is_set_aside(text, place.start) =>
+            {
+                return Match::Unbound;
+            }
             ValueState::Current | ValueState::Plain => {}
         }
         let (key, named) = (&target.key, values.naming(at, &target.key));
@@ -218,11 +231,15 @@ impl SurvivalSlots {
         if is_plain && (values.is_of_former(at, key) || values.is_shifted(at, key)) {
             return Match::Unbound;
         }
-        if named == key.len() {
-            return if values.is_of_other(at, key) { Match::Unbound } else { Match::Bound };
-        }
         let mut others: Vec<usize> = (0..values.places.len()).collect();
         others.retain(|other| *other != at && !self.is_version(target, values.value(*other)));
+        if named == key.len() {
+            let own = values.headed(at, key);
+            let nearer =
+                own < key.len() && others.iter().any(|other| values.headed(*other, key) > own);
+            let unsure = nearer || values.is_of_other(at, key);
+            return if unsure { Match::Unbound } else { Match::Bound };
+        }
         let sentence = values.sentence(at);
         let mut beside = others.iter().filter(|other| {
             sentence.contains(&values.places[**other].start) && values.naming(**other, key) > named

@@ -36,7 +36,8 @@ impl Sentence {
     /// The way round in which it says what a rule with this content says. A negation turns it, and so does each word for
     /// which the other has the opposite.
     pub(super) fn polarity(&self, rule: &Self, content: &[String]) -> Polarity {
-        let [own, known] = [self.negations(content), rule.negations(&[])];
+        let pairs = rule.turned_words(self);
+        let [own, known] = [self.negations(content, &pairs), rule.negations(&[], &pairs)];
         let one_lost = own.count < known.count
             && (alike(content, &self.words) == content.len() || own.doubled < known.doubled);
         let one_added = own.doubled > known.doubled;
@@ -44,7 +45,7 @@ impl Sentence {
         if (denies && denied && (one_lost || one_added)) || self.crosses(rule) {
             return Polarity::Unclear;
         }
-        let turns = rule.turned_words(self) + usize::from(denies != denied);
+        let turns = pairs.len() + usize::from(denies != denied);
         let [same, turned, _] = self.bounds(rule);
         if turned > 0 && same > 0 {
             let even = turns.is_multiple_of(2);
@@ -60,12 +61,13 @@ impl Sentence {
         if left_out || limit_else { Polarity::Unclear } else { Polarity::Opposite }
     }
 
-    /// Its negations, without those of an amount (`no more than 5`), and without those of clauses about something else
-    /// than these words.
-    fn negations(&self, content: &[String]) -> Negations {
+    /// Its negations, without those of an amount (`no more than 5`), without those of clauses about something else than
+    /// these words, and without words of these pairs, which turn it already: `without` for `with`.
+    fn negations(&self, content: &[String], pairs: &[[&str; 2]]) -> Negations {
         let bounds: Vec<&Cue> = self.cues.iter().filter(|cue| cue.class.is_bound()).collect();
         let forbids = self.cues.iter().filter(|cue| {
             cue.class == WordClass::Forbid
+                && !pairs.iter().flatten().any(|word| *word == cue.text)
                 && !bounds.iter().any(|bound| cue.is_right_before(bound, DENIED_WITHIN))
         });
         let places = forbids.map(|cue| cue.at.map(|at| self.clauses[at]));
@@ -181,7 +183,9 @@ impl Sentence {
                     && (own.is_like(other) || own.unit.is_none() || other.unit.is_none())
             });
             let last = other.at - 1;
-            let units = self.words.iter().skip(other.at + 1).take_while(|word| other.counts(word));
+            let behind = self.words.iter().skip(other.at + 1);
+            // `20,000` is two words.
+            let units = behind.take_while(|word| has_digit(word) || other.counts(word));
             let ends = other.at + 1 + units.count();
             let next = self.words.get(ends).filter(|_| self.is_one_clause(other.at, ends));
             let goes_on = next.map(|word| LISTS.has(&[WordClass::Narrow], word));
@@ -194,12 +198,12 @@ impl Sentence {
         })
     }
 
-    /// For how many words of it another sentence has the opposite: before for after.
-    fn turned_words(&self, other: &Self) -> usize {
+    /// The words of which another sentence has the opposite, each with that: before and after.
+    fn turned_words(&self, other: &Self) -> Vec<[&'static str; 2]> {
         let pairs = LISTS.opposites();
         pairs
             .filter(|[one, opposite]| self.has_only(one, opposite) && other.has_only(opposite, one))
-            .count()
+            .collect()
     }
 
     fn has_only(&self, one: &str, other: &str) -> bool {
@@ -234,10 +238,11 @@ impl Sentence {
     fn swaps(&self, at: usize, rule: &Self, known: usize) -> bool {
         let mut moved: Vec<Sides> = Vec::new();
         for (own, word) in self.words.iter().enumerate() {
-            let places = only_place(&self.words, word).and(only_place(&rule.words, word));
-            let Some(there) = places.filter(|_| !self.is_cue(own) && !has_digit(word)) else {
-                continue;
-            };
+            // A rule is short: most words are not in it.
+            let place = only_place(&rule.words, word).filter(|_| {
+                !self.is_cue(own) && !has_digit(word) && only_place(&self.words, word).is_some()
+            });
+            let Some(there) = place else { continue };
             moved.push(Sides {
                 is_before: own < at,
                 was_before: there < known,
@@ -305,7 +310,7 @@ impl Sentence {
 
 /// Where a word is, if it is there once.
 fn only_place(words: &[String], word: &str) -> Option<usize> {
-    let mut places = (0..words.len()).filter(|at| words[*at] == word);
+    let mut places = (0..words.len()).filter(|at| is_alike(&words[*at], word));
     let first = places.next()?;
     places.next().is_none().then_some(first)
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::lists::{Cue, LISTS, WordClass};
 use super::order::{ends_line, is_struck};
-use super::sentence::{DENIED_WITHIN, has_digit};
+use super::sentence::{DENIED_WITHIN, Sentence, has_digit};
 use super::words::{sentences, words_of};
 
 /// Bytes before a sentence in which its headings are, and behind it in which the next one is.
@@ -20,7 +20,7 @@ const REFERS_WITHIN: usize = 2;
 /// Whether what a sentence says, of which a word starts at this byte, is taken back around it.
 pub(super) fn is_taken_back(text: &str, at: usize) -> bool {
     is_struck(text, at)
-        || headings(text, at).any(revokes)
+        || is_set_aside(text, at)
         || is_inactive(text, at)
         || next_sentence(text, at)
             .is_some_and(|next| takes_back(&text[at..next.start], &text[next]))
@@ -37,11 +37,24 @@ fn headings(text: &str, at: usize) -> impl Iterator<Item = &str> {
     own.find(|line| line.trim_end_matches('*').ends_with([':', '：'])).into_iter().chain(heading)
 }
 
-/// Whether a heading says that what stands below it holds no more.
-fn revokes(heading: &str) -> bool {
+/// Whether a heading above a place says that what stands below it holds no more.
+pub(super) fn is_set_aside(text: &str, at: usize) -> bool {
+    let own = Sentence::read(super::sentence_at(text, at));
+    headings(text, at).any(|heading| revokes(heading, &own))
+}
+
+/// Whether it takes back what stands below it: by a word of revocation, or with nothing beside one word (`## Deprecated`). A
+/// word that the sentence below has, too, is what it is about: `## Expired tokens`.
+fn revokes(heading: &str, own: &Sentence) -> bool {
     let words = words_of(heading);
     let cues = LISTS.cues(heading, &words);
-    words.len() <= HEADING_WORDS && cues.iter().any(|cue| is_revoking(&cues, cue))
+    let bare = is_bare(&words, &cues);
+    words.len() <= HEADING_WORDS
+        && cues.iter().any(|cue| {
+            // Below `Replaced by:` stands what holds now.
+            let lapsed = bare && cue.class == WordClass::Lapsed && !cue.text.ends_with("_by");
+            (lapsed || is_revoking(&cues, cue)) && !own.says(cue)
+        })
 }
 
 fn is_revoking(cues: &[Cue], cue: &Cue) -> bool {

@@ -301,7 +301,14 @@ impl RulePart {
         let own = &self.sentence;
         let mut missing = self.missing(sentence).into_iter();
         let mut gone = (0..own.words.len())
-            .filter(|at| self.content.contains(&own.words[*at]) || own.is_counted(&own.words[*at]))
+            .filter(|at| {
+                let word = &own.words[*at];
+                self.content.contains(word)
+                    || own.is_counted(word)
+                    || (LISTS.has(&[WordClass::Quantify], word)
+                        && !own.has(WordClass::Forbid)
+                        && !sentence.has(WordClass::Quantify))
+            })
             .filter(|at| alike(&own.words[*at..=*at], &sentence.words) == 0)
             .filter(|at| !sentence.is_counted(&own.words[*at]));
         let mut others = sentence.others(own);

@@ -199,7 +199,7 @@ impl Sentence {
     }
 
     /// Whether it has this cue, or the word in another form.
-    fn says(&self, cue: &Cue) -> bool {
+    pub(super) fn says(&self, cue: &Cue) -> bool {
         self.cues.iter().any(|known| known.text == cue.text)
             || (cue.is_word() && self.words.iter().any(|word| is_alike(word, &cue.text)))
     }
@@ -254,10 +254,21 @@ impl Sentence {
         let at = position(&self.words, &rule.words)?;
         let cut = self.is_inside_id(at) || self.is_inside_id(at + rule.words.len());
         let mut missing = rule.anchors.iter().filter(|own| !self.names(own));
-        let other_unit =
-            missing.any(|own| self.anchors.iter().any(|other| own.is_in_other_unit(other)));
+        let next = self.signs.get(at + rule.words.len()).copied().flatten();
+        let arrow = next.is_some_and(|sign| "→⇒>=".contains(sign));
+        // In another unit, before an arrow or a newer amount, or joined by other signs: `16.9` for `16:9`.
+        let otherwise = missing.any(|own| {
+            self.anchors.iter().any(|other| {
+                own.is_in_other_unit(other)
+                    || (other.is_same(own) && (arrow || own.unit.is_some()))
+                    || (own.kind == AnchorKind::Id
+                        && other.at == at + own.at
+                        && !other.text.starts_with(&own.text)
+                        && !own.text.starts_with(&other.text))
+            })
+        });
         let [_, turned, unclear] = self.bounds(rule);
-        (!cut && !other_unit && turned + unclear == 0).then_some(at)
+        (!cut && !otherwise && turned + unclear == 0).then_some(at)
     }
 
     /// Whether an id goes on from the word before this one.
@@ -307,18 +318,25 @@ fn letters(word: &str) -> &str {
     first_chars(word, ALIKE_LETTERS)
 }
 
+/// Whether a word is another one and an ending.
+fn lengthens(long: &str, stem: &str) -> bool {
+    let ending = long.strip_prefix(stem).map(str::len);
+    let longest = match stem.len() {
+        ALIKE_LETTERS => LONGEST_ENDING,
+        letters if letters > ALIKE_LETTERS => usize::MAX,
+        _ => 0,
+    };
+    ending.is_some_and(|ending| ending <= longest)
+}
+
 pub(super) fn is_alike(one: &str, other: &str) -> bool {
     if one == other {
         return true;
     }
     let [short, long] = if one.len() < other.len() { [one, other] } else { [other, one] };
-    let ending = long.strip_prefix(short).map(str::len);
-    let longest = match short.len() {
-        ALIKE_LETTERS => LONGEST_ENDING,
-        letters if letters > ALIKE_LETTERS => usize::MAX,
-        _ => 0,
-    };
-    if ending.is_some_and(|ending| ending <= longest) {
+    // `merge`, `merging`; `retry`, `retries`.
+    let stem = short.strip_suffix(['e', 'y']).unwrap_or(short);
+    if lengthens(long, short) || lengthens(long, stem) {
         return true;
     }
     let common = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();

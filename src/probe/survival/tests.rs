@@ -171,9 +171,15 @@ fn a_value_behind_a_word_that_makes_another_of_it_is_not_known() {
         ("cache size", "Cache size: 64 MB (obsolete)", Unbound),
         ("cache size", "Cache size: 64 MB (deprecated, use 32 MB)", Match::Changed),
         ("cache size", "Cache size: 64 MB (was 32 MB)", Bound),
+        ("cache size", "Cache size: 64 MB, or 1,024 MB at night.", Unbound),
+        ("cache size", "## Superseded\n- Cache size: 64 MB", Unbound),
     ] {
         assert_eq!(state(key, "64 MB", text), Some(expected), "{text}");
     }
+    // What was tried is still what was tried.
+    let (approach, reason) = ("row locks".to_owned(), "E-4417".to_owned());
+    let tried = probe(Fact::RejectedPath { approach, reason });
+    check(&[tried], "## Discarded\n- Row locks: E-4417", &[(0, Bound)]);
 }
 
 #[test]
@@ -185,6 +191,7 @@ fn a_value_is_bound_by_the_key_of_its_own_sentence() {
         ("The lynx queue depth is 12,500; the ibex one is open.", false),
         ("The ibex queue depth is 12,500. The lynx queue depth is 900.", true),
         ("## Ibex\n- worker queue depth: 12,500", true),
+        ("## Ibex\n- Queue depth: 11,700\n\n## Lynx\n- Queue depth: 12,500", false),
         ("We set the queue depth of the ibex service to 12,500.", true),
     ] {
         let expected = if bound { Match::Bound } else { Match::Unbound };
@@ -457,15 +464,19 @@ fn a_rule_stands_beside_another_and_until_it_is_taken_back() {
         "\n- You may skip tests in apps/web.",
         " The old flag is no longer used.",
         "\n\nDropped:\n- the old flag",
+        "\nStatus: removed the old parser",
     ] {
         check_rule("mobile tests", rule, &[(&format!("- {rule}{rest}"), KEPT)]);
     }
     for text in [
         "# Rules that no longer apply\n- RULE",
         "Lifted:\n- RULE",
+        "## Deprecated\n- RULE",
+        "Rejected:\n- RULE",
         "RULE This rule was lifted.",
         "~~RULE~~ Done.",
         r#"{"rule": "RULE", "active": false}"#,
+        r#"{"rule": "RULE", "status": "superseded"}"#,
         r#"The user said "RULE" at first, but later dropped that."#,
         "Never skip tests in apps/mobile until the release is out.",
         "Never skip tests in apps/mobile without a good reason.",
@@ -474,6 +485,9 @@ fn a_rule_stands_beside_another_and_until_it_is_taken_back() {
     }
     let denied = "It is not true that the user said: never skip tests in apps/mobile";
     check_rule("mobile tests", rule, &[(denied, UNSURE)]);
+    check_rule("mobile tests", rule, &[(&format!("Replaced by:\n- {rule}"), KEPT)]);
+    let topic = "## Cancelled orders\n- Never cancel shipped orders.";
+    check_rule("orders", "Never cancel shipped orders.", &[(topic, KEPT)]);
 }
 
 #[test]
