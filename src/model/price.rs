@@ -273,8 +273,14 @@ impl Prices {
         &self.lists
     }
 
-    /// The price of a model, and its file. A date at the end of the model's name is ignored.
+    /// The price of a model, and its file. A date at the end of the model's name is ignored; so is a provider before it, as
+    /// LiteLLM and OpenRouter write it, where no file names both.
     pub fn of(&self, model: &str) -> Option<(&PriceList, &ModelPrice)> {
+        let bare = model.rsplit('/').next().unwrap_or(model);
+        self.named(model).or_else(|| self.named(bare))
+    }
+
+    fn named(&self, model: &str) -> Option<(&PriceList, &ModelPrice)> {
         let undated = without_date(model);
         self.lists.iter().find_map(|list| {
             let found = list

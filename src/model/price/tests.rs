@@ -22,7 +22,8 @@ fn a_call_costs_the_sum_of_its_classes() {
     let whole = 5_000 + 10 * 6_250 + 100 * 10_000 + 1_000 * 500 + 10_000 * 25_000;
     check("claude-opus-4-6", usage, Some(whole));
     check("claude-opus-4-5-20251101", usage, Some(whole));
-    check("claude-opus-9", usage, None);
+    check("openrouter/anthropic/claude-opus-4-5-20251101", usage, Some(whole));
+    check("anthropic/claude-opus-9", usage, None);
 }
 
 #[test]
@@ -82,12 +83,13 @@ fn a_class_without_a_price_makes_the_cost_unknown() {
 fn a_file_of_ones_own_goes_before_the_built_in_ones() {
     let text = "format = 'proctor-prices'\nversion = 1\nprovider = 'openai'\n\
          date = '2026-01-02'\ndocument = 'a letter'\n\
-         [[models]]\nnames = ['gpt-5.5']\ninput = 4\ncache_read = 0.4\n\
+         [[models]]\nnames = ['gpt-5.5', 'mine/gpt-5.4']\ninput = 4\ncache_read = 0.4\n\
          latency = { start_ms = 500, prefill_per_second = 1_000, cached_per_second = 10_000, decode_per_second = 50 }\n";
     let prices = Prices::built_in().unwrap().with_file("mine.toml", text).unwrap();
     let (list, price) = prices.of("gpt-5.5-2026-04-23").unwrap();
     assert_eq!((&*list.file, price.per_token.input), ("mine.toml", Some(Usd(4_000))));
-    assert_eq!(prices.of("gpt-5.4").unwrap().0.date, "2026-11-29");
+    assert_eq!(prices.of("openai/gpt-5.4").unwrap().0.date, "2026-11-29");
+    assert_eq!(&*prices.of("mine/gpt-5.4-2026-03-05").unwrap().0.file, "mine.toml");
     let usage = Usage { cache_read: Tokens(10_000), ..Usage::uncached(Tokens(2_000), Tokens(100)) };
     let taken = price.latency.unwrap().milliseconds(1, &usage);
     // 0.5 s to start, 2 s for new input, 1 s for cached input, 2 s for the answer.
