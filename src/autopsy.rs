@@ -15,7 +15,7 @@
 //! - *Estimated* is the cost of a request for a summary that the recording does not bill: of the whole prompt that the
 //!   product compacted and of the summary that it left, as a run bills the strategy `recorded`.
 //! - *Broken* is a rule that forbids one quoted command or path and nothing else, was changed or lost, and whose command a
-//!   later call runs, or whose file it changes.
+//!   later call runs, or whose file it changes, before anybody speaks of it again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -113,13 +113,14 @@ pub struct CompactionLoss {
     pub in_a_row: usize,
     /// Its cause, in the product's words: `auto`, `manual`; the last one's.
     pub trigger: Option<Arc<str>>,
-    /// The size of the last prompt with its answer, or as the product counted it.
+    /// The size of the last prompt with its answer, or as the product counted it; of several in a row before the first.
     pub before: Tokens,
     /// The size of the first prompt after it.
     pub after: Tokens,
     /// Whether the recording does not say what it left.
     pub is_opaque: bool,
-    /// The request for its summary; nothing where none was made, or the recording neither bills it nor shows the summary.
+    /// The request for its summary, of several in a row all of them; nothing where none was made, or the recording neither
+    /// bills it nor shows the summary.
     pub request: Usage,
     /// Whether the recording bills that request; else it is estimated.
     pub is_billed: bool,
@@ -244,11 +245,12 @@ pub struct Breaks {
 }
 
 impl CompactionLoss {
-    /// Counts a thing that stood in the prompt before.
-    fn count(&mut self, kind: ThingKind, stays: bool) {
+    /// Counts a thing that stood in the prompt before, among its kind.
+    fn count(&mut self, kind: ThingKind, stays: bool) -> &mut Thrown {
         let row = self.thrown.entry(kind).or_default();
         row.before += 1;
         row.stayed += usize::from(stays);
+        row
     }
 
     /// Notes a need of what it threw away; a file that is shown in parts counts once.
@@ -275,6 +277,8 @@ impl Autopsy {
         let own_events = own_compactions(session);
         let last = session.calls().last();
         let own = entry.native_window.own();
+        let first = session.message(0);
+        let asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
         let mut found = Self {
             file: planned.file.clone(),
             session: entry.id.clone(),
@@ -286,7 +290,8 @@ impl Autopsy {
             window: own.tokens,
             begins_compacted: followed.first().or(opaque.first()) == Some(&0)
                 || own_events.clone().count() < events.len(),
-            begins_midway: begins_midway(session),
+            // With a result that answers nothing, or with an answer to a prompt that is not there.
+            begins_midway: first.has_tag(Tag::Orphan) || first.role() == Role::Assistant && asked,
             mended: session.source().warnings.clone(),
             compactions_at_end: own_events.filter(|event| last < Some(&event.at)).count(),
             hides_system_prompt: session.system().is_none(),
@@ -304,9 +309,7 @@ impl Autopsy {
         let models = Models::offline(prepared.counts());
         let record = replay_watched(prepared, name, replayed, &models, &NoClock, observers).record;
         SessionBill::enter(planned, &record, &mut found);
-        for fact in facts {
-            found.follow_rule(fact, session, &record);
-        }
+        facts.into_iter().for_each(|fact| found.follow_rule(fact, session, &record));
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
         // A product that went on beyond it does not have this line.
@@ -335,8 +338,7 @@ impl Autopsy {
         for item in met {
             for compaction in self.compactions.iter_mut().filter(|one| one.call == item.call) {
                 let fate = item.survival.fate;
-                compaction.count(kind, fate == Fate::Kept);
-                let row = compaction.thrown.entry(kind).or_default();
+                let row = compaction.count(kind, fate == Fate::Kept);
                 row.unknown += usize::from(matches!(fate, Fate::Unsure | Fate::Partial));
                 row.needed += usize::from(gone_at == Some(item.call) && broken_at.is_some());
             }
@@ -351,13 +353,6 @@ impl Autopsy {
             rule,
         });
     }
-}
-
-/// Whether a session begins with a result that answers nothing, or with an answer to a prompt that is not there.
-fn begins_midway(session: &Session) -> bool {
-    let first = session.message(0);
-    let asked = first.details.usage.is_some() || first.tool_uses().next().is_some();
-    first.has_tag(Tag::Orphan) || first.role() == Role::Assistant && asked
 }
 
 /// The calls that follow compactions, in order: as the first, if all of these can be read. Else as the second, for no context

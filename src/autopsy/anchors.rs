@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::ThingKind;
 use crate::patterns::{Boundary, Pattern, Patterns, PatternsError, PerText};
-use crate::probe::derive::{derive, work::items_of};
+use crate::probe::derive::work::{calls, handles, items_of};
 use crate::probe::{self, Fact};
 use crate::replay::observe::action_support::entities::{each_text, names};
 use crate::session::{ContentBlock, Role, Session, ToolClass, ToolUse};
@@ -61,13 +61,12 @@ impl NeededAnchors {
             each_name(text, &touched, |name| _ = given.insert(name.to_owned()));
         }
         phrases.retain(|text: &String, _| PHRASE.contains(&text.len()));
-        if !session.compactions().is_empty() {
-            for fact in derive(session).facts {
-                if let Fact::OpenHandle { handles, .. } = fact.fact {
-                    phrases.extend(handles.into_iter().map(|task| (task.name, ThingKind::Task)));
-                }
-            }
+        let running = handles(session, &calls(session)).map(|found| found.fact);
+        if let Some(Fact::OpenHandle { handles, .. }) = running {
+            phrases.extend(handles.into_iter().map(|task| (task.name, ThingKind::Task)));
         }
+        // The name of a running task is that task, and nothing more.
+        given.retain(|name| phrases.get(name) != Some(&ThingKind::Task));
         let patterns =
             phrases.keys().map(|text| Pattern { text: text.clone(), boundary: Boundary::Word });
         let mut anchors = Self {
@@ -119,6 +118,14 @@ impl NeededAnchors {
         self.numbers.get(name).cloned().unwrap_or_else(|| self.same_files(name))
     }
 
+    /// The longest spelling of a file, where this is a spelling of one file alone.
+    pub(super) fn longest(&self, path: String) -> String {
+        match self.numbers_of(&path)[..] {
+            [number] => self.all[number as usize].1.clone(),
+            _ => path,
+        }
+    }
+
     /// The numbers of all in a block.
     pub(super) fn in_block(&self, block: &ContentBlock, text: &Arc<str>) -> Arc<[u32]> {
         self.found.get_or(text, || match block {
@@ -145,9 +152,8 @@ impl NeededAnchors {
         each_name(text, &self.touched, |name| {
             found.entry(self.numbers_of(name)).or_insert_with(|| name.to_owned());
         });
-        for hit in self.phrases.search(text) {
-            found.insert(vec![hit.pattern], self.all[hit.pattern as usize].1.clone());
-        }
+        let hits = self.phrases.search(text).into_iter().map(|hit| hit.pattern);
+        found.extend(hits.map(|hit| (vec![hit], self.all[hit as usize].1.clone())));
         found
     }
 
@@ -202,9 +208,7 @@ fn parts(name: &str) -> impl Iterator<Item = &str> {
     let cuts = name.match_indices(['/', '.', '@']).map(|(at, _)| at);
     let starts = std::iter::once(0).chain(cuts.clone().map(|at| at + 1));
     let ends = cuts.chain([name.len()]);
-    starts.flat_map(move |from| {
-        ends.clone().filter(move |to| *to > from).map(move |to| &name[from..to])
-    })
+    starts.flat_map(move |from| ends.clone().filter_map(move |to| name.get(from..to)))
 }
 
 fn last_part(path: &str) -> &str {

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Autopsy, Breaks, CompactionLoss, own_compactions};
-use crate::record::words::PerToken;
-use crate::record::{CacheRecord, CellRecord};
+use crate::record::{CacheRecord, CellRecord, words::PerToken};
 use crate::runner::PlannedSession;
 use crate::session::Session;
 use crate::units::{Tokens, Usage, Usd};
@@ -60,9 +59,8 @@ impl<'a> SessionBill<'a> {
             bill.sum += usage;
             let model = details.model.as_deref();
             bill.calls.push(bill.priced(model, usage));
-            for asked in &details.inner_requests {
-                others.push(bill.priced(asked.model.as_deref().or(model), asked.usage));
-            }
+            let inner = details.inner_requests.iter();
+            others.extend(inner.map(|one| bill.priced(one.model.as_deref().or(model), one.usage)));
         }
         for event in own_compactions(session) {
             let asked = bill.of_call(session.call_after(event.at));
@@ -115,18 +113,19 @@ impl<'a> SessionBill<'a> {
     /// does not bill it.
     fn complete(&self, compaction: &mut CompactionLoss, record: &CellRecord) -> Option<Charge<'a>> {
         let (call, session) = (compaction.call, self.session);
-        let events = own_compactions(session).filter(|event| session.call_after(event.at) == call);
-        compaction.in_a_row = events.clone().count();
-        let event = events.last();
-        compaction.trigger = event.and_then(|event| event.trigger.clone());
+        let all = own_compactions(session).filter(|event| session.call_after(event.at) == call);
+        let events: Vec<_> = all.collect();
+        compaction.in_a_row = events.len();
+        compaction.trigger = events.last().and_then(|event| event.trigger.clone());
+        let billed: Option<Usage> = events.iter().map(|event| event.usage).sum();
         let last = call.checked_sub(1).map(|last| self.of_call(last).usage.total());
-        compaction.before = event.and_then(|event| event.pre_tokens).or(last).unwrap_or_default();
+        let counted = events.first().and_then(|event| event.pre_tokens);
+        compaction.before = counted.or(last).unwrap_or_default();
         let first = self.of_call(call);
         compaction.after = first.usage.prompt();
         // As `run` bills it: the recorded product asks a model for summaries alone.
         let asked = record.model_calls.iter().enumerate().filter(|(_, asked)| asked.call == call);
         let simulated = asked.map(|(number, asked)| self.cache.of_strategy(number, &asked.usage));
-        let billed = event.and_then(|event| event.usage);
         compaction.is_billed = billed.is_some();
         compaction.request = billed.unwrap_or_else(|| simulated.sum());
         let request = Charge { usage: compaction.request, ..first };

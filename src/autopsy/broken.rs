@@ -4,27 +4,36 @@ use std::ops::Range;
 
 use super::anchors::command_of;
 use crate::probe::survival::marks;
+use crate::script::{ends_sentence, word_count};
 use crate::session::ground_truth::commands;
-use crate::session::{Session, ToolClass, ToolUse};
+use crate::session::{Session, Tag, ToolClass, ToolUse};
 use crate::strategy::files;
 
 /// A ban begins a sentence: what comes before so many words is no condition.
 const FIRST_WORDS: usize = 6;
 
-/// The first of these calls that breaks the rule; `None` where it is not shown that one does.
+/// The first of these calls, which follow a compaction, that breaks the rule; `None` where it is not shown that one does. Where
+/// a message behind the compaction says the rule again, or the user speaks of what it forbids, no compaction is to blame.
 pub(super) fn first_call(rule: &str, session: &Session, mut calls: Range<usize>) -> Option<usize> {
     let ban = forbidden(rule)?;
-    calls.find(|call| {
+    let mut events = session.compactions().iter();
+    let from = events.rfind(|event| session.call_after(event.at) == calls.start)?.at;
+    let broken = calls.find(|call| {
         session.message(session.calls()[*call]).tool_uses().any(|(_, tool)| does(tool, ban))
-    })
+    })?;
+    let again = session.messages()[from..session.calls()[broken]].iter().any(|message| {
+        let words = if message.has_tag(Tag::TypedUser) { ban } else { rule };
+        message.model_text().iter().any(|text| text.contains(words))
+    });
+    (!again).then_some(broken)
 }
 
 /// The command or path that a sentence forbids, if it begins with the ban, quotes one thing, and ends with it.
 fn forbidden(rule: &str) -> Option<&str> {
     let (before, rest) = rule.split_once('`')?;
     let (quoted, after) = rest.split_once('`')?;
-    let whole = after.chars().all(|c| c.is_ascii_punctuation() && c != '`');
-    let short = before.split_whitespace().count() <= FIRST_WORDS && !before.contains(',');
+    let whole = after.chars().all(|c| (c.is_ascii_punctuation() || ends_sentence(c)) && c != '`');
+    let short = word_count(before) <= FIRST_WORDS && !before.contains([',', '，', '、']);
     let ban = Some(quoted.trim()).filter(|ban| whole && short && !ban.is_empty());
     ban.filter(|_| marks(before).only_forbids())
 }
@@ -61,6 +70,8 @@ mod tests {
             ("Never use `npm`, use `pnpm`.", None),
             ("Always run `cargo fmt`.", None),
             ("Never push by force.", None),
+            ("不要运行 `make deploy`。", Some("make deploy")),
+            ("部署之前，不要运行 `make deploy`。", None),
         ] {
             assert_eq!(forbidden(rule), expected, "{rule}");
         }

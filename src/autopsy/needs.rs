@@ -36,9 +36,13 @@ struct ShownLines {
 
 impl ShownLines {
     fn new(place: BlockPlace, kind: ThingKind, text: &str) -> Self {
+        // Codex puts an id and a time before an output.
+        let parts = text.split_once("\nOutput:\n");
+        let output = parts.filter(|(front, _)| front.contains("Wall time: "));
+        let own = output.map_or(text, |(_, output)| output);
         let (mut lines, least): (Vec<&str>, usize) = match kind {
-            ThingKind::File => (text.lines().map(without_number).collect(), LEAST_LINE),
-            _ => (vec![text], LEAST_RESULT),
+            ThingKind::File => (own.lines().map(without_number).collect(), LEAST_LINE),
+            _ => (vec![own], LEAST_RESULT),
         };
         lines.retain(|line| line.len() >= least);
         Self { place, kind, lines: lines.into_iter().map(str::to_owned).collect(), gone: None }
@@ -83,7 +87,7 @@ pub(super) struct Needs<'a> {
     results: BTreeSet<BlockPlace>,
     /// By number of an anchor.
     lost: BTreeMap<u32, Loss>,
-    /// By file, or by call.
+    /// By file, or by command or call.
     shown: BTreeMap<String, Vec<ShownLines>>,
 }
 
@@ -127,8 +131,9 @@ impl<'a> Needs<'a> {
         self.present[number as usize] > 0
     }
 
-    /// A compaction has changed the prompt, in which these texts stood before; nothing shows yet how its losses are made good.
-    fn compacted(&mut self, call: usize, before: &[u32], how: How) {
+    /// A compaction has changed the prompt, in which these texts stood before, and has written others; nothing shows yet how
+    /// its losses are made good.
+    fn compacted(&mut self, call: usize, before: &[u32], how: How, written: &[ShownLines]) {
         let by = self.found.compactions.len();
         let mut compaction =
             CompactionLoss { call, is_opaque: how == How::Unknown, ..CompactionLoss::default() };
@@ -140,7 +145,8 @@ impl<'a> Needs<'a> {
             }
         }
         for one in self.shown.values_mut().flatten().filter(|one| one.gone.is_none()) {
-            let stays = self.results.contains(&one.place);
+            // A product may put files back.
+            let stays = self.results.contains(&one.place) || one.is_shown_by(&written.iter());
             one.gone = (!stays).then_some(by);
             compaction.count(one.kind, stays);
         }
@@ -151,18 +157,15 @@ impl<'a> Needs<'a> {
     fn take_result(&mut self, place: BlockPlace, text: &Arc<str>, tool: &ToolUse) {
         for path in files::changed_by(tool) {
             let shown = ShownLines::new(place, ThingKind::File, &text_of(tool));
-            self.shown.entry(path).or_default().push(shown);
+            self.shown.entry(self.anchors.longest(path)).or_default().push(shown);
         }
-        let (kind, what, key) = match (files::seen_by(tool), tool.class) {
-            (Some(path), _) => (ThingKind::File, path.clone(), path),
+        let (kind, what) = match (files::seen_by(tool), tool.class) {
+            (Some(path), _) => (ThingKind::File, self.anchors.longest(path)),
             (None, ToolClass::Edit | ToolClass::Write | ToolClass::Todo) => return,
-            (None, _) => {
-                let key = format!("{} {}", tool.name, tool.input.as_str());
-                (ThingKind::Result, command_of(tool), key)
-            }
+            (None, _) => (ThingKind::Result, command_of(tool)),
         };
         let new = ShownLines::new(place, kind, text);
-        let known = self.shown.entry(key).or_default();
+        let known = self.shown.entry(what.clone()).or_default();
         let repeated = new.is_shown_by(&known.iter().filter(|shown| shown.gone.is_none()));
         let again = !repeated && new.is_shown_by(&known.iter());
         let by = known.iter().filter_map(|shown| shown.gone).max();
@@ -183,9 +186,8 @@ impl<'a> Needs<'a> {
         }
         let lost = numbers.iter().filter_map(|number| self.lost.remove_entry(number));
         // One that has come back, else the first.
-        let first = lost.min_by_key(|(number, (.., back_at))| {
-            back_at.is_none() && self.present[*number as usize] == 0
-        });
+        let first =
+            lost.min_by_key(|(at, loss)| loss.2.is_none() && self.present[*at as usize] == 0);
         let Some((number, loss)) = first else { return };
         // Else the product or the agent itself put it back.
         if loss.2.is_some() || !self.is_present(number) {
@@ -242,17 +244,19 @@ impl Observer for Needs<'_> {
         applied.written().for_each(|entry| self.entered(entry));
         let session = self.prepared.session();
         if own_compactions(session).any(|event| session.call_after(event.at) == applied.call) {
-            self.compacted(applied.call, &before, How::Without);
+            let texts = applied.written().flat_map(|entry| entry.message.model_text());
+            let written = texts.map(|text| ShownLines::new((0, 0), ThingKind::File, text));
+            self.compacted(applied.call, &before, How::Without, &written.collect::<Vec<_>>());
         }
     }
 
     fn called(&mut self, view: &CallView<'_>) {
         if self.opaque.contains(&view.call) {
             // Nothing shows what it left.
-            let nothing = vec![0; self.present.len()];
-            let before = std::mem::replace(&mut self.present, nothing);
+            let before = self.present.clone();
+            self.present.fill(0);
             self.results.clear();
-            self.compacted(view.call, &before, How::Unknown);
+            self.compacted(view.call, &before, How::Unknown, &[]);
         }
         for (_, tool) in view.response.tool_uses() {
             for (numbers, spelled) in self.anchors.needed_by(tool) {

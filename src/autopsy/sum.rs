@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::iter::once;
 
 use serde::Serialize;
 
@@ -55,7 +54,7 @@ impl Totals {
     /// The sum over these sessions and their sub-agents.
     pub fn of(sessions: &[Autopsy]) -> Self {
         let mut sum = Self::default();
-        for autopsy in sessions.iter().flat_map(|main| once(main).chain(&main.sub_agents)) {
+        for autopsy in sessions.iter().flat_map(|main| [main].into_iter().chain(&main.sub_agents)) {
             sum.usd += autopsy.usd.unwrap_or_default();
             sum.estimated_usd += autopsy.estimated_usd;
             sum.unpriced += usize::from(autopsy.usd.is_none());
@@ -63,12 +62,9 @@ impl Totals {
             for compaction in &autopsy.compactions {
                 sum.compactions += compaction.in_a_row;
                 sum.spent.add(compaction.usd, compaction.tokens);
-                for need in &compaction.needed {
-                    sum.again.add(need.usd, need.tokens);
-                }
-                for (kind, row) in &compaction.thrown {
-                    *sum.thrown.entry(*kind).or_default() += *row;
-                }
+                compaction.needed.iter().for_each(|need| sum.again.add(need.usd, need.tokens));
+                let thrown = compaction.thrown.iter();
+                thrown.for_each(|(kind, row)| *sum.thrown.entry(*kind).or_default() += *row);
             }
             for (cause, more) in &autopsy.breaks {
                 let known = sum.breaks.entry(cause).or_default();

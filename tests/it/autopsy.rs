@@ -246,6 +246,60 @@ fn a_lossy_session_fits_one_screen() {
     }
 }
 
+#[test]
+fn a_rule_that_is_said_again_is_broken_by_no_compaction() {
+    let folder = tempfile::tempdir().unwrap();
+    for (typed, broken_at) in [
+        ("Go on with the release.", json!(2)),
+        ("Never run `make deploy --now`. I said so.", json!(null)),
+        ("Please run make deploy --now.", json!(null)),
+    ] {
+        let mut recording = Recording::default();
+        recording.types("Never run `make deploy --now`. Build the release.");
+        recording.runs("make build", "built");
+        recording.compacts("The release is built.");
+        recording.runs("make test", "tested");
+        recording.types(typed);
+        recording.runs("make deploy --now", "deployed");
+        recording.write(folder.path());
+        let rule = &sessions(folder.path(), &["s.jsonl"])[0]["rules"][0];
+        assert_eq!(rule["broken_at"], broken_at, "{typed}: {rule}");
+    }
+}
+
+#[test]
+fn a_thing_is_the_same_however_it_is_shown_or_spelled() {
+    let file = (0..20).map(|line| format!("{line}\tlet row_{line} = sum({line});\n"));
+    let file = file.collect::<String>();
+    let [first, second] = [1, 2].map(|id| {
+        format!("Chunk ID: {id}\nWall time: {id}.5 seconds\nOutput:\nin all 12 passed; 0 failed")
+    });
+    let mut recording = Recording::default();
+    recording.types("begin");
+    recording.reads("/work/src/kept.rs", &file);
+    recording.reads("/work/src/lost.rs", &file.replace("row", "other"));
+    recording.runs("make check", &first);
+    let export = json!({ "command": "make export", "run_in_background": true });
+    recording.calls("Bash", ToolClass::Shell, &export, "It runs with the ID bash_71.");
+    let left = ["The work goes on.", &format!("Beside it kept.rs:\n{file}")].map(|text| {
+        let message = Message::text(Role::User, text).with_tags([Tag::CompactSummary]);
+        Recorded::Written(Arc::new(message))
+    });
+    recording.compact(CompactedTo::Replaced(left.into()));
+    recording.runs("cat src/lost.rs", &file.replace("row", "other"));
+    recording.runs("make check", &second);
+    recording.calls("Output", ToolClass::Shell, &json!({ "bash_id": "bash_71" }), "It runs.");
+    recording.messages.push(said("done"));
+    let folder = tempfile::tempdir().unwrap();
+    recording.write(folder.path());
+    let thrown = &sessions(folder.path(), &["s.jsonl"])[0]["compactions"][0]["thrown"];
+    let counted = ["stayed", "fetched"].map(|count| &thrown["file"][count]);
+    assert_eq!(counted, [1, 1], "{thrown}");
+    assert_eq!(thrown["result"]["fetched"], 1, "{thrown}");
+    assert_eq!(thrown["task"]["without"], 1, "{thrown}");
+    assert_ne!(thrown["name"]["without"], 1, "{thrown}");
+}
+
 /// All tokens of a usage.
 fn tokens(usage: &Value) -> u64 {
     let classes = usage.as_object().unwrap().values();
@@ -426,7 +480,14 @@ fn a_compaction_counts_once_and_in_the_session_that_made_it() {
     twice.compacts("All is done.");
     twice.compacts("All is done, and was said.");
     twice.messages.push(said("Yes."));
+    twice.compactions[2].pre_tokens = Some(Tokens(160_000));
+    for compaction in &mut twice.compactions {
+        compaction.usage = Some(Usage::uncached(Tokens(1_000), Tokens(100)));
+    }
     twice.write(path);
+    // Of those in a row all bills count, and the size in front of the first.
+    let row = &sessions(path, &["s.jsonl"])[0]["compactions"][2];
+    assert_eq!((tokens(&row["request"]), &row["before"]), (2_200, &json!(160_000)));
     let shown = screen(path, &["s.jsonl"]);
     assert!(shown.contains("compacted 4 times"), "{shown}");
     assert!(shown.contains("2 compactions in a row"), "{shown}");
