@@ -203,6 +203,12 @@ fn difference(one: &Played, other: &Played) -> Option<String> {
         let ((call, _), _) = pairs.find(|(one, other)| one != other)?;
         Some(format!("the text that call {call} is sent"))
     });
+    let found = found.or_else(|| {
+        let mut pairs = one.asked.iter().zip(&other.asked);
+        let (asked, _) =
+            pairs.find(|(one, other)| one.request.messages != other.request.messages)?;
+        Some(format!("the request to a model in call {}", asked.call))
+    });
     let what = found.map_or_else(String::new, |found| format!(": {found}"));
     Some(format!("two replays differ{what}"))
 }

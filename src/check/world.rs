@@ -74,9 +74,10 @@ impl Scene {
         faults
     }
 
-    /// Whether it is the one that is replayed where sets have another order: most names are in it.
+    /// Whether it is replayed where sets have another order: most files are in the one, most tools in the other.
     pub(super) fn shows_order(&self) -> bool {
-        self.subject == Matter::Growth && self.window == Tokens(32_000)
+        let names = (self.subject, self.window);
+        matches!(names, (Matter::Growth, Tokens(32_000)) | (Matter::Work, Tokens(200_000)))
     }
 
     /// Whether it is the one in which faults are tried.
@@ -128,7 +129,11 @@ const FACTS: [SceneFact; 8] = [
         "Always keep the table audit_2019 as it is.",
         "Always keep the table audit_2019",
     ),
-    fact(FactKind::Value, "Background task bg-51937 writes to /var/tmp/bg-51937.log.", "bg-51937"),
+    fact(
+        FactKind::Value,
+        "Background task bg-51937 writes to /var/tmp/bg-51937.log.",
+        "/var/tmp/bg-51937.log",
+    ),
     fact(
         FactKind::Value,
         "The export holds 73519 invoices with total < 500 && state = 'open'.",

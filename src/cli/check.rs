@@ -272,6 +272,7 @@ fn found(law: &str, finding: &BrokenLaw, args: &Args) -> Value {
         "got": got(finding),
         "scene": finding.scene,
         "window": finding.window,
+        "system": finding.session.system().map(|system| system.chars().count()),
         "repeat": format!("proctor check --only {law}{} {of}", args.flags()),
         "messages": finding.session.messages().len(),
         "lines": lines(finding),

@@ -57,8 +57,9 @@ fn holds(sent: &str, text: &str) -> bool {
 /// The number of the answer that begins here, which no other answer of the play has.
 fn number(answer: &str) -> Option<usize> {
     let behind = answer.strip_prefix(OPENING)?;
-    let end = behind.find(|c: char| !c.is_ascii_digit());
-    behind[..end.unwrap_or(behind.len())].parse().ok()
+    let (number, rest) = behind.split_once('.')?;
+    // With `10,001` or `10.001` for 10001 it is a changed number, and not that of another answer.
+    number.parse().ok().filter(|_| !rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The numbers of all answers in a text.
@@ -154,6 +155,8 @@ pub(super) fn unseen(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
             });
             let unseen = match unseen_fact {
                 Some(evidence) => evidence.to_owned(),
+                // A note of the strategy itself, with no summary and no fact in it, is no loss.
+                None if at.is_none() && numbers(&said).is_empty() => return None,
                 None if holds(&sent, &begin) => return None,
                 None => format!("{begin}…"),
             };
@@ -246,6 +249,13 @@ fn words(text: &str) -> BTreeSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
+/// The words of a text in their order, without signs: a quote may be cut, escaped as JSON, or on one line.
+fn plain(text: &str) -> String {
+    let text = text.replace("\\n", " ").to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+    words.collect::<Vec<_>>().join(" ")
+}
+
 fn chinese_characters(text: &str) -> usize {
     text.chars().filter(|c| ('\u{4e00}'..='\u{9fff}').contains(c)).count()
 }
@@ -319,8 +329,10 @@ fn dropped(plays: &Plays<'_>, answers: &[(SummaryWriter, &str)]) -> Judged {
 pub(super) fn invention(plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
     let played = plays.usual();
     let session = &plays.scene.session;
-    // One line is a frame if it is seen elsewhere, and there has to be an elsewhere: prompts are refused in few scenes.
-    if known.fired < 2 || [Matter::Refused, Matter::Overfull].contains(&plays.scene.subject) {
+    // One line is a frame if it is seen elsewhere, and there has to be an elsewhere: prompts are refused in few scenes,
+    // and one is in Chinese.
+    let rare = [Matter::Refused, Matter::Overfull, Matter::Chinese];
+    if known.fired < 2 || rare.contains(&plays.scene.subject) {
         return Judged::NoChance;
     }
     let mut had_chance = false;
@@ -371,6 +383,7 @@ fn other_session(played: &Played) -> Option<String> {
 /// All that was said in a play by the session and by models.
 struct SaidTexts {
     text: String,
+    plain: String,
     lines: BTreeSet<String>,
     words: BTreeSet<String>,
 }
@@ -381,7 +394,7 @@ impl SaidTexts {
         let answers = played.answers().map(|answer| answer.text.to_string());
         let text = said.chain(answers).collect::<Vec<_>>().join("\n");
         let lines = text.lines().map(|line| line.trim().to_owned()).collect();
-        Self { words: words(&text), text, lines }
+        Self { words: words(&text), plain: plain(&text), text, lines }
     }
 
     /// The lines that are long enough to say something, and that nobody else said.
@@ -401,10 +414,13 @@ impl SaidTexts {
     fn puts_words_into_a_mouth(&self, line: &str) -> bool {
         let parts: Vec<&str> = line.split('"').collect();
         // Every second part is quoted; an odd sign quotes nothing.
-        let mut quoted = parts.iter().skip(1).step_by(2).take((parts.len() - 1) / 2);
+        let quoted = parts.iter().skip(1).step_by(2).take((parts.len() - 1) / 2);
+        // A quote that is cut in the middle is several.
+        let mut pieces = quoted.flat_map(|quote| quote.split('…').flat_map(|one| one.split("...")));
         words(line).contains("user")
-            && quoted.any(|words| {
-                words.split_whitespace().count() >= FEWEST_WORDS && !self.text.contains(words)
+            && pieces.any(|words| {
+                words.split_whitespace().count() >= FEWEST_WORDS
+                    && !self.plain.contains(&plain(words))
             })
     }
 }
@@ -423,4 +439,33 @@ pub(in crate::check) fn frames(played: &Played, session: &Session) -> Vec<String
         played.prompts.iter().flat_map(SentPrompt::written_texts).collect();
     let versions: BTreeSet<&str> = texts.iter().flat_map(|text| source.lines(text)).collect();
     versions.into_iter().map(frame).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_changed_number_is_not_that_of_another_summary() {
+        for (text, expected) in
+            [("12.\n- a", Some(12)), ("10,001. - a", None), ("10.001. - a", None)]
+        {
+            assert_eq!(number(&format!("{OPENING}{text}")), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_quote_of_the_user_may_be_cut_or_escaped_and_not_invented() {
+        let text = "Please rename the column.\nThe tests have to stay green.".to_owned();
+        let source =
+            SaidTexts { plain: plain(&text), lines: BTreeSet::new(), words: words(&text), text };
+        for (line, is_invented) in [
+            (r#"- User: "Please rename the col…""#, false),
+            (r#"- User: "Please rename the column. ... tests have to stay green.""#, false),
+            (r#"{"role": "user", "text": "rename the column.\nThe tests have to stay"}"#, false),
+            (r#"The user said: "Rename the tests and stay green.""#, true),
+        ] {
+            assert_eq!(source.puts_words_into_a_mouth(line), is_invented, "{line}");
+        }
+    }
 }

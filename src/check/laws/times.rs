@@ -63,15 +63,20 @@ pub(super) fn idempotent(plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
 /// Finds a strategy that never asks again once a model did not answer for a while.
 pub(super) fn tries_again(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let played = plays.usual();
-    let mut failed = played.asked.iter().filter(|asked| asked.answer.is_none());
+    let all = played.asked.iter().filter(|asked| asked.answer.is_none());
+    let mut failed = all.filter(|asked| asked.call < OUTAGE);
     let (Matter::Outage, Some(first)) = (plays.scene.subject, failed.next()) else {
         return Judged::NoChance;
     };
     let answered = played.asked.iter().any(|asked| asked.answer.is_some());
     let mut later = played.prompts.iter().skip_while(|prompt| prompt.call < first.call);
-    let begin = later.next().map(|prompt| prompt.tokens);
+    let sent = later.next().map(|prompt| prompt.tokens);
+    // A strategy that clears something in place of the summary needs none for a while.
+    let event = played.record.compactions.iter().find(|event| event.call == first.call);
+    let begin = event.map(|event| event.before).max(sent);
     let grown = later.last().map(|prompt| prompt.tokens) > begin;
-    let found = (matches!(played.record.end, End::Died { .. }) || !answered && grown).then(|| {
+    let died = matches!(played.record.end, End::Died { .. });
+    let found = (!answered && (died || grown)).then(|| {
         format!(
             "call {}: a model does not answer, nor until call {OUTAGE}; then it is not asked again",
             first.call
