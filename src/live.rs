@@ -353,7 +353,10 @@ impl Live {
         let mut table = lock(&self.table);
         table.log(|| Event::Apart { cell: cell.clone(), api, response: response.to_owned() });
         if let Some(mut answer) = (self.reader.answer)(api, response) {
-            let call = table.apart.entry(cell.clone()).or_default();
+            let whole: serde_json::Value = serde_json::from_str(response).unwrap_or_default();
+            let model: Option<Arc<str>> = whole["model"].as_str().map(Arc::from);
+            let call = table.apart.entry((cell.clone(), model.clone())).or_default();
+            call.model = model;
             call.bill(&mut answer.details);
         }
     }

@@ -53,6 +53,9 @@ pub trait ExchangeLog: Send {
     /// One request that brought no whole answer.
     fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()>;
 
+    /// A request was passed on that is not kept, because its path is that of no API.
+    fn passed(&mut self) {}
+
     /// Connections cannot be accepted for a while. It is said once.
     fn stuck(&mut self, _: &io::Error) {}
 }

@@ -83,7 +83,7 @@ pub(super) use with_http::run;
 mod with_http {
     use std::collections::BTreeMap;
     use std::fs::{File, OpenOptions};
-    use std::io::Read as _;
+    use std::io::{self, Read as _};
     use std::path::{Path, PathBuf};
     use std::sync::Arc;
     use std::time::Duration;
@@ -98,7 +98,7 @@ mod with_http {
     use crate::files;
     use crate::live::{Event, Live, Log as EventLog, TaskNames, Ticket, read_log};
     use crate::naming::short_name;
-    use crate::proxy::Front;
+    use crate::proxy::{ExchangeLog, Failure, Front, ProxiedExchange};
     use crate::record::journal::RecordedRun;
     use crate::report::Report;
     use crate::report::escape::{plain, short};
@@ -108,7 +108,7 @@ mod with_http {
     use crate::session::import::outcomes::{self, OutcomeError, TrialOutcome};
     use crate::session::import::request::READER;
     use crate::strategy::StrategySpec;
-    use crate::units::many;
+    use crate::units::{Timestamp, many};
     use crate::window::PromptSizes;
 
     /// Where Gemini's own API is served, and Google's tools' form of it.
@@ -182,14 +182,45 @@ mod with_http {
             held.front.strategies.join(", "),
             held.path.display()
         );
-        let mut tally =
-            proxy.serve(RequestTally::default(), Some(held.front.clone()), now, &stop)?;
+        let watched = WatchedTally {
+            tally: RequestTally::default(),
+            front: held.front.clone(),
+            path: held.path.clone(),
+        };
+        let mut tally = proxy.serve(watched, Some(held.front.clone()), now, &stop)?.tally;
         let answered = tally.answered;
         say(&format!("{answered} requests were answered, {}", tally.rest()));
         let outcomes = read_outcomes(&args.outcomes, &held)?;
         let exit = held.end(&outcomes, (args.json, &args.printed, &args.output))?;
         models::close(Some(&connected), false)?;
         Ok(exit)
+    }
+
+    /// Counts requests, and says at once that the log cannot be written any more.
+    struct WatchedTally {
+        tally: RequestTally,
+        front: Arc<Front>,
+        path: PathBuf,
+    }
+
+    impl ExchangeLog for WatchedTally {
+        fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()> {
+            if let Some(error) = self.front.live.broken() {
+                let path = self.path.display();
+                say!(
+                    "warning: `{path}` ends here: {error}; a restart would know nothing of what follows"
+                );
+            }
+            self.tally.answered(exchange)
+        }
+
+        fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()> {
+            self.tally.failed(at, failure)
+        }
+
+        fn stuck(&mut self, error: &io::Error) {
+            self.tally.stuck(error);
+        }
     }
 
     /// Feeds the log to the strategies again.
@@ -340,7 +371,7 @@ mod with_http {
             (is_json, printed, output): (bool, &Printed, &ReportOutput),
         ) -> Result<Exit> {
             let Some(folder) = self.write(outcomes)? else {
-                say("no call was answered: there is no run");
+                say("no answered call went through a strategy: there is no run");
                 return Ok(Exit::NothingSelected);
             };
             let run = RecordedRun::read(&folder)?;

@@ -39,7 +39,7 @@ mod with_http {
 
     use crate::session::wire::stream::Api;
     use crate::session::{Session, import};
-    use crate::units::Timestamp;
+    use crate::units::{Timestamp, many};
 
     /// Said at the first Ctrl-C.
     pub(crate) const ENDING: &str =
@@ -63,7 +63,20 @@ mod with_http {
             args.upstream,
             log.files[0].1.display()
         );
-        proxy.serve(log, None, now, &stop)?.end()
+        proxy.serve(log, None, now, &stop).map_err(unwritten)?.end()
+    }
+
+    /// A log that cannot be written is no error of the program's own.
+    fn unwritten(error: ProxyError) -> anyhow::Error {
+        match error {
+            ProxyError::Log(_) => {
+                let hint =
+                    "make room; `proctor sessions import` of the log writes the sessions so far";
+                let problem = crate::cli::chain(&error.into());
+                CliError::new(Exit::NotWritten, problem).with_hint(hint).into()
+            }
+            other => other.into(),
+        }
     }
 
     /// A proxy in front of an API.
@@ -92,6 +105,7 @@ mod with_http {
     pub(crate) struct RequestTally {
         pub(crate) answered: usize,
         failed: usize,
+        passed: usize,
         left: usize,
         /// The time that the proxy added to each answered request.
         added: Vec<Duration>,
@@ -143,6 +157,10 @@ mod with_http {
             self.failed += 1;
             say!("a request failed: {failure}{address}");
             Ok(())
+        }
+
+        fn passed(&mut self) {
+            self.passed += 1;
         }
 
         fn stuck(&mut self, error: &io::Error) {
@@ -199,6 +217,12 @@ mod with_http {
         /// Writes the sessions that the logs hold.
         fn end(mut self) -> Result<Exit> {
             let rest = self.tally.rest();
+            if self.tally.passed > 0 {
+                let requests = many(self.tally.passed, "request was", "requests were");
+                say!(
+                    "{requests} passed on and not kept: no session is made of calls to such paths"
+                );
+            }
             if self.tally.answered == 0 {
                 for (_, path, _) in &self.files {
                     drop(std::fs::remove_file(path));
@@ -291,6 +315,10 @@ mod with_http {
 
         fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()> {
             self.tally.failed(at, failure)
+        }
+
+        fn passed(&mut self) {
+            self.tally.passed();
         }
 
         fn stuck(&mut self, error: &io::Error) {

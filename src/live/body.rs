@@ -28,7 +28,12 @@ impl NewPrompt {
         let own: BTreeMap<usize, _> =
             own.map(|((at, message), turn)| (*at, (message, turn))).collect();
         for entry in &self.entries {
-            let own = entry.origin.message().and_then(|at| own.get(&at));
+            // A message without some of its blocks is written in its place.
+            let at = entry.origin.message().or(match entry.origin.replaced() {
+                [range] if range.len() == 1 => Some(range.start),
+                _ => None,
+            });
+            let own = at.and_then(|at| own.get(&at));
             items.extend(self.items(entry, own.copied(), request));
         }
         let (from, to) = (request.list.start, request.list.end);
@@ -55,7 +60,14 @@ impl NewPrompt {
         }
         match self.api {
             Api::ChatCompletions => openai_json(&entry.message),
-            Api::Responses => responses_json(&entry.message),
+            Api::Responses => {
+                let mut items = responses_json(&entry.message);
+                if let Some((message, turn)) = own {
+                    let sent = &request.items[turn.items.clone()];
+                    results::keep_kinds(&mut items, sent, responses_json(message));
+                }
+                items
+            }
             Api::Messages | Api::GenerateContent => vec![anthropic_json(&entry.message)],
         }
     }

@@ -182,6 +182,11 @@ impl LiveConversation {
         (known < turns.len()).then_some((known, Follows::Branches(calls)))
     }
 
+    /// Whether one call alone is its own.
+    pub(super) fn has_one_call(&self) -> bool {
+        self.calls.len() == self.inherited + 1
+    }
+
     /// Whether it has more than one call.
     pub(super) fn is_long(&self) -> bool {
         self.calls.len() > 1

@@ -86,7 +86,12 @@ impl Live {
         let cell = parts.first()?.cell.clone();
         let setting = &self.settings[cell.strategy];
         let mut measured = Measured { others: parts.len() - 1, ..Measured::default() };
-        let apart = lock(&self.table).apart.get(&cell).cloned();
+        let apart: Vec<_> = {
+            let table = lock(&self.table);
+            let from = table.apart.range((cell.clone(), None)..);
+            let own = from.take_while(|((its, _), _)| *its == cell);
+            own.map(|(_, call)| call.clone()).collect()
+        };
         // The calls that a branch has of another were made once.
         for call in parts.iter().flat_map(|part| &part.calls[part.inherited..]).chain(&apart) {
             measured.calls += call.answers;

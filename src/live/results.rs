@@ -2,8 +2,10 @@
 //!
 //! Everything else in an item (its kind, a cache breakpoint, unknown keys) stays as it is.
 
-use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::session::ContentBlock;
 
@@ -39,11 +41,58 @@ pub(super) fn changed(
     texts.is_empty().then_some(items)
 }
 
+/// Puts calls and results back as the agent sent them: a result answers a call of its own kind. One that was changed has
+/// its new words, where its kind has a place for them. `old` is the message as it would be written anew.
+pub(super) fn keep_kinds(items: &mut [String], sent: &[&RawValue], old: Vec<String>) {
+    let old: BTreeSet<String> = old.into_iter().collect();
+    let known = sent.iter().filter_map(|own| Some((call_of(own.get())?, own.get())));
+    let known: BTreeMap<(bool, String), &str> = known.collect();
+    for item in items {
+        let Some(call) = call_of(item) else { continue };
+        let Some(own) = known.get(&call) else { continue };
+        if old.contains(&*item) {
+            (*own).clone_into(item);
+        } else if let Some(changed) = reworded(own, &call.1, item) {
+            *item = changed;
+        }
+    }
+}
+
+/// A call or a result with the words of one that was written anew.
+fn reworded(own: &str, id: &str, item: &str) -> Option<String> {
+    let mut own: Value = serde_json::from_str(own).ok()?;
+    let mut new: Value = serde_json::from_str(item).ok()?;
+    if new["type"] == "function_call_output" {
+        put(&mut own, id, new["output"].as_str()?);
+    } else if let Some(key) = ["arguments", "input"].into_iter().find(|key| own[*key].is_string()) {
+        own[key] = new["arguments"].take();
+    }
+    Some(own.to_string())
+}
+
+/// Whether an item is a result, and the id of the call that it is or answers.
+fn call_of(item: &str) -> Option<(bool, String)> {
+    let item: Value = serde_json::from_str(item).ok()?;
+    let kind = item["type"].as_str()?;
+    let id = item["call_id"].as_str().or_else(|| item["id"].as_str())?;
+    let result = kind.ends_with("_output");
+    (result || kind.ends_with("_call")).then(|| (result, id.to_owned()))
+}
+
 /// Puts a text into the result with this id, in the words of any of the APIs; whether it is there.
 fn put(item: &mut Value, id: &str, text: &str) -> bool {
-    let key = if item["tool_call_id"] == id {
+    // The result of a function of the old kind has no id, and was given one.
+    let unnamed = item["role"] == "function" && id.starts_with("unnamed-result");
+    let key = if unnamed || item["tool_call_id"] == id {
         "content"
-    } else if item["call_id"] == id && item.get("output").is_some() {
+    } else if item["call_id"] == id && item["type"] == "shell_call_output" {
+        // A list, with how the command ended.
+        let ended = item.pointer_mut("/output/0/outcome");
+        let outcome = ended.map_or_else(|| json!({"type": "exit", "exit_code": 0}), Value::take);
+        item["output"] = json!([{"stdout": text, "stderr": "", "outcome": outcome}]);
+        return true;
+    } else if item["call_id"] == id && (item["output"].is_string() || item["output"].is_array()) {
+        // A screenshot, which is an object, has no place for words.
         "output"
     } else {
         let mut parts = item.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();

@@ -29,8 +29,8 @@ pub(super) struct ConversationTable {
     asked: usize,
     /// Why the log could not be written.
     pub(super) broken: Option<io::Error>,
-    /// The answers to requests that no strategy saw.
-    pub(super) apart: BTreeMap<LiveCell, ConversationCall>,
+    /// The answers to requests that no strategy saw, by cell and model.
+    pub(super) apart: BTreeMap<(LiveCell, Option<Arc<str>>), ConversationCall>,
     /// Requests that no strategy saw, by the reason.
     pub(super) untouched: BTreeMap<String, u64>,
 }
@@ -226,7 +226,13 @@ impl ClientConversations {
         request: &WireRequest<'_>,
     ) -> Option<(usize, Vec<Option<usize>>)> {
         let turns = request.turns.iter();
-        let new = turns.filter(|turn| !self.holding.contains_key(&turn.look.key()));
+        let new = turns.filter(|turn| {
+            let mut holding = self.holding.get(&turn.look.key()).into_iter().flatten();
+            // The only answer of a conversation may be a summary that comes back word for word.
+            holding.all(|number| {
+                turn.message.role() == Role::Assistant && conversations[*number].has_one_call()
+            })
+        });
         let new: Vec<(Role, String)> =
             new.map(|turn| (turn.message.role(), text(&turn.message))).collect();
         let summed_up = self.answers.iter().filter_map(|(answer, of)| {
@@ -267,7 +273,7 @@ impl ClientConversations {
         let (_, _, of, places) = found.max()?;
         for (_, number) in summed_up {
             let own = &mut conversations[number];
-            if number != of && own.calls.len() == own.inherited + 1 {
+            if number != of && own.has_one_call() {
                 own.summarises = Some(of);
             }
         }

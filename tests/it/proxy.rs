@@ -435,7 +435,11 @@ fn a_recorded_conversation_is_a_session_without_keys() {
     let deep = said("DEEP").replace("\"DEEP\"", &deep);
     ask(proxy, &post("/v1/chat/completions", &deep));
     ask(proxy, &post("/v1/responses", "{}"));
+    // Of these, the second asks a model for nothing.
+    ask(proxy, &post("/v1/embeddings", "{}"));
+    ask(proxy, &post("/v1/messages/count_tokens", &said("hello")));
     let said = recorded(program);
+    assert!(said.contains("1 request was passed on and not kept: "), "{said}");
     assert!(said.contains("6 requests in 3 sessions; 0 failed"), "{said}");
     let left_out = ".chat.jsonl`: line 2 is nested deeper than 127 levels and is left out: 1";
     assert!(said.contains(left_out), "{said}");

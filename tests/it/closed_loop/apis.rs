@@ -343,6 +343,80 @@ fn a_changed_result_keeps_its_item_and_a_log_keeps_its_strategies() {
     assert_eq!(front(None).0.restore(&torn), Err(NotItsLog::Order));
 }
 
+/// The items that the last of six requests has under a strategy, each with what was sent for it.
+fn sent_for(strategy: &str, api: Api, round: fn(i64, &str) -> Vec<Value>) -> Vec<[Value; 2]> {
+    let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
+    let setting = StrategySetting {
+        spec: spec(strategy),
+        window: Window::new(WINDOW),
+        sizes: Sizes::Counted,
+        summariser: Arc::new(Offline::new(counts.clone())),
+        counts,
+    };
+    let live = Live::new(vec![setting], Duration::from_mins(1), READER);
+    let (mut own, mut sent) = (vec![json!({"role": "user", "content": "go"})], Vec::new());
+    for call in 0..6 {
+        own.extend(round(call, &format!("{call} {}", "done\n".repeat(200))));
+        let body = body(api, &own);
+        let now = live.send(&LiveCell::default(), api, &body, Timestamp(call));
+        let read: Value = serde_json::from_str(&now.body.unwrap_or(body)).unwrap();
+        let list = read.get("messages").unwrap_or(&read["input"]);
+        sent.clone_from(list.as_array().unwrap());
+    }
+    let found = sent.into_iter().map(|item| {
+        let key = if item["call_id"].is_string() { "call_id" } else { "role" };
+        let same = own.iter().find(|own| own["type"] == item["type"] && own[key] == item[key]);
+        [same.unwrap_or(&Value::Null).clone(), item]
+    });
+    found.collect()
+}
+
+#[test]
+fn calls_and_results_stay_of_their_kinds() {
+    let thinks = |call: i64, text: &str| {
+        let id = format!("c{call}");
+        vec![
+            json!({"type": "reasoning", "id": format!("rs{call}"), "summary": [], "encrypted_content": "x"}),
+            json!({"type": "custom_tool_call", "call_id": id, "name": "apply_patch", "input": "*** Begin"}),
+            json!({"type": "custom_tool_call_output", "call_id": id, "output": text}),
+        ]
+    };
+    let sent = sent_for("anthropic-clear-thinking", Api::Responses, thinks);
+    assert!(sent.len() < 19, "thoughts are cleared");
+    let calls = sent.iter().filter(|[_, item]| item["call_id"].is_string());
+    assert!(
+        calls.clone().count() == 12 && calls.clone().all(|[own, item]| own == item),
+        "{sent:?}"
+    );
+    let shell = |call: i64, text: &str| {
+        let id = format!("c{call}");
+        let output =
+            json!([{"stdout": text, "stderr": "", "outcome": {"type": "exit", "exit_code": call}}]);
+        vec![
+            json!({"type": "shell_call", "call_id": id, "action": {"commands": ["ls"]}}),
+            json!({"type": "shell_call_output", "call_id": id, "output": output}),
+        ]
+    };
+    let masking = "observation-masking[clear_results.keep_last=2]";
+    let sent = sent_for(masking, Api::Responses, shell);
+    let changed: Vec<_> = sent.iter().filter(|[own, item]| own != item).collect();
+    assert!(changed.len() == 4, "{sent:?}");
+    for [own, item] in changed {
+        assert_eq!(item["output"][0]["outcome"], own["output"][0]["outcome"]);
+        assert!(item["output"][0]["stdout"].is_string(), "{item}");
+    }
+    let old = |call: i64, text: &str| {
+        let function_call = json!({"name": format!("read{call}"), "arguments": "{}"});
+        vec![
+            json!({"role": "assistant", "content": null, "function_call": function_call}),
+            json!({"role": "function", "name": format!("read{call}"), "content": text}),
+        ]
+    };
+    let sent = sent_for(masking, Api::ChatCompletions, old);
+    let results = sent.iter().filter(|[_, item]| item["role"] == "function");
+    assert_eq!(results.count(), 6, "{sent:?}");
+}
+
 #[test]
 fn an_answer_that_was_cut_is_billed_and_is_no_answer() {
     let log = Bytes::default();
@@ -470,6 +544,7 @@ fn answers_without_words_and_those_to_requests_that_no_strategy_saw_are_billed()
             Api::ChatCompletions => json!({"prompt_tokens": 100, "completion_tokens": 2}),
             _ => json!({"input_tokens": 100, "output_tokens": 2}),
         };
+        answer["model"] = json!("other");
         let answer = answer.to_string();
         live.answered(sent.ticket.unwrap(), Some(&answer), Timestamp(1));
         live.answered_apart(&cell, api, &answer);
@@ -481,6 +556,9 @@ fn answers_without_words_and_those_to_requests_that_no_strategy_saw_are_billed()
             let answers = 2 * (at + 1);
             assert_eq!((cell.measured.calls, cell.measured.unbilled), (answers, 0), "{api:?}");
             assert_eq!(cell.measured.billed.prompt(), Tokens(100 * answers as u64));
+            // The agent named no model, and each answer to the requests apart did.
+            let apart = cell.measured.by_model["other"];
+            assert_eq!(apart.prompt(), Tokens(50 * answers as u64));
         }
     }
 }

@@ -101,6 +101,25 @@ fn an_agent_that_compacts_by_itself_stays_one_conversation() {
     }
 }
 
+#[test]
+fn a_summary_may_come_back_as_the_models_own_words() {
+    let (live, _) = front(None);
+    let client = Client { live, api: Api::ChatCompletions, strategy: 0 };
+    for call in 0..=12 {
+        client.send(&items(client.api, call));
+    }
+    let (side, _) = client.send(&[user("Sum up this conversation: so it was.")]);
+    client.live.answered(side, Some(&answer(client.api, SUMMARY)), Timestamp(9));
+    for call in 13..15 {
+        let all = items(client.api, call);
+        let mut own = all[..2].to_vec();
+        own.push(model(SUMMARY));
+        own.extend_from_slice(&all[20..]);
+        let (ticket, _) = client.send(&own);
+        assert_eq!((ticket.conversation, ticket.call), (0, call));
+    }
+}
+
 /// Agents without names, each with its messages and the answer it gets: every request is sent on whole, and those of two
 /// agents are two conversations.
 fn check_whole(steps: &[(&str, Vec<Value>, &str)]) {

@@ -1,6 +1,6 @@
 //! The proxy with strategies in it.
 
-use proctor::live::{Live, StrategySetting};
+use proctor::live::{Live, Log, StrategySetting};
 use proctor::model::offline::Offline;
 use proctor::proxy::Front;
 use proctor::record::Sizes;
@@ -203,4 +203,24 @@ fn a_refusal_that_never_ends_holds_nobody_up() {
     let mut told = String::new();
     let read = waits.unwrap().read_to_string(&mut told);
     assert!(read.is_err() || told.contains("the proxy was stopped") || told.is_empty(), "{told}");
+}
+
+#[test]
+fn an_error_is_logged_with_its_bill_and_without_its_words() {
+    let error = json!({"message": KEY, "error": {"message": KEY}, "content": [], "usage": {"input_tokens": 7}});
+    let error = error.to_string();
+    let answer: Answer = Arc::new(move |_| {
+        let head = "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: ";
+        vec![format!("{head}{}\r\n\r\n{error}", error.len()).into_bytes()]
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("events.jsonl");
+    let front = front(&["none"]);
+    front.live.keep(Log::new(std::fs::File::create(&path).unwrap()), true);
+    serve(&front, answer, |proxy| {
+        let heard = ask(proxy, &post("/v1/messages", &conversation(1)));
+        assert!(heard.contains(KEY), "{heard}");
+    });
+    let logged = std::fs::read_to_string(&path).unwrap();
+    assert!(logged.contains("input_tokens") && !logged.contains(KEY), "{logged}");
 }
