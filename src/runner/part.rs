@@ -32,7 +32,9 @@ impl Plan {
             });
         }
         self.manifest = part.manifest.clone();
-        self.has_planned_programs()
+        self.has_planned_programs()?;
+        self.sessions.retain(|loaded| Some(loaded.place) != part.guest);
+        Ok(())
     }
 
     /// Leaves only the sessions of one part to be run; the manifest stays that of the whole run.

@@ -142,13 +142,7 @@ impl Plan {
         for at in &programs {
             starts(&self.scenario.strategies[*at])?;
         }
-        let shortest = self.sessions.iter().min_by_key(|loaded| loaded.session.messages);
-        let prepared = shortest.and_then(|shortest| {
-            let prepared = prepare(self, shortest, Vec::new()).ok()?;
-            let own = self.manifest.sessions[shortest.place].native_window;
-            let window = native::resolved(&self.scenario.window, own, &prepared);
-            Some((prepared, window))
-        });
+        let prepared = self.shortest();
         for at in programs {
             let spec = &self.scenario.strategies[at];
             let played = || {
@@ -163,21 +157,33 @@ impl Plan {
             let entry = &mut self.manifest.strategies[at];
             entry.is_random = twice.as_ref().is_some_and(|(first, second)| first != second);
             let answers = twice.filter(|_| !entry.is_random);
-            entry.program = Some(ProgramState {
-                files,
-                answers: answers.map(|(record, _)| ContentHash::of_values([json!(record)]).hex(16)),
-            });
+            entry.program =
+                Some(ProgramState { files, answers: answers.map(|(record, _)| hash_of(&record)) });
         }
         Ok(())
     }
 
+    /// The shortest session in its window: what programs are asked about.
+    fn shortest(&self) -> Option<(PreparedSession, Window)> {
+        let shortest = self.sessions.iter().min_by_key(|loaded| loaded.session.messages)?;
+        let prepared = prepare(self, shortest, Vec::new()).ok()?;
+        let own = self.manifest.sessions[shortest.place].native_window;
+        let window = native::resolved(&self.scenario.window, own, &prepared);
+        Some((prepared, window))
+    }
+
     /// Refuses programs that are not those which the plan of a part was made with.
     pub(super) fn has_planned_programs(&self) -> Result<()> {
-        for at in self.programs() {
-            let planned = self.manifest.strategies[at].program.clone();
-            let now =
-                ProgramState { files: loaded_files(&self.scenario.strategies[at]), answers: None };
-            if let Some(difference) = planned.unwrap_or_default().difference(&now) {
+        let programs = self.programs();
+        let shortest = (!programs.is_empty()).then(|| self.shortest()).flatten();
+        for at in programs {
+            let spec = &self.scenario.strategies[at];
+            let planned = self.manifest.strategies[at].program.clone().unwrap_or_default();
+            let asked = shortest.as_ref().filter(|_| planned.answers.is_some());
+            let record = asked.and_then(|(prepared, window)| play(spec, prepared, *window));
+            let answers = record.as_ref().map(hash_of);
+            let now = ProgramState { files: loaded_files(spec), answers };
+            if let Some(difference) = planned.difference(&now) {
                 let strategy = self.manifest.strategies[at].name.clone();
                 return Err(PlanError::AnotherProgram { strategy, difference });
             }
@@ -210,6 +216,10 @@ pub fn starts(spec: &StrategySpec) -> Result<(), SettingError> {
 fn loaded_files(spec: &StrategySpec) -> BTreeMap<String, String> {
     let built = spec.build().ok();
     built.map_or_else(BTreeMap::new, |built| built.loaded_files())
+}
+
+fn hash_of(record: &CellRecord) -> String {
+    ContentHash::of_values([json!(record)]).hex(16)
 }
 
 /// The cell of a strategy without a model; `None` where its program fails.

@@ -159,6 +159,8 @@ pub(super) struct PlannedPart<'a> {
     pub(super) manifest: &'a Manifest,
     /// The place of each of its sessions in the manifest, by id.
     own: BTreeMap<&'a str, usize>,
+    /// The place of a session of another part among them: programs are asked about the shortest of the run.
+    pub(super) guest: Option<usize>,
     /// Whether each source of the scenario is read.
     reads: Vec<bool>,
 }
@@ -178,11 +180,18 @@ impl<'a> PlannedPart<'a> {
             });
         }
         let sessions = manifest.sessions.iter().enumerate();
-        let own: BTreeMap<&str, usize> = sessions
+        let mut own: BTreeMap<&str, usize> = sessions
             .zip(part.by.shards(part.of, manifest))
             .filter(|(_, shard)| *shard == part.shard)
             .map(|((place, session), _)| (&*session.id, place))
             .collect();
+        let mut programs = manifest.strategies.iter().filter_map(|own| own.program.as_ref());
+        let asks = programs.any(|program| program.answers.is_some());
+        let all = manifest.sessions.iter().enumerate();
+        let shortest = all.min_by_key(|(_, session)| session.messages).filter(|_| asks);
+        let other = shortest.filter(|(_, session)| !own.contains_key(&*session.id));
+        own.extend(other.map(|(place, session)| (&*session.id, place)));
+        let guest = other.map(|(place, _)| place);
         let mut wanted: BTreeSet<&str> = own.keys().copied().collect();
         let mut reads = vec![false; sources.len()];
         // From the last to the first: a session repeats one that came before it.
@@ -190,7 +199,7 @@ impl<'a> PlannedPart<'a> {
             *reads = source.sessions.iter().any(|id| wanted.contains(&**id));
             wanted.extend(source.after.iter().filter(|_| *reads).map(String::as_str));
         }
-        Ok(Self { manifest, own, reads })
+        Ok(Self { manifest, own, guest, reads })
     }
 
     /// Gives a session of this part its place in the manifest, and its main session.

@@ -173,3 +173,29 @@ fn parts_go_on_with_the_same_program_and_are_joined_with_no_other() {
     assert_ne!(code, Some(0));
     assert!(said.contains("program of `own`") && said.contains("`answer`"), "{said}");
 }
+
+#[test]
+fn a_part_of_a_plan_asks_its_program_and_runs_no_session_of_another() {
+    let bench = Bench::new();
+    // A log is no source of the program.
+    bench.write("own.sh", &SCRIPT.replace("/answer\"", "/answer.log\""));
+    bench.write("answer.log", UNCHANGED);
+    let plan = ["run", "own.toml", "--dry-run", "--shards", "2", "--out", "plan"];
+    assert_eq!(bench.proctor(&plan).0, Some(0));
+    let part = |number: usize| {
+        let (partition, out) = (format!("cost:{number}/2"), format!("part-{number}"));
+        let words = ["--partition", &partition, "--plan", "plan", "--out", &out];
+        bench.proctor(&[&["run", "own.toml"], &words[..]].concat())
+    };
+    assert_eq!((part(1).0, part(2).0), (Some(0), Some(0)));
+    let cells = ["part-1", "part-2"].map(|out| {
+        let text = fs::read_to_string(bench.path(out).join("cells.jsonl")).unwrap();
+        text.lines().filter(|line| line.contains("\"strategy\":\"own\"")).count()
+    });
+    assert_eq!(cells.iter().sum::<usize>(), 3);
+    bench.write("answer.log", SUMMARY);
+    for (code, said) in [part(1), part(2)] {
+        assert_ne!(code, Some(0));
+        assert!(said.contains("its answers changed"), "{said}");
+    }
+}
