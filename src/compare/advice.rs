@@ -93,7 +93,7 @@ impl Answer {
                  window changes that (`--window TOKENS`)."
             }
             Self::AllFaulty => {
-                "Everything breaks: no strategy changed anything and ran to the end, as the table says."
+                "Nothing is left to compare: no strategy changed anything and ran to the end, as the table says."
             }
             Self::NothingFires => {
                 "Nothing fires: no strategy changed anything in these sessions. A smaller window shows what they do \

@@ -64,7 +64,9 @@ impl Rows {
 
     /// `31 % fewer tokens, 4.9 times the bill of doing nothing, as 921 edits break the prompt cache`.
     fn dearer(&self, case: &Case<'_>) -> String {
-        let fewer = case.row.tokens_saved.filter(|share| *share > 0.005);
+        // Tokens and cause are those of all sessions.
+        let whole = self.fits.is_empty() || self.fits_everywhere();
+        let fewer = case.row.tokens_saved.filter(|share| whole && *share > 0.005);
         let tokens = fewer.map(|tokens| format!("{} % fewer tokens, ", percent(tokens)));
         let amounts = self.saves(case).zip(self.nothing_costs());
         let share = amounts.map(|(saved, nothing)| saved / nothing);
@@ -77,7 +79,7 @@ impl Rows {
         } else {
             format!("{times:.1} times the bill of {of}{place}")
         };
-        let cause = case.row.cause.as_ref().map(|cause| format!(", {cause}"));
+        let cause = case.row.cause.as_ref().filter(|_| whole).map(|cause| format!(", {cause}"));
         let parts = [tokens, Some(dearer), cause].into_iter();
         parts.flatten().collect()
     }

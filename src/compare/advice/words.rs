@@ -216,11 +216,12 @@ impl Rows {
         let better = Three::between(&first.row.sample, &other.row.sample, &self.rule).better();
         let title = other.row.sample.title();
         match first.total.zip(other.total) {
-            Some((least, own)) if !better.is_empty() => {
+            Some((least, own)) => {
                 let more = self.money(own - least);
-                format!("{title}, {} for {more} more", listed(&better))
+                let better = around(", ", &better, "");
+                format!("{title}{better} for {more} more")
             }
-            _ => title,
+            None => title,
         }
     }
 
@@ -405,8 +406,12 @@ impl Rows {
         let whole = self.fits_everywhere();
         let nothing = if whole {
             format!("doing nothing {cost}")
-        } else {
+        } else if self.fits.is_empty() {
             format!("full history {cost} and does not fit the window")
+        } else {
+            // A session with side chains is several conversations.
+            let of = if clusters == 1 || clusters == all { "them" } else { "their conversations" };
+            format!("full history {cost} and fits the window in {} of {of}", self.fits.len())
         };
         let best = match case.and_then(|case| Some((case, case.total?))) {
             Some((case, total)) => {

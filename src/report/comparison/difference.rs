@@ -17,6 +17,9 @@ fn scale(kind: Kind) -> (f64, usize, &'static str) {
 
 /// A difference in the direction of its number: `−3.1 pts`, `+2.0 %` of the total, `+2.0`.
 pub(crate) fn change(metric: &AxisFinding) -> String {
+    if metric.bounds.is_none() {
+        return "not known".to_owned();
+    }
     let (factor, digits, unit) = scale(metric.kind);
     let difference = metric.axis.turned(metric.difference());
     format!("{}{unit}", signed(difference * factor, digits))

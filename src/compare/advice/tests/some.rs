@@ -42,6 +42,13 @@ fn one_recording_and_three_decide_nothing_and_say_what_was_seen() {
         Answer::FewSessions,
         &["full history costs $32.40 and does not fit the window"],
     );
+    let mut some = world(3, true, rows(3));
+    some.fits.pop_first();
+    check(
+        &some,
+        Answer::FewSessions,
+        &["full history costs $32.40 and fits the window in 2 of them"],
+    );
     check(&world(5, true, rows(5)), Answer::FewSessions, &[]);
     // A strategy that forgets is cheaper still, and kept less.
     for few in 1..6 {
