@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{CliError, Exit, Result, outputs, refuse_existing, write_new};
+use super::{CliError, Exit, Result, outputs, refuse_existing, stop_with, write_new};
 use crate::report::escape::plain;
+use crate::strategy::StrategySpec;
+use crate::strategy::preset::is_free;
 
 /// Where a recommended preset is written.
 #[derive(Debug, Default, clap::Args)]
@@ -23,18 +25,26 @@ const UNNAMED: &str = "STRATEGY.toml";
 
 impl ApplyOptions {
     /// The file that is typed, else this one; `None` without the flag.
-    pub(super) fn path(&self, unnamed: &str) -> Option<PathBuf> {
+    pub(super) fn path(&self, unnamed: PathBuf) -> Option<PathBuf> {
         let path = self.apply.clone()?;
-        Some(if path == Path::new(UNNAMED) { unnamed.into() } else { path })
+        Some(if path == Path::new(UNNAMED) { unnamed } else { path })
     }
 
     /// Refuses a file that cannot be written, or is there already, before anything is run.
-    pub(super) fn check(&self, unnamed: &str) -> Result<()> {
+    pub(super) fn check(&self, unnamed: PathBuf) -> Result<()> {
         let Some(path) = self.path(unnamed) else {
             return Ok(());
         };
-        refuse_existing(&path, self.force)?;
-        outputs::check(&path)
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let stem = name.strip_suffix(".toml").unwrap_or_default();
+        if !is_free(stem) {
+            let problem = format!("`{}` cannot be the file of a strategy", path.display());
+            let hint = "a file for `--strategy` is `NAME.toml`, and names are `[a-z0-9][a-z0-9._@-]*`; a scenario or a \
+                        recording goes before `--apply`";
+            return stop_with(Exit::Usage, problem, hint);
+        }
+        outputs::check(&path)?;
+        refuse_existing(&path, self.force)
     }
 
     /// Writes a preset under these comments, and says so.
@@ -45,6 +55,36 @@ impl ApplyOptions {
         say!("wrote `{}`", path.display());
         Ok(())
     }
+}
+
+/// The file where none is named: beside the strategy's programs, as their paths start at its folder.
+pub(super) fn unnamed(spec: &StrategySpec, what: &str) -> PathBuf {
+    let programs = spec.programs();
+    let folder = programs.first().map_or(Path::new(""), |(.., place)| place.folder());
+    folder.join(format!("{}-{what}.toml", spec.base_name()))
+}
+
+/// The folder that a file is in, whatever way leads there.
+fn folder_of(path: &Path) -> Option<PathBuf> {
+    std::path::absolute(path).ok()?.parent()?.canonicalize().ok()
+}
+
+/// Refuses a file in another folder than that at which the paths in the strategy's commands start.
+pub(super) fn check_programs(path: &Path, spec: &StrategySpec) -> Result<()> {
+    for (command, _, place) in spec.programs() {
+        let beside = place.folder().join(path.file_name().unwrap_or_default());
+        let mut words = command.iter().map(Path::new).filter(|word| word.is_relative());
+        if words.any(|word| place.folder().join(word).is_file())
+            && folder_of(&beside) != folder_of(path)
+        {
+            let problem = format!("`{}` would not start `{}`", path.display(), command.join(" "));
+            let beside = beside.display();
+            let hint =
+                format!("paths in a command start at the folder of the file: `--apply {beside}`");
+            return stop_with(Exit::Usage, problem, hint);
+        }
+    }
+    Ok(())
 }
 
 /// The end of a command that writes nothing, and why.

@@ -56,8 +56,18 @@ fn input_at(path: &Path) -> Option<&'static str> {
     if let Some((_, kind)) = own.next() {
         return Some(kind);
     }
+    let toml = has_ending(&there, "toml").then(|| files::read_to_string(&there));
+    if toml.is_some_and(|text| text.is_ok_and(|text| is_scenario(&text))) {
+        return Some("a scenario");
+    }
     // A trace that Proctor wrote is of a known format, and holds no session.
     (format_of(&there).is_ok() && import::load(&there).is_ok()).then_some("a recording")
+}
+
+/// Whether these settings are those of a scenario: a preset has stages, and neither sessions nor strategies.
+fn is_scenario(text: &str) -> bool {
+    let table: toml::Table = text.parse().unwrap_or_default();
+    ["sessions", "strategies"].iter().any(|key| table.contains_key(*key))
 }
 
 /// Whether a word of the command line, its value, or a word of the command in it, leads to this file.

@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use serde_json::json;
 
-use super::apply::{ApplyOptions, not_written};
+use super::apply::{ApplyOptions, check_programs, not_written, unnamed};
 use super::comparison;
 use super::graded_run::GradedOptions;
 use super::inputs::Inputs;
@@ -135,7 +135,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     args.output.check(args.json)?;
     args.out.iter().try_for_each(|folder| refuse_other_files(folder))?;
-    args.apply.check("STRATEGY-recommended.toml")?;
+    args.apply.check("strategy-recommended.toml".into())?;
     // The verdict of the run uses the same margins.
     args.gate.margins.lay_over(&mut scenario.gate);
     args.gate.check(&scenario.gate)?;
@@ -329,10 +329,10 @@ fn write_recommended(apply: &ApplyOptions, plan: &Plan, verdict: Option<&Verdict
         let why = sentence.map_or("the run has no verdict", String::as_str);
         return Err(not_written("a preset", why));
     };
-    let unnamed = format!("{}-recommended.toml", spec.base_name());
-    let Some(path) = apply.path(&unnamed) else {
+    let Some(path) = apply.path(unnamed(spec, "recommended")) else {
         return Ok(());
     };
+    check_programs(&path, spec)?;
     let scenario = &plan.manifest().scenario;
     let mut comments = vec![format!("Recommended by a run of scenario `{scenario}`.")];
     comments.extend(verdict.sentences.iter().cloned());

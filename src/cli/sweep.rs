@@ -148,11 +148,16 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     let mut scenario = args.inputs.scenario_of(table.clone(), &folder)?;
     let strategy = one_strategy(&scenario)?;
-    args.apply.check(&apply::unnamed(strategy))?;
+    let unnamed = super::apply::unnamed(strategy, apply::TUNED);
+    args.apply.check(unnamed.clone())?;
+    if let Some(path) = args.apply.path(unnamed) {
+        super::apply::check_programs(&path, strategy)?;
+    }
     let axes = grid::axes(&args.tuning.params, strategy)?;
     args.tuning.margins.lay_over(&mut scenario.gate);
     let rules = rules(&scenario.gate)?;
     let seed = scenario.seed;
+    let rule = JudgingRule { margins: rules.margins, ..JudgingRule::of_population(seed) };
     let grid = grid::chosen(&axes, args.tuning.random, seed)?;
     let (mut points, window_runs) = points(&table, &folder, scenario, &grid)?;
     let mut whole = find_sessions::plan(window_runs[0].scenario.clone())?;
@@ -167,14 +172,13 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     halves.announce(points.len() - points.iter().filter(|point| point.is_spelled).count());
     let mut running = SweepRun { args, whole: &whole, window_runs, consent, stop: None };
     if args.tuning.halving {
-        points = running.halve(points, &halves.tune)?;
+        points = running.halve(points, &halves.tune, &rule)?;
     }
     if args.part.partition.is_some() {
         return running.only_part(&points, &halves.tune);
     }
     let tried = running.on("tune", &points, &halves.tune)?;
     let kept = KeptMetric::of(args, &tried, &halves.tune);
-    let rule = JudgingRule { margins: rules.margins, ..JudgingRule::of_population(seed) };
     let objectives =
         [args.tuning.saves, kept.axis].map(|axis| Objective { axis, margin: rule.margin(axis) });
     let unmeasured = unmeasured(args, &kept, &tried, &halves.tune);
@@ -319,10 +323,7 @@ impl GridPoint {
     ) -> Result<Self> {
         let mut spec = default.clone();
         let mut is_spelled = true;
-        // A knob may be named with its strategy, as `--set` takes it.
-        let base = format!("{}.", default.base_name());
-        for (path, setting) in knobs {
-            let knob = path.strip_prefix(&base).unwrap_or(path);
+        for (knob, setting) in knobs {
             let own = default.value_of(knob);
             if own.is_some_and(|own| own.value == setting.value) {
                 continue;
@@ -337,13 +338,19 @@ impl GridPoint {
 
 impl SweepRun<'_> {
     /// Tries all points on few sessions, the better half on twice as many, and so on.
-    fn halve(&mut self, mut points: Vec<GridPoint>, tune: &[String]) -> Result<Vec<GridPoint>> {
+    fn halve(
+        &mut self,
+        mut points: Vec<GridPoint>,
+        tune: &[String],
+        rule: &JudgingRule,
+    ) -> Result<Vec<GridPoint>> {
         let rounds = points.len().ilog2();
         for round in 0..rounds {
             let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
             let sessions = &tune[..count];
             let tried = self.on(&format!("round-{}", round + 1), &points, sessions)?;
-            let keeps = KeptMetric::of(self.args, &tried, sessions).axis;
+            let axis = KeptMetric::of(self.args, &tried, sessions).axis;
+            let keeps = Objective { axis, margin: rule.margin(axis) };
             let better = better_half(&tried, sessions, self.args.tuning.saves, keeps);
             let before = points.len();
             // The defaults stay: the choice is compared with them.

@@ -187,7 +187,8 @@ fn is_quiet(sweep: &Sweep) -> bool {
 
 /// The knobs that do nothing, in a sentence.
 fn idle(sweep: &Sweep) -> Option<String> {
-    let idle = sweep.sensitivity.iter().filter(|knob| knob.does_nothing);
+    // Of one value nothing can be said.
+    let idle = sweep.sensitivity.iter().filter(|knob| knob.does_nothing && knob.by_value.len() > 1);
     let idle: Vec<String> = idle.map(|knob| format!("`{}`", knob.knob)).collect();
     match idle.as_slice() {
         _ if is_quiet(sweep) => None,
@@ -200,8 +201,8 @@ fn idle(sweep: &Sweep) -> Option<String> {
 /// The verdict on one choice, in sentences. The first begins with the word that decides.
 pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
     if is_quiet(sweep) {
-        let text = "nothing fires, whatever the values: no prompt is large enough. `--window fit:0.6` gives each session a \
-                    window that it fills.";
+        let text = "nothing fires, whatever the values: no prompt is large enough, or no session has what the stages \
+                    act on. `--window fit:0.6` gives each session a window that it fills.";
         return vec![NoteCode::NothingFires.behind(text)];
     }
     let standing = choice.standing;

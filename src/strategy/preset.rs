@@ -35,6 +35,13 @@ pub const PROGRAM: &str = "external";
 /// Names of strategies that are none: the reference and the floor of every table.
 pub const RESERVED: [&str; 2] = ["full", "empty"];
 
+/// Whether a strategy of the user's own can have this name. Of a control, and of what the recording holds, more is
+/// believed than of others.
+pub fn is_free(name: &str) -> bool {
+    let taken = name == "recorded" || ControlName::of(name).is_some();
+    is_valid_id(name) && !RESERVED.contains(&name) && !taken
+}
+
 /// A strategy as it is named in a scenario, checked, and ready to be built once per cell.
 #[derive(Debug, Clone)]
 pub struct StrategySpec {
@@ -84,6 +91,11 @@ impl StrategySpec {
                 Some("js" | "mjs" | "ts" | "sh" | "rb") => {
                     format!("`--strategy-cmd '{name}'` takes a program of your own")
                 }
+                Some("toml") => {
+                    format!(
+                        "`run --strategy {name}` takes a preset of your own; in a scenario, write out its stages"
+                    )
+                }
                 _ => "`proctor strategies` lists them".to_owned(),
             };
             return Err(with_suggestion(error.with_hint(hint), name, known));
@@ -118,9 +130,7 @@ impl StrategySpec {
 
     /// The same strategy under another name: `[a-z0-9][a-z0-9._@-]*`.
     pub fn renamed(mut self, name: &str, place: &Place) -> Result<Self, SettingError> {
-        // Of a control, and of what the recording holds, more is believed than of others.
-        let taken = name == "recorded" || ControlName::of(name).is_some();
-        if !is_valid_id(name) || RESERVED.contains(&name) || taken {
+        if !is_free(name) {
             let problem = format!("a strategy cannot be called `{name}`");
             return Err(SettingError::new(place, problem).with_hint(
                 "names are `[a-z0-9][a-z0-9._@-]*`, and neither `full`, `empty`, `recorded` nor that of a control",
@@ -427,7 +437,7 @@ impl StrategySpec {
     }
 
     /// The stages that have a knob of this name.
-    fn stages_with(&self, knob: &str) -> Vec<String> {
+    pub(crate) fn stages_with(&self, knob: &str) -> Vec<String> {
         let stages = self.stages_set().filter(|stage: &&SettingTable| {
             let kind = stage.text("kind").unwrap_or_default();
             KEYS.table(kind).get(knob).is_some()
@@ -435,7 +445,7 @@ impl StrategySpec {
         stages.filter_map(name_of).map(str::to_owned).collect()
     }
 
-    fn stage_names(&self) -> Vec<String> {
+    pub(crate) fn stage_names(&self) -> Vec<String> {
         let names = self.stages_set().map(|stage| name_of(stage).unwrap_or_default());
         names.map(str::to_owned).collect()
     }

@@ -89,6 +89,10 @@ fn a_preset_is_written_where_a_setting_is_recommended_and_never_over_another_fil
     let said = swept(path, &format!("{masking} --apply"), 110);
     says(&said, &["`observation-masking-tuned.toml` is there already", "`--force` writes over it"]);
     swept(path, &format!("{masking} --apply --force"), 0);
+    // A run needs no name for its file either.
+    let unnamed = ["run", "suite.toml", "--strategy", "codex", "--apply", "--out", "all"];
+    let ended = proctor(path, &unnamed);
+    assert_ne!(ended.status.code(), Some(2), "{}", String::from_utf8_lossy(&ended.stderr));
     // Nothing is written where nothing is recommended.
     let said = swept(path, "--strategy codex --apply mine.toml", 4);
     says(&said, &["`mine.toml` is not written: "]);

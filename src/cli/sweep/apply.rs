@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use super::{Args, GridPoint, typed};
-use crate::cli::apply::not_written;
+use crate::cli::apply::{not_written, unnamed};
 use crate::cli::{Result, listed};
 use crate::compare::sweep::{Choice, Sweep};
 use crate::report::sweep::{no_choice, verdict};
 use crate::settings::SettingValue;
-use crate::strategy::StrategySpec;
+
+/// What a file is named after its strategy.
+pub(super) const TUNED: &str = "tuned";
 
 /// A choice with its settings: the one that was chosen, and the default in the same window.
 #[derive(Debug, Clone, Copy)]
@@ -42,13 +44,8 @@ pub(super) fn chosen<'a>(sweep: &'a Sweep, points: &'a [GridPoint]) -> Vec<Chose
     all
 }
 
-/// The file where none is named.
-pub(super) fn unnamed(strategy: &StrategySpec) -> String {
-    format!("{}-tuned.toml", strategy.base_name())
-}
-
-/// Writes the recommended setting of each window to a file of its own, and returns the files. Where a window has
-/// none, the error says why.
+/// Writes the recommended setting of each window to a file of its own, and returns the files. Where no window has
+/// one, the error says why.
 pub(super) fn apply(
     args: &Args,
     sweep: &Sweep,
@@ -56,21 +53,28 @@ pub(super) fn apply(
     (scenario, seed): (&str, u64),
 ) -> Result<Vec<PathBuf>> {
     let mut written = Vec::new();
+    let mut refused = None;
     for one in all {
-        let Some(path) = args.apply.path(&unnamed(&one.default.spec)) else {
+        let Some(path) = args.apply.path(unnamed(&one.default.spec, TUNED)) else {
             continue;
         };
         let Some((choice, setting)) = one.recommended() else {
             let sentence = one.choice.and_then(|choice| verdict(sweep, choice).into_iter().next());
             let why = sentence.as_deref().unwrap_or_else(|| no_choice(sweep));
-            return Err(not_written(&format!("`{}`", path.display()), why));
+            let window = one.choice.map_or(&[][..], |choice| &choice.window);
+            let file = in_window(&path, all.len(), window);
+            refused.get_or_insert(not_written(&format!("`{}`", file.display()), why));
+            continue;
         };
         let path = in_window(&path, all.len(), &choice.window);
         let comments = comments(sweep, choice, (scenario, seed));
         args.apply.write(&path, &comments, &preset(choice, setting))?;
         written.push(path);
     }
-    Ok(written)
+    match refused {
+        Some(error) if written.is_empty() => Err(error),
+        _ => Ok(written),
+    }
 }
 
 /// The file of a preset; if there are several, each has its window in its name.
@@ -103,13 +107,15 @@ fn comments(sweep: &Sweep, choice: &Choice, (scenario, seed): (&str, u64)) -> Ve
 /// The preset as a file that `run --strategy` takes.
 fn preset(choice: &Choice, setting: &GridPoint) -> String {
     let preset = setting.spec.to_toml();
-    // The preset's own description may name its old values.
-    let Some(own) = preset.lines().find(|line| line.starts_with("description = ")) else {
-        return preset;
-    };
+    // The preset's own description may name its old values, and have several lines.
+    let own = description(setting.spec.description().to_owned());
     let changed = choice.changed.iter();
     let knobs = listed(changed.map(|(knob, value)| format!("{knob}={value}")));
     let name = setting.spec.base_name();
     let says = format!("{name} with {knobs}, from a sweep");
-    preset.replace(own, &format!("description = {}", SettingValue::Text(says)))
+    preset.replacen(&own, &description(says), 1)
+}
+
+fn description(says: String) -> String {
+    format!("description = {}\n", SettingValue::Text(says))
 }

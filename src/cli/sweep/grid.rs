@@ -15,7 +15,7 @@ const MOST_POINTS: usize = 10_000;
 /// The knobs that are typed; without one, those that the strategy offers.
 pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> Result<Vec<Tune>> {
     if !typed.is_empty() {
-        return typed.iter().map(|typed| read(typed)).collect();
+        return typed.iter().map(|typed| Ok(named_once(read(typed)?, strategy))).collect();
     }
     let tunes = strategy.tunes()?;
     if tunes.is_empty() {
@@ -28,6 +28,20 @@ pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> Result<Vec<Tune
         return stop_with(Exit::Usage, problem, hint);
     }
     Ok(tunes)
+}
+
+/// One name for each knob, however it is typed: without the strategy's, and with its stage's.
+fn named_once(axis: Tune, strategy: &StrategySpec) -> Tune {
+    let base = strategy.base_name();
+    let behind = axis.knob.strip_prefix(&base).and_then(|rest| rest.strip_prefix('.'));
+    // A stage may be called like its strategy.
+    let typed = behind.filter(|_| !strategy.stage_names().contains(&base)).unwrap_or(&axis.knob);
+    let stages = if typed.contains('.') { Vec::new() } else { strategy.stages_with(typed) };
+    let knob = match &stages[..] {
+        [stage] => format!("{stage}.{typed}"),
+        _ => typed.to_owned(),
+    };
+    Tune { knob, ..axis }
 }
 
 /// Reads `knob=a,b,c` or `knob=min..max:step`.
@@ -178,6 +192,26 @@ fn drawn(count: usize, most: usize, seed: u64) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strategy::trigger::Trigger;
+
+    #[test]
+    fn a_knob_has_one_name_however_it_is_typed() {
+        let always = Trigger::always();
+        let masking = StrategySpec::parse("observation-masking", &always, &Place::BuiltIn).unwrap();
+        let stage = "[[stage]]\nkind = 'clear_results'\nkeep_last = 4\n";
+        let table = SettingTable::parse("clear_results.toml", stage).unwrap();
+        let own = StrategySpec::of("clear_results", table, &always).unwrap();
+        for (strategy, typed, knob) in [
+            (&masking, "keep_last", "clear_results.keep_last"),
+            (&masking, "observation-masking.keep_last", "clear_results.keep_last"),
+            (&masking, "observation-masking.clear_results.keep_last", "clear_results.keep_last"),
+            (&masking, "window.tokens", "window.tokens"),
+            (&own, "clear_results.when.tokens", "clear_results.when.tokens"),
+        ] {
+            let found = axes(&[format!("{typed}=1,2")], strategy).unwrap();
+            assert_eq!(found[0].knob, knob, "{typed}");
+        }
+    }
 
     #[track_caller]
     fn check(typed: &str, expected: &str) {

@@ -18,8 +18,9 @@ pub(super) fn command(
     applied: &[PathBuf],
     missing: &[String],
 ) -> Vec<String> {
-    // Of several windows the first is shown.
-    let Some(first) = chosen.first() else {
+    // Of several windows the first with a recommendation is shown.
+    let recommended = chosen.iter().find(|one| one.recommended().is_some());
+    let Some(first) = recommended.or(chosen.first()) else {
         return Vec::new();
     };
     let done = first.recommended().is_some() || missing.is_empty();
@@ -73,9 +74,7 @@ pub(super) fn missing_knobs<'t>(
     spec: &StrategySpec,
     axes: impl Iterator<Item = &'t Tune>,
 ) -> (Vec<String>, Vec<String>) {
-    let base = format!("{}.", spec.base_name());
-    let swept: Vec<&str> =
-        axes.map(|axis| axis.knob.strip_prefix(&base).unwrap_or(&axis.knob)).collect();
+    let swept: Vec<&str> = axes.map(|axis| &*axis.knob).collect();
     let missing = swept.iter().filter_map(|knob| {
         let (other, values) = spec.swept_with(knob)?;
         let typed = format!("{other}={values}");

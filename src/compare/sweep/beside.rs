@@ -70,8 +70,9 @@ impl Neighbours {
                 Some(likeness)
             });
             is_peak |= beside == [Some(Likeness::Worse); 2];
-            if (place == 0 || place + 1 == values.len()) && beside.contains(&Some(Likeness::Worse))
-            {
+            // Beyond a word there is nothing.
+            let at_end = place == 0 || place + 1 == values.len();
+            if at_end && value.parse::<f64>().is_ok() && beside.contains(&Some(Likeness::Worse)) {
                 found.edge = Some((knob.clone(), value.clone()));
             }
         }

@@ -219,6 +219,8 @@ fn each_window_has_a_front_and_a_recommendation_of_its_own() {
         chosen,
         [("keep=2".to_owned(), Standing::NotConfirmed), ("default".to_owned(), Standing::Default)]
     );
+    // Nor does it drop all of the smaller one.
+    assert_eq!(better_half(&all, &ids(3), Axis::Bill, QUALITY), [0, 2, 3]);
 }
 
 #[test]
@@ -307,7 +309,13 @@ fn what_is_broken_is_on_no_front_and_is_not_chosen() {
     let broken = "out of window in 3 of 3 sessions, first at call 37";
     assert_eq!(sweep.points[0].broken.as_deref(), Some(broken));
     assert!((sweep.sensitivity[0].quality_range.unwrap() - 0.65).abs() < 1e-12);
-    assert_eq!(better_half(&all(), &ids(3), Axis::Bill, Axis::Facts), [0, 1, 2]);
+    let facts = Objective { axis: Axis::Facts, margin: 0.0 };
+    assert_eq!(better_half(&all(), &ids(3), Axis::Bill, facts), [0, 1, 2]);
+    // A setting that keeps enough goes before one that saves more; the best kept always goes on.
+    assert_eq!(better_half(&all(), &ids(3), Axis::Bill, QUALITY), [0, 2, 3]);
+    let rows = [("", 0.1, 0.7), ("1", 0.5, 0.86), ("2", 0.4, 0.88), ("3", 0.3, 0.9)];
+    let close = rows.map(|(keep, saved, kept)| tried(keep, &[(saved, kept); 3]));
+    assert_eq!(better_half(&close, &ids(3), Axis::Bill, QUALITY), [1, 2, 3]);
 }
 
 /// A grid of two knobs, `wait` down and `keep` across, and the default, which is the setting at `default`.
@@ -370,6 +378,12 @@ fn a_choice_is_on_a_plateau_or_stands_alone() {
         [0, 0],
         "wait=2, keep=2: Slope 0 of 2, keep=2",
     );
+    // Beyond a word there is nothing.
+    let mut words = grid(&[&[low, low, high]], [0, 0]);
+    for (_, value) in words.iter_mut().flat_map(|setting| &mut setting.values) {
+        *value = format!("\"{value}\"");
+    }
+    assert_eq!(judged(&words).choices[0].neighbours.as_ref().unwrap().edge, None);
     // What saves more and keeps less is another trade, and what is broken says nothing.
     let more = (0.9, 0.4);
     check_beside(
