@@ -305,11 +305,12 @@ impl Autopsy {
             Box::new(SurvivalObserver::new(Arc::new(plan))),
             Box::new(Needs::new(prepared, &anchors, opaque, &mut found)),
         ];
-        let name = CellName::first("recorded");
-        let models = Models::offline(prepared.counts());
+        let (name, models) = (CellName::first("recorded"), Models::offline(prepared.counts()));
         let record = replay_watched(prepared, name, replayed, &models, &NoClock, observers).record;
         SessionBill::enter(planned, &record, &mut found);
-        facts.into_iter().for_each(|fact| found.follow_rule(fact, session, &record));
+        for fact in facts {
+            found.follow_rule(fact, session, &record);
+        }
         let known = prepared.product_windows.first().map(|(_, window)| *window);
         let line = known.unwrap_or(own.effective()) - AUTO_COMPACT_BUFFER;
         // A product that went on beyond it does not have this line.
