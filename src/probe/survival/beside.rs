@@ -216,12 +216,13 @@ impl SurvivalSlots {
         match standing {
             ValueState::Former => return Match::Changed,
             ValueState::Unclear => return Match::Unbound,
+            ValueState::Lapsed if target.lapses => return Match::Unbound,
             ValueState::Current | ValueState::Plain
-                if target.lapses && is_set_aside(text, place.start) =>
+                if target.lapses && is_set_aside(text, place.start, &target.key) =>
             {
                 return Match::Unbound;
             }
-            ValueState::Current | ValueState::Plain => {}
+            ValueState::Current | ValueState::Plain | ValueState::Lapsed => {}
         }
         let (key, named) = (&target.key, values.naming(at, &target.key));
         if target.search == SearchBy::Event || key.len() < 2 {

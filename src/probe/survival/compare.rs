@@ -9,6 +9,9 @@ use super::sentence::{DENIED_WITHIN, Sentence, alike, has_digit, is_alike};
 /// The most words that stand in the place of another.
 pub(super) const REPLACED_WITHIN: usize = 3;
 
+/// Words behind `with` and `without` that say of what.
+const OBJECT_WITHIN: usize = 4;
+
 /// Which way round a sentence says a thing, seen from a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Polarity {
@@ -45,7 +48,8 @@ impl Sentence {
         if (denies && denied && (one_lost || one_added)) || self.crosses(rule) {
             return Polarity::Unclear;
         }
-        let turns = pairs.len() + usize::from(denies != denied);
+        let turning = pairs.iter().filter(|pair| rule.turns_same(self, pair));
+        let turns = turning.count() + usize::from(denies != denied);
         let [same, turned, _] = self.bounds(rule);
         if turned > 0 && same > 0 {
             let even = turns.is_multiple_of(2);
@@ -206,6 +210,18 @@ impl Sentence {
             .collect()
     }
 
+    /// Whether the words of such a pair turn the same thing round: `with pytest` is not turned by `without mocks`.
+    fn turns_same(&self, other: &Self, [one, opposite]: &[&str; 2]) -> bool {
+        let denies = [one, opposite].iter().any(|word| LISTS.has(&[WordClass::Deny], word));
+        !denies || alike(&self.behind(one), &other.behind(opposite)) > 0
+    }
+
+    /// The next words behind the first of these, without those that say nothing.
+    fn behind(&self, word: &str) -> Vec<String> {
+        let words = self.words.iter().skip_while(|own| *own != word).skip(1).take(OBJECT_WITHIN);
+        words.filter(|word| !LISTS.has(&[WordClass::Stop], word)).cloned().collect()
+    }
+
     fn has_only(&self, one: &str, other: &str) -> bool {
         self.words.iter().any(|word| word == one) && !self.words.iter().any(|word| word == other)
     }
@@ -294,6 +310,22 @@ impl Sentence {
                     .clone()
                     .all(|at| self.is_empty(at) || alike(&self.words[at..=at], known) == 0)
                 && gap.any(|at| !self.is_empty(at) && !has_digit(&self.words[at]))
+        })
+    }
+
+    /// Whether the thing that a rule says of all has another word right before it in its clause: `paper forms` for `all forms`,
+    /// and not `style: forms`.
+    pub(super) fn parts_noun(&self, rule: &Self, all: usize) -> bool {
+        let mut nouns = rule.words.iter().skip(all + 1);
+        let noun = nouns.find(|word| !LISTS.has(&[WordClass::Stop], word));
+        let Some(noun) = noun else { return true };
+        (1..self.words.len()).filter(|at| is_alike(&self.words[*at], noun)).any(|at| {
+            let before = (0..at).rev().find(|at| !LISTS.has(&[WordClass::Stop], &self.words[*at]));
+            before.is_some_and(|before| {
+                self.is_one_clause(before, at)
+                    && !self.is_empty(before)
+                    && alike(&self.words[before..=before], &rule.words) == 0
+            })
         })
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::lists::{Cue, LISTS, WordClass};
 use super::order::{ends_line, is_struck};
-use super::sentence::{DENIED_WITHIN, Sentence, has_digit};
+use super::sentence::{DENIED_WITHIN, Sentence, has_digit, is_alike};
 use super::words::{sentences, words_of};
 
 /// Bytes before a sentence in which its headings are, and behind it in which the next one is.
@@ -17,11 +17,11 @@ const HEADING_WORDS: usize = 12;
 /// Words of the next sentence in which it says that it speaks of the one before.
 const REFERS_WITHIN: usize = 2;
 
-/// Whether what a sentence says, of which a word starts at this byte, is taken back around it.
-pub(super) fn is_taken_back(text: &str, at: usize) -> bool {
+/// Whether what a sentence says of a rule of these words, and of which a word starts at this byte, is taken back around it.
+pub(super) fn is_taken_back(text: &str, at: usize, rule: &[String]) -> bool {
     is_struck(text, at)
-        || is_set_aside(text, at)
-        || is_inactive(text, at)
+        || is_set_aside(text, at, rule)
+        || is_inactive(text, at, rule)
         || next_sentence(text, at)
             .is_some_and(|next| takes_back(&text[at..next.start], &text[next]))
 }
@@ -37,15 +37,15 @@ fn headings(text: &str, at: usize) -> impl Iterator<Item = &str> {
     own.find(|line| line.trim_end_matches('*').ends_with([':', '：'])).into_iter().chain(heading)
 }
 
-/// Whether a heading above a place says that what stands below it holds no more.
-pub(super) fn is_set_aside(text: &str, at: usize) -> bool {
+/// Whether a heading above a place says that what stands below it, a rule or a key of these words, holds no more.
+pub(super) fn is_set_aside(text: &str, at: usize, known: &[String]) -> bool {
     let own = Sentence::read(super::sentence_at(text, at));
-    headings(text, at).any(|heading| revokes(heading, &own))
+    headings(text, at).any(|heading| revokes(heading, &own, known))
 }
 
 /// Whether it takes back what stands below it: by a word of revocation, or with nothing beside one word (`## Deprecated`). A
-/// word that the sentence below has, too, is what it is about: `## Expired tokens`.
-fn revokes(heading: &str, own: &Sentence) -> bool {
+/// word that the sentence below or what is looked for has, too, is what it is about: `## Expired tokens`.
+fn revokes(heading: &str, own: &Sentence, known: &[String]) -> bool {
     let words = words_of(heading);
     let cues = LISTS.cues(heading, &words);
     let bare = is_bare(&words, &cues);
@@ -53,7 +53,9 @@ fn revokes(heading: &str, own: &Sentence) -> bool {
         && cues.iter().any(|cue| {
             // Below `Replaced by:` stands what holds now.
             let lapsed = bare && cue.class == WordClass::Lapsed && !cue.text.ends_with("_by");
-            (lapsed || is_revoking(&cues, cue)) && !own.says(cue)
+            (lapsed || is_revoking(&cues, cue))
+                && !own.says(cue)
+                && !known.iter().any(|word| is_alike(word, &cue.text))
         })
 }
 
@@ -63,14 +65,17 @@ fn is_revoking(cues: &[Cue], cue: &Cue) -> bool {
         && !denials.any(|other| other.is_right_before(cue, DENIED_WITHIN))
 }
 
-/// Whether the object of JSON around a place says that it is not in force.
-fn is_inactive(text: &str, at: usize) -> bool {
+/// Whether the object of JSON around a place says that it is not in force. What the rule itself says is no state of it.
+fn is_inactive(text: &str, at: usize, rule: &[String]) -> bool {
     let (around, place) = super::around(text, &(at..at));
     let object = super::object_around(around, &place);
     object.is_some_and(|object| {
         let own = &around[object];
         let cues = LISTS.cues(own, &words_of(own));
-        cues.iter().any(|cue| cue.class == WordClass::Inactive)
+        let known = LISTS.cues("", rule);
+        cues.iter().any(|cue| {
+            cue.class == WordClass::Inactive && !known.iter().any(|own| own.text == cue.text)
+        })
     })
 }
 

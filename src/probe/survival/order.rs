@@ -56,6 +56,8 @@ pub(super) enum ValueState {
     Former,
     /// Words say both.
     Unclear,
+    /// Nothing stands behind it but that something holds no more: `(reverted)`.
+    Lapsed,
 }
 
 /// The state of an item of a plan, as a text gives it.
@@ -127,7 +129,7 @@ fn marked(
     let aside =
         behind.trim_start().strip_prefix('(').and_then(|aside| aside.split(ASIDE_ENDS).next());
     if aside.is_some_and(is_lapsed) {
-        return if is_one_of { ValueState::Former } else { ValueState::Unclear };
+        return if is_one_of { ValueState::Former } else { ValueState::Lapsed };
     }
     let clause = behind.split(CLAUSE_ENDS).next().unwrap_or_default();
     if next.is_some() && clause.len() == behind.len() {
@@ -146,10 +148,12 @@ fn marked(
         () if is_one_of && has(&cues, WordClass::FormerBehind) => ValueState::Former,
         () if is_one_of && has(&cues, WordClass::CurrentBehind) => ValueState::Current,
         () if has(&LISTS.cues(clause, &words), WordClass::DeniedBehind)
-            || is_doubted(before, behind)
-            || (next.is_none() && !ends_line(behind) && is_lapsed(&text[sentence.end..])) =>
+            || is_doubted(before, behind) =>
         {
             ValueState::Unclear
+        }
+        () if next.is_none() && !ends_line(behind) && is_lapsed(&text[sentence.end..]) => {
+            ValueState::Lapsed
         }
         () => ValueState::Plain,
     }
@@ -360,7 +364,7 @@ mod tests {
             match standing(text, &sentence, &values, own, false) {
                 ValueState::Current => "yes",
                 ValueState::Former => "no",
-                ValueState::Plain | ValueState::Unclear => "?",
+                ValueState::Plain | ValueState::Unclear | ValueState::Lapsed => "?",
             }
         };
         for text in [

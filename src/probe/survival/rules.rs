@@ -70,7 +70,7 @@ pub(crate) fn marks(sentence: &str) -> RuleMarks {
 
 /// How a text holds a rule whose own words it has at this place.
 pub(super) fn stated(text: &str, place: &Range<usize>) -> Match {
-    if is_taken_back(text, place.start) {
+    if is_taken_back(text, place.start, &words_of(&text[place.clone()])) {
         return Match::Overruled;
     }
     let sentence = Sentence::read(super::sentence_at(text, place.start));
@@ -174,7 +174,7 @@ pub(super) fn find(rules: &[SearchedRule], text: &str) -> Vec<Option<RuleMatch>>
                 };
                 let sentence = read.get_or_insert_with(|| Sentence::read(&text[place.start..end]));
                 let mut this = part.judge(sentence, topical);
-                if this >= Match::Kept && is_taken_back(text, first) {
+                if this >= Match::Kept && is_taken_back(text, first, &part.sentence.words) {
                     this = Match::Overruled;
                 }
                 let yields = known.is_some_and(|(known, _)| match this {
@@ -314,7 +314,10 @@ impl RulePart {
         let mut others = sentence.others(own);
         (missing.any(|anchor| anchor.kind != AnchorKind::Number)
             && others.any(|other| other.kind != AnchorKind::Number))
-            || gone.any(|at| sentence.replaces_word(own, at))
+            || gone.any(|at| {
+                let quantifies = LISTS.has(&[WordClass::Quantify], &own.words[at]);
+                sentence.replaces_word(own, at) && (!quantifies || sentence.parts_noun(own, at))
+            })
     }
 
     /// Whether a sentence has another anchor of the same kind in place of one of these.

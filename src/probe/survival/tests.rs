@@ -173,13 +173,20 @@ fn a_value_behind_a_word_that_makes_another_of_it_is_not_known() {
         ("cache size", "Cache size: 64 MB (was 32 MB)", Bound),
         ("cache size", "Cache size: 64 MB, or 1,024 MB at night.", Unbound),
         ("cache size", "## Superseded\n- Cache size: 64 MB", Unbound),
+        ("cancelled cache size", "## Cancelled caches\n- Cache size: 64 MB", Bound),
     ] {
         assert_eq!(state(key, "64 MB", text), Some(expected), "{text}");
     }
     // What was tried is still what was tried.
     let (approach, reason) = ("row locks".to_owned(), "E-4417".to_owned());
-    let tried = probe(Fact::RejectedPath { approach, reason });
-    check(&[tried], "## Discarded\n- Row locks: E-4417", &[(0, Bound)]);
+    let tried = [probe(Fact::RejectedPath { approach, reason })];
+    for text in [
+        "## Discarded\n- Row locks: E-4417",
+        "- Row locks: E-4417 (reverted)",
+        "Row locks failed with E-4417. Reverted.",
+    ] {
+        check(&tried, text, &[(0, Bound)]);
+    }
 }
 
 #[test]
