@@ -186,8 +186,7 @@ impl<'a> Needs<'a> {
         }
         let lost = numbers.iter().filter_map(|number| self.lost.remove_entry(number));
         // One that has come back, else the first.
-        let first =
-            lost.min_by_key(|(at, loss)| loss.2.is_none() && self.present[*at as usize] == 0);
+        let first = lost.min_by_key(|(at, one)| one.2.is_none() && self.present[*at as usize] == 0);
         let Some((number, loss)) = first else { return };
         // Else the product or the agent itself put it back.
         if loss.2.is_some() || !self.is_present(number) {
@@ -245,16 +244,18 @@ impl Observer for Needs<'_> {
         let session = self.prepared.session();
         if own_compactions(session).any(|event| session.call_after(event.at) == applied.call) {
             let texts = applied.written().flat_map(|entry| entry.message.model_text());
-            let written = texts.map(|text| ShownLines::new((0, 0), ThingKind::File, text));
-            self.compacted(applied.call, &before, How::Without, &written.collect::<Vec<_>>());
+            // One set for all: a compaction may write thousands of messages.
+            let all = texts.flat_map(|text| ShownLines::new((0, 0), ThingKind::File, text).lines);
+            let lines = all.collect();
+            let written = ShownLines { place: (0, 0), kind: ThingKind::File, lines, gone: None };
+            self.compacted(applied.call, &before, How::Without, &[written]);
         }
     }
 
     fn called(&mut self, view: &CallView<'_>) {
         if self.opaque.contains(&view.call) {
             // Nothing shows what it left.
-            let before = self.present.clone();
-            self.present.fill(0);
+            let before = std::mem::replace(&mut self.present, vec![0; self.anchors.all.len()]);
             self.results.clear();
             self.compacted(view.call, &before, How::Unknown, &[]);
         }
