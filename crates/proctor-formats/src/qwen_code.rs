@@ -81,6 +81,8 @@ struct QwenChat {
     compression: Option<Compression>,
     /// The bill of the last request, until its answer comes: that of a summary has none.
     answered: Option<Usage>,
+    /// That of the last answer.
+    billed: Option<Usage>,
 }
 
 impl QwenChat {
@@ -148,6 +150,7 @@ impl QwenChat {
         let source = &mut self.assembler.source;
         let billed = record.take("usageMetadata");
         let usage = billed.and_then(|raw| unless_zero(usage_metadata(raw, source)?));
+        self.billed = usage;
         if let Some(window) = record.take_as("contextWindowSize") {
             self.assembler.header.context_window = Some(Tokens(window));
         }
@@ -176,7 +179,8 @@ impl QwenChat {
         }
         self.assembler.unnamed = unnamed;
         // A telemetry that comes behind its answer is that of the call before.
-        let bill = self.answered.take().filter(|usage| Some(usage.total()) != pre_tokens);
+        let bill = self.answered.take();
+        let bill = bill.filter(|own| Some(own.total()) != pre_tokens && Some(*own) != self.billed);
         self.assembler.summary_usage = bill;
         Some((pre_tokens, context))
     }
