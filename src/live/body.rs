@@ -34,6 +34,8 @@ impl NewPrompt {
                 _ => None,
             });
             let own = at.and_then(|at| own.get(&at));
+            // The same words in another role are another message.
+            let own = own.filter(|(message, _)| message.role() == entry.message.role());
             items.extend(self.items(entry, own.copied(), request));
         }
         let (from, to) = (request.list.start, request.list.end);

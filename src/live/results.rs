@@ -31,10 +31,15 @@ pub(super) fn changed(
         _ => None,
     });
     let mut texts: Vec<(&str, &str)> = texts.collect::<Option<_>>()?;
+    let mut unnamed = 0;
     let written = items.iter().map(|item| {
         let mut value: Value = serde_json::from_str(item.get()).ok()?;
         let before = texts.len();
-        texts.retain(|(id, text)| !put(&mut value, id, text));
+        unnamed += usize::from(value["role"] == "function");
+        let own = format!("unnamed-result-{unnamed}");
+        texts.retain(|(id, text)| {
+            (id.starts_with("unnamed-result-") && *id != own) || !put(&mut value, id, text)
+        });
         Some(if texts.len() == before { item.get().to_owned() } else { value.to_string() })
     });
     let items = written.collect::<Option<Vec<String>>>()?;
