@@ -135,7 +135,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     }
     args.output.check(args.json)?;
     args.out.iter().try_for_each(|folder| refuse_other_files(folder))?;
-    args.apply.check("strategy-recommended.toml".into())?;
+    args.apply.check("strategy.recommended.toml".into())?;
     // The verdict of the run uses the same margins.
     args.gate.margins.lay_over(&mut scenario.gate);
     args.gate.check(&scenario.gate)?;
