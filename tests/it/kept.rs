@@ -175,7 +175,7 @@ fn what_is_exact_is_held_to_its_value_and_what_is_strong_to_its_force() {
         ("Retry at most 4 times.", "Retries: at most 4.", "kept"),
         ("All forms must be signed.", "Paper forms must be signed.", "unsure"),
         ("Do not add any packages.", "Do not add further packages.", "kept"),
-        ("Run the tests with pytest.", "Run the tests using pytest, without mocks.", "unsure"),
+        ("Run the tests with pytest.", "Run the tests using pytest, without mocks.", "kept"),
         ("All forms must be signed.", "Style: forms must be signed.", "kept"),
         (
             "Never drop rows with status lifted.",
