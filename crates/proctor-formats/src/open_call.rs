@@ -26,7 +26,7 @@ impl OpenCall {
 
     /// Adds what the model said, or a tool use.
     pub(super) fn says(&mut self, block: ContentBlock, assembler: &mut Assembler) {
-        // What the model says behind a result is of a new call, though a command may still run.
+        // A message or thought behind a result begins a new call, though a command may still run.
         if !self.results.is_empty() && (self.open.is_empty() || block.as_use().is_none()) {
             let open = std::mem::take(&mut self.open);
             self.ends(assembler);

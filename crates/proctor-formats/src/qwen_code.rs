@@ -81,7 +81,7 @@ struct QwenChat {
     compression: Option<Compression>,
     /// The bill of the last request, until its answer comes: that of a summary has none.
     answered: Option<Usage>,
-    /// That of the last answer.
+    /// The bill of the last answer.
     billed: Option<Usage>,
 }
 
@@ -130,7 +130,7 @@ impl QwenChat {
         self.assembler.hear(None, said, time, tag);
     }
 
-    /// What the telemetry says of a request.
+    /// Keeps the bill of a request that the telemetry reports.
     fn learn_bill(&mut self, mut event: Object<'_>) {
         if event.take_text("event.name").is_some_and(|name| name.ends_with(".api_response")) {
             let keys = ["input", "cached_content", "output", "thoughts", "total"];

@@ -9,7 +9,7 @@ use crate::compare::sweep::{Choice, Sweep};
 use crate::report::sweep::{no_choice, verdict};
 use crate::settings::SettingValue;
 
-/// What a file is named after its strategy.
+/// The end of the name of a file that a sweep writes.
 pub(super) const TUNED: &str = "tuned";
 
 /// A choice with its settings: the one that was chosen, and the default in the same window.

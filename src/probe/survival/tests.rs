@@ -177,7 +177,7 @@ fn a_value_behind_a_word_that_makes_another_of_it_is_not_known() {
     ] {
         assert_eq!(state(key, "64 MB", text), Some(expected), "{text}");
     }
-    // What was tried is still what was tried.
+    // A rejected path stays what was tried.
     let (approach, reason) = ("row locks".to_owned(), "E-4417".to_owned());
     let tried = [probe(Fact::RejectedPath { approach, reason })];
     for text in [
