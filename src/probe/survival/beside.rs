@@ -194,9 +194,10 @@ impl<'t> ValuesInText<'t> {
     /// The sentence around a value, which may hold what ends others: `2.5`.
     fn sentence(&self, at: usize) -> Range<usize> {
         let place = &self.places[at];
-        let own = self.sentences.iter().rev().find(|own| own.start <= place.start);
-        let end = self.sentences.iter().find(|own| own.end >= place.end);
-        own.map_or(0, |own| own.start)..end.map_or(self.text.len(), |own| own.end)
+        let begun = self.sentences.partition_point(|own| own.start <= place.start);
+        let ended = self.sentences.partition_point(|own| own.end < place.end);
+        let start = begun.checked_sub(1).map_or(0, |own| self.sentences[own].start);
+        start..self.sentences.get(ended).map_or(self.text.len(), |own| own.end)
     }
 }
 
