@@ -70,9 +70,9 @@ pub enum ImportError {
     /// The file ends within this line.
     #[error("`{}`: line {}: the file ends within this line", .0.display(), .1)]
     TornLine(PathBuf, u64),
-    /// A text, at this place, has more bytes than the limit: it is longer than any message can be.
-    #[error("`{}`: {}: a text is longer than {} bytes", .0.display(), .1, .2)]
-    LongText(PathBuf, String, usize),
+    /// A row of a database has a text of more bytes than the limit: it is longer than any message can be.
+    #[error("`{}`: a row: a text is longer than {} bytes", .0.display(), .1)]
+    LongText(PathBuf, usize),
     /// The file has more bytes than the limit.
     #[error("`{}` holds more than {} bytes", .0.display(), .1)]
     TooLarge(PathBuf, u64),

@@ -12,7 +12,6 @@ use std::io::Read;
 use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
-use super::limited_read::limited;
 use left_out::LeftOut;
 pub(super) use once::{COPIED, once, tells_time};
 use proctor_sessions::wire::json_bytes::{mend_numbers, mend_surrogates, nesting};
@@ -22,9 +21,6 @@ mod once;
 
 /// The largest file that is read, and the most that a folder or an archive may hold.
 pub(super) const MAX_FILE: u64 = 1 << 30;
-
-/// The longest text that is read: room for a hundred large images.
-pub(super) const MAX_TEXT: usize = 256 << 20;
 
 /// How deep JSON may be nested in a recording: `serde_json` parses no deeper value.
 const MAX_NESTING: usize = 127;
@@ -65,8 +61,13 @@ impl SourceFile {
 
     /// Reads all of `input`, which may hold `limit` bytes.
     pub(super) fn read(path: &Path, input: &mut dyn Read, limit: u64) -> Result<Self> {
-        let mut bytes = limited(path, input, limit, MAX_TEXT)?;
+        let mut bytes = Vec::new();
+        let read = (&mut *input).take(limit.saturating_add(1)).read_to_end(&mut bytes);
+        read.map_err(|source| ImportError::Io(path.to_owned(), source))?;
         let length = bytes.len() as u64;
+        if length > limit {
+            return Err(ImportError::TooLarge(path.to_owned(), limit));
+        }
         let id = session_id(&compressed::stem(path), Sha256::new().chain_update(&bytes));
         bytes.drain(..bytes.len() - strip_bom(&bytes).len());
         Ok(Self { path: path.to_owned(), bytes, length, id })

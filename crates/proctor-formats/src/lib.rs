@@ -63,7 +63,6 @@ mod langchain;
 mod langfuse;
 mod langsmith;
 mod lenient;
-mod limited_read;
 mod locomo;
 mod longmemeval;
 mod mini_swe_agent;

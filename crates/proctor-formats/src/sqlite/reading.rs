@@ -8,7 +8,6 @@ use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use crate::file::MAX_TEXT;
 use crate::{crush, goose, openclaw, opencode};
 
 /// Reads all sessions of the database at `path`.
@@ -52,6 +51,9 @@ pub(crate) fn load(path: &Path) -> Imported {
     }
     Ok(sessions)
 }
+
+/// The longest row that is read: room for a hundred large images.
+const MAX_ROW: usize = 256 << 20;
 
 /// The tables that are read, of any product.
 const READ: &str =
@@ -108,7 +110,7 @@ impl Database {
         let protected =
             connection.execute_batch("PRAGMA trusted_schema = OFF; PRAGMA query_only = ON;");
         protected.map_err(failed)?;
-        let longest = i32::try_from(MAX_TEXT).unwrap_or(i32::MAX);
+        let longest = i32::try_from(MAX_ROW).unwrap_or(i32::MAX);
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, longest).map_err(failed)?;
         let mut database = Self {
             path: path.to_owned(),
@@ -225,7 +227,7 @@ fn with_log(path: &Path, log: &Path) -> Option<Vec<u8>> {
 
 fn damaged(path: &Path, error: &rusqlite::Error) -> ImportError {
     if error.sqlite_error_code() == Some(ErrorCode::TooBig) {
-        return ImportError::LongText(path.to_owned(), "a row".to_owned(), MAX_TEXT);
+        return ImportError::LongText(path.to_owned(), MAX_ROW);
     }
     ImportError::DamagedDatabase(path.to_owned(), error.to_string())
 }
