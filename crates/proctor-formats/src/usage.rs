@@ -17,6 +17,8 @@ pub(super) enum CachedTokens {
     Within,
     /// Apart from the prompt.
     Apart,
+    /// Within the prompt where the total shows it, or else apart.
+    AsTotal,
 }
 
 /// The counters of a call; none if the value is not an object.
@@ -118,10 +120,13 @@ fn counted(value: &Value, cached: CachedTokens, source: &mut Source) -> Usage {
     let written = unsplit.max(minutes.saturating_add(hours));
     let all_cached = read.saturating_add(written);
     let apart = billed(prompt, written, read, output).total();
+    let sum = prompt.saturating_add(output);
+    let sums = [sum, sum.saturating_add(thought)];
     let uncached = match cached {
         CachedTokens::Apart => prompt,
-        CachedTokens::Within if all_cached > 0 && Tokens(total) == apart => prompt,
-        CachedTokens::Within => prompt.checked_sub(all_cached).unwrap_or_else(|| {
+        _ if all_cached > 0 && Tokens(total) == apart => prompt,
+        CachedTokens::AsTotal if !sums.contains(&total) => prompt,
+        _ => prompt.checked_sub(all_cached).unwrap_or_else(|| {
             source.warn("a usage counts cached tokens apart from the prompt");
             prompt
         }),
@@ -186,12 +191,16 @@ mod tests {
 
     #[test]
     fn the_total_says_whether_cached_tokens_are_within_the_prompt() {
-        for (total, uncached) in [(130, 20), (230, 120), (0, 20)] {
+        for (total, uncached, as_total) in [(130, 20, 20), (230, 120, 120), (0, 20, 120)] {
             let usage = serde_json::json!({
                 "prompt_tokens": 120, "cache_read_tokens": 100, "completion_tokens": 10, "total_tokens": total,
             });
-            let usage = usage_in(&usage, CachedTokens::Within, &mut Source::default());
-            assert_eq!(usage, billed(uncached, 0, 100, 10), "{total}");
+            for (cached, uncached) in
+                [(CachedTokens::Within, uncached), (CachedTokens::AsTotal, as_total)]
+            {
+                let usage = usage_in(&usage, cached, &mut Source::default());
+                assert_eq!(usage, billed(uncached, 0, 100, 10), "{total}");
+            }
         }
     }
 

@@ -82,7 +82,7 @@ impl<'a> InspectSample<'a> {
         let completed = event.take_time("completed", &mut self.assembler);
         let time = completed.or_else(|| event.take_time("timestamp", &mut self.assembler));
         let mut output = event.inner("output");
-        let usage = output.take("usage").map(|raw| usage_of(raw, &mut self.assembler));
+        let usage = output.take_usage("usage", CachedTokens::AsTotal, &mut self.assembler);
         let call = BilledCall { usage, time };
         match answer(&mut output) {
             Some((Some(id), _)) => {
@@ -218,25 +218,4 @@ fn print_of(message: &str) -> String {
     let calls = value.get("tool_calls").and_then(Value::as_array);
     let ids = calls.into_iter().flatten().map(|call| &call["id"]);
     serde_json::json!([value["content"], ids.collect::<Vec<&Value>>()]).to_string()
-}
-
-/// The counters of a call.
-fn usage_of(raw: &RawValue, assembler: &mut Assembler) -> Usage {
-    let usage = value(raw);
-    let source = &mut assembler.source;
-    let [input, output, total] =
-        counters(&usage, ["/input_tokens", "/output_tokens", "/total_tokens"], source);
-    let keys = ["/input_tokens_cache_read", "/input_tokens_cache_write", "/reasoning_tokens"];
-    let [read, written, thought] = counters(&usage, keys, source);
-    let cached = read.saturating_add(written);
-    // Providers count what was cached within the input or beside it, and what was thought within
-    // the output or beside it; the total shows which.
-    let sums = [input, input.saturating_add(cached)].map(|prompt| prompt.saturating_add(output));
-    let with_thought = sums.map(|sum| sum.saturating_add(thought));
-    let thought_apart = !sums.contains(&total) && with_thought.contains(&total);
-    let cached_within =
-        cached <= input && (total == sums[0] || thought_apart && total == with_thought[0]);
-    let answered = output.saturating_add(if thought_apart { thought } else { 0 });
-    let uncached = if cached_within { input - cached } else { input };
-    billed(uncached, written, read, answered)
 }
