@@ -4,11 +4,8 @@
 //! A session in the native format has a file of its own, so that nothing a strategy is given can hold an answer.
 
 use crate::prelude::*;
-use std::io::Read;
 
-use super::file::strip_bom;
 use super::native;
-use proctor_sessions::files;
 use proctor_sessions::ground_truth::GroundTruth;
 
 /// A session, and what is known about it.
@@ -52,11 +49,8 @@ pub(super) fn add_from_file(path: &Path, recording: &mut Recording) -> Result<()
     if !path.is_file() {
         return Ok(());
     }
-    let file = files::open(&path).map_err(|source| ImportError::Io(path.clone(), source))?;
-    let mut text = Vec::new();
-    let read = file.take(MAX_TRUTH).read_to_end(&mut text);
-    read.map_err(|source| ImportError::Io(path.clone(), source))?;
-    let truth: GroundTruth = serde_json::from_slice(strip_bom(&text))
+    let file = SourceFile::open(&path, MAX_TRUTH)?;
+    let truth: GroundTruth = serde_json::from_slice(&file.bytes)
         .map_err(|error| ImportError::Facts(path.clone(), error.to_string()))?;
     if let Some(problem) = problem(&truth, &recording.session) {
         return Err(ImportError::Facts(path, problem));
