@@ -31,18 +31,18 @@ fn detect(head: &Head) -> bool {
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let mut sessions = Vec::new();
     for messages in conversations(&file.values(source)?)? {
-        sessions.extend(read(messages).finish(file.id.clone(), &file.path)?);
+        let mut assembler = Assembler::default();
+        read(messages, &mut assembler);
+        sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
     }
     Ok(sessions)
 }
 
 /// Reads the messages of a conversation.
-pub(super) fn read(messages: Vec<&RawValue>) -> Assembler {
-    let mut assembler = Assembler::default();
+pub(super) fn read(messages: Vec<&RawValue>, assembler: &mut Assembler) {
     for raw in messages {
-        message(raw, &mut assembler);
+        message(raw, assembler);
     }
-    assembler
 }
 
 /// Whether a value is a message of the library's.

@@ -47,8 +47,6 @@ fn detect(head: &Head) -> bool {
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let (mut calls, mut logs) = (Vec::new(), Vec::new());
     let mut named: BTreeSet<Arc<str>> = BTreeSet::new();
-    // Spans that call no model, and say that a conversation was compacted.
-    let mut told: Vec<SpanCall> = Vec::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for raw in file.listed(source)? {
         // An exporter sends again what was not confirmed.
@@ -60,7 +58,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         for raw in records(raw, SPANS, source) {
             if !seen.insert(raw.get()) {
                 source.skip("span recorded twice");
-            } else if let Some(call) = span(raw, &mut named, &mut told, source) {
+            } else if let Some(call) = span(raw, &mut named, source) {
                 calls.push(call);
             }
         }
@@ -86,14 +84,15 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         match (id.as_ref().and_then(|id| known.get(id)), name.as_deref()) {
             (Some(at), Some(name)) => calls[*at].record.event(name, fields, source),
             (None, Some(DETAILS)) => calls.push(call_of(id, [time, time], fields)),
-            (None, Some(compacted::FLAG)) => {
+            (None, Some(compacted::FLAG)) if time.is_some() => {
                 fields.insert(compacted::FLAG.to_owned(), true.into());
-                told.push(call_of(id, [time, time], fields));
+                calls.push(call_of(id, [time, time], fields));
             }
             _ => source.skip("log record of no call"),
         }
     }
-    compacted::place(told, &mut calls, source);
+    // A compaction comes before the calls that begin when it was said.
+    calls.sort_by_key(|call| call.record.has_messages());
     traces::sessions(calls, file, source, CallSpan::exchange)
 }
 
@@ -114,6 +113,7 @@ fn records<'a>(raw: &'a RawValue, keys: [&str; 3], source: &mut Source) -> Vec<&
 }
 
 /// A call of a model, as far as it was read.
+#[derive(Default)]
 struct CallSpan {
     id: Arc<str>,
     /// The trace, if the span names neither an operation nor a model.
@@ -129,29 +129,25 @@ struct CallSpan {
 /// A call of that id, with its start and end.
 fn call_of(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes) -> SpanCall {
     let own = text(&mut attributes, "gen_ai.conversation.id");
+    let compaction = compacted::told(&mut attributes);
+    // The calls within such a span write the summary.
+    let dated = compaction.as_ref().is_some_and(|told| told.is_dated);
     TraceCall {
         conversation: own.or(text(&mut attributes, "session.id")),
-        start,
+        start: end.filter(|_| dated).or(start),
         record: CallSpan {
             id: id.unwrap_or_default(),
-            unnamed_in: None,
-            compaction: compacted::told(&mut attributes),
+            compaction,
             attributes,
             end,
-            asked: Vec::new(),
-            answered: Vec::new(),
+            ..CallSpan::default()
         },
     }
 }
 
-/// Reads a span, unless it calls no model; a trace whose call names its operation is put in `named`, and a span that
-/// says of a compaction in `told`.
-fn span(
-    raw: &RawValue,
-    named: &mut BTreeSet<Arc<str>>,
-    told: &mut Vec<SpanCall>,
-    source: &mut Source,
-) -> Option<SpanCall> {
+/// Reads a span, unless it neither calls a model nor says of a compaction; a trace whose call names its operation is put
+/// in `named`.
+fn span(raw: &RawValue, named: &mut BTreeSet<Arc<str>>, source: &mut Source) -> Option<SpanCall> {
     let Some(mut span) = Object::read(raw) else {
         source.not_understood("span that is no object");
         return None;
@@ -171,9 +167,10 @@ fn span(
         None if call.record.has_messages() => {
             call.record.unnamed_in = trace.filter(|_| !call.record.names_a_model());
         }
-        _ if call.record.compaction.is_some() => {
-            told.push(call);
-            return None;
+        // It may repeat the messages of the calls in it.
+        _ if call.record.compaction.is_some() && call.start.is_some() => {
+            let compaction = call.record.compaction;
+            call.record = CallSpan { compaction, ..CallSpan::default() };
         }
         _ => {
             let what = operation.as_deref().unwrap_or("no model");

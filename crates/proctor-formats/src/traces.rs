@@ -29,7 +29,8 @@ impl<T> TraceCall<T> {
     }
 }
 
-/// Joins the calls of a file to sessions; `read` reads the record of one.
+/// Joins the calls of a file to sessions; `read` reads the record of one. A record that says nothing but that there was a
+/// compaction says so of the next call.
 pub(super) fn sessions<T>(
     mut calls: Vec<TraceCall<T>>,
     file: &SourceText,
@@ -41,6 +42,8 @@ pub(super) fn sessions<T>(
     }
     let mut joins: Vec<Join> = Vec::new();
     let mut known: BTreeMap<Text, usize> = BTreeMap::new();
+    // The compactions of conversations that were not gone on with yet.
+    let mut told: BTreeMap<Text, ToldCompaction> = BTreeMap::new();
     for call in calls {
         let mut assembler = Assembler::default();
         let mut exchange = read(call.record, &mut assembler.source);
@@ -48,10 +51,15 @@ pub(super) fn sessions<T>(
         let start = call.start.and_then(|start| i64::try_from(start / 1_000_000).ok());
         exchange.read(&mut assembler);
         if assembler.is_empty() {
+            if let Some(compaction) = compaction {
+                told.insert(call.conversation, compaction);
+                continue;
+            }
             source.skip("call without messages");
             add_counts(source, assembler.source);
             continue;
         }
+        let compaction = told.remove(&call.conversation).or(compaction);
         let at = place_of(call.conversation.clone(), &mut known, &mut joins);
         if let Some(mut session) = assembler.finish(file.id.clone(), &file.path)? {
             let messages = std::mem::take(&mut session.parts_mut().messages);
@@ -65,6 +73,9 @@ pub(super) fn sessions<T>(
             let name = call.conversation.map(Name::of_trace);
             joins[at].add(Logged { compaction, ..Logged::answered(session, name) });
         }
+    }
+    for _ in told {
+        source.warn("a compaction is recorded that no later call follows");
     }
     let mut sessions = Vec::new();
     for join in joins {

@@ -6,7 +6,7 @@
 //!   one that was done names its result.
 
 use super::super::traces::ToldCompaction;
-use super::{Attributes, SpanCall, text};
+use super::{Attributes, text};
 use crate::prelude::*;
 
 /// The attribute of a call whose context was compacted, and the event of that name.
@@ -20,26 +20,4 @@ pub(super) fn told(attributes: &mut Attributes) -> Option<ToldCompaction> {
     let result = attributes.remove(RESULT);
     (attributes.remove(FLAG) == Some(Value::Bool(true)) || result.is_some())
         .then(|| ToldCompaction { trigger: text(attributes, TRIGGER), is_dated: result.is_some() })
-}
-
-/// Gives each compaction to the next call of its conversation.
-pub(super) fn place(told: Vec<SpanCall>, calls: &mut [SpanCall], source: &mut Source) {
-    let all = calls.iter().enumerate();
-    let starts = all.filter_map(|(at, call)| Some((call.conversation.clone(), call.start?, at)));
-    let starts: BTreeSet<(Text, i128, usize)> = starts.collect();
-    for span in told {
-        let end = span.record.end;
-        let Some(compaction) = span.record.compaction else {
-            continue;
-        };
-        let since = end.filter(|_| compaction.is_dated).or(span.start);
-        let later = since.and_then(|since| {
-            let next = starts.range((span.conversation.clone(), since, 0)..).next();
-            next.filter(|(conversation, ..)| *conversation == span.conversation)
-        });
-        match later {
-            Some((.., at)) => calls[*at].record.compaction = Some(compaction),
-            None => source.warn("a compaction is recorded that no later call follows"),
-        }
-    }
 }

@@ -150,9 +150,7 @@ impl Exchange {
         let messages = self.asked.iter().chain(&answers).map(langchain_message);
         let messages = Value::Array(messages.collect()).to_string();
         let header = json!({"model": self.model, "tools": self.tools}).to_string();
-        let source = std::mem::take(&mut assembler.source);
-        *assembler = langchain::read(serde_json::from_str(&messages).unwrap_or_default());
-        add_counts(&mut assembler.source, source);
+        langchain::read(serde_json::from_str(&messages).unwrap_or_default(), assembler);
         let mut header: Object<'_> = serde_json::from_str(&header).unwrap_or_default();
         header.header(assembler);
     }
