@@ -149,58 +149,28 @@ pub(crate) struct RecordLine<'t> {
 }
 
 impl SourceText {
-    /// Reads the lines of the file that are not blank; those of a recording are one JSON value each, and one that
-    /// cannot be read is left out, and counted.
+    /// Reads the lines of a file that Proctor wrote, which are one JSON value each or blank.
     pub(crate) fn each_line<'t>(
         &'t self,
-        source: &mut Source,
         mut read: impl FnMut(RecordLine<'t>) -> Result<()>,
     ) -> Result<()> {
-        if !self.is_strict && self.is_laid_out() {
-            return self.values(source)?.into_iter().try_for_each(read);
-        }
-        add_counts(source, self.source.clone());
-        let (mut left_out, mut count) = (LeftOut::default(), 0);
         for (number, line) in (1..).zip(self.text.split_inclusive('\n')) {
             let whole = line.strip_suffix('\n');
             let line = whole.map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
-            let mut rest = line.trim_ascii();
-            if self.is_strict && !rest.is_empty() {
-                if whole.is_none() && serde_json::from_str::<IgnoredAny>(line).is_err() {
-                    return Err(ImportError::TornLine(self.path.clone(), number));
-                }
-                read(self.line(number, line)?)?;
+            if line.trim_ascii().is_empty() {
                 continue;
             }
-            while !rest.is_empty() {
-                let line = without_zeros(std::mem::take(&mut rest), source);
-                let mut values = serde_json::Deserializer::from_str(line).into_iter::<&RawValue>();
-                match values.next() {
-                    Some(Ok(value)) => {
-                        rest = line[values.byte_offset()..].trim_ascii();
-                        if !rest.is_empty() {
-                            source.warn("several records on one line");
-                        }
-                        match self.line(number, value.get()) {
-                            Ok(line) => {
-                                count += 1;
-                                read(line)?;
-                            }
-                            Err(problem) => left_out.add(number, problem, source),
-                        }
-                    }
-                    Some(Err(_)) if whole.is_none() => {
-                        source.warn("the last line was cut and is left out");
-                    }
-                    Some(Err(error)) => {
-                        let start = line.as_ptr().addr() - self.text.as_ptr().addr();
-                        left_out.add(number, self.problem(number, start, &error), source);
-                    }
-                    None => {}
-                }
+            if whole.is_none() && serde_json::from_str::<IgnoredAny>(line).is_err() {
+                return Err(ImportError::TornLine(self.path.clone(), number));
             }
+            read(self.line(number, line)?)?;
         }
-        left_out.unless_most(count)
+        Ok(())
+    }
+
+    /// The values of the lines; a line that cannot be read is left out, and counted.
+    fn lines(&self, source: &mut Source) -> Result<Vec<RecordLine<'_>>> {
+        if self.is_laid_out() { self.values(source) } else { self.read_values(true, source) }
     }
 
     /// Whether it is a list that ends too early, or the first value goes on over several lines, as `jq` lays records out.
@@ -217,12 +187,11 @@ impl SourceText {
     pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
         let is_list = self.text.trim_ascii_start().starts_with('[');
         let mut values = Vec::new();
-        self.each_line(source, |line| {
+        for line in self.lines(source)? {
             let raw = line.parse()?;
             let listed = if is_list { items(raw) } else { None };
             values.extend(listed.unwrap_or_else(|| vec![raw]));
-            Ok(())
-        })?;
+        }
         Ok(once(values, source))
     }
 
@@ -251,14 +220,22 @@ impl SourceText {
         if self.text.trim_ascii().is_empty() {
             return Err(ImportError::Empty(self.path.clone()));
         }
+        self.read_values(false, source)
+    }
+
+    /// The JSON values of a file. In one of lines, a value ends with its line, and one that cannot be read costs that alone.
+    fn read_values(&self, is_lines: bool, source: &mut Source) -> Result<Vec<RecordLine<'_>>> {
         add_counts(source, self.source.clone());
         let mut values = Vec::new();
         let (mut number, mut counted) = (1, 0);
         let mut left_out = LeftOut::default();
         let mut at = 0;
         loop {
-            let rest = without_zeros(self.text[at..].trim_ascii_start(), source).trim_ascii_start();
-            let start = self.text.len() - rest.len();
+            let ahead = self.text[at..].trim_ascii_start();
+            let line = ahead.split('\n').next().filter(|_| is_lines).map(str::trim_ascii_end);
+            let rest = without_zeros(line.unwrap_or(ahead), source).trim_ascii_start();
+            let start = rest.as_ptr().addr() - self.text.as_ptr().addr();
+            let end = start + rest.len();
             number += self.text[counted..start].matches('\n').count() as u64;
             counted = start;
             let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
@@ -270,6 +247,17 @@ impl SourceText {
                         Err(problem) => left_out.add(number, problem, source),
                     }
                     at = start + value.get().len();
+                    if is_lines && at < end {
+                        source.warn("several records on one line");
+                    }
+                }
+                Err(_) if is_lines && !self.text[end..].contains('\n') => {
+                    source.warn("the last line was cut and is left out");
+                    break;
+                }
+                Err(error) if is_lines => {
+                    left_out.add(number, self.problem(number, start, &error), source);
+                    at = end;
                 }
                 Err(error) => match self.object_behind(start) {
                     Some(next) => {
@@ -444,12 +432,15 @@ mod tests {
         let read = || {
             let file = file(bytes);
             let text = if is_strict { file.strict_text()? } else { file.text() };
-            let mut got = Vec::new();
-            text.each_line(&mut Source::default(), |line| {
-                got.push(shown(&line));
-                Ok(())
-            })?;
-            Ok(got)
+            if is_strict {
+                let mut got = Vec::new();
+                text.each_line(|line| {
+                    got.push(shown(&line));
+                    Ok(())
+                })?;
+                return Ok(got);
+            }
+            Ok(text.lines(&mut Source::default())?.iter().map(shown).collect())
         };
         check(read(), expected);
     }

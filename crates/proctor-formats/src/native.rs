@@ -45,7 +45,7 @@ pub(super) const IMPORTER: Importer = Importer::of_file("native", Detect::First(
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let text = file.strict_text()?;
     let mut parts: Option<SessionParts> = None;
-    text.each_line(&mut Source::default(), |line| match &mut parts {
+    text.each_line(|line| match &mut parts {
         None => lines::header(&line).map(|header| parts = Some(header)),
         Some(parts) => lines::entry(&line, parts),
     })?;
