@@ -38,7 +38,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     conversations::sessions(SHAPE, file, source, read)
 }
 
-fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
+pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     let mut around = conversation.around;
     let time = around.take_time("timestamp", assembler);
     for key in ["systemInstruction", "system_instruction"] {

@@ -5,9 +5,10 @@
 //! importer of their API, and keep their places.
 
 use super::conversations::is_compaction;
+use super::openai_responses::ResponsesReading;
 use super::prelude::*;
 use super::requests::Name;
-use super::{anthropic, openai_responses};
+use super::{anthropic, gemini, openai_responses};
 use proctor_sessions::wire::request::{BodyReader, Unread, WireRequest, WireTurn};
 
 /// The keys of a request to the responses API that refer to what the provider keeps.
@@ -61,7 +62,8 @@ pub fn read(api: Api, body: &str) -> Result<WireRequest<'_>, Unread> {
     let client = Name::of(&around).map(|name| name.value);
     let mut assembler = Assembler::default();
     around.remove("stream");
-    read_by(api, around, items[..leading].to_vec(), &mut assembler);
+    let messages = items[..leading].to_vec();
+    read_by(api, Conversation { around, messages }, &mut assembler);
     Ok(WireRequest {
         list: start..start + list.get().len(),
         leading,
@@ -129,7 +131,8 @@ fn message_of(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Messag
     let before = RawValue::from_string(before.to_owned()).map_err(|_| Unread::OddItem)?;
     let mut assembler = Assembler::default();
     let items = [&*before].into_iter().chain(items.iter().copied());
-    read_by(api, Object::default(), items.collect(), &mut assembler);
+    let messages = items.collect();
+    read_by(api, Conversation { messages, ..Conversation::default() }, &mut assembler);
     let compactions = assembler.compactions().len();
     let mut messages = assembler.messages();
     if messages.len() == 1 && compactions == 0 {
@@ -144,14 +147,13 @@ fn message_of(api: Api, side: Side, items: &[&RawValue]) -> Result<Option<Messag
     if answer == (side == Side::Model) { Ok(Some(message)) } else { Err(Unread::OddItem) }
 }
 
-fn read_by(api: Api, around: Object<'_>, messages: Vec<&RawValue>, assembler: &mut Assembler) {
-    let conversation = Conversation { around, messages };
+/// Reads a conversation in the shape of that API.
+pub(super) fn read_by(api: Api, conversation: Conversation<'_>, assembler: &mut Assembler) {
     match api {
         Api::Messages => anthropic::read(conversation, assembler),
         Api::ChatCompletions => openai_chat::read(conversation, ChatDialect::Api, assembler),
-        Api::Responses | Api::GenerateContent => {
-            openai_responses::ResponsesReading::after(0, assembler).conversation(conversation);
-        }
+        Api::Responses => ResponsesReading::after(0, assembler).conversation(conversation),
+        Api::GenerateContent => gemini::read(conversation, assembler),
     }
 }
 
@@ -181,7 +183,7 @@ fn said(api: Api, response: &str) -> Option<Message> {
     let around: Object<'_> = serde_json::from_str(&around).ok()?;
     let before = RawValue::from_string(r#"{"role":"user","content":"."}"#.to_owned()).ok()?;
     let mut assembler = Assembler::default();
-    read_by(api, around, vec![&before], &mut assembler);
+    read_by(api, Conversation { around, messages: vec![&before] }, &mut assembler);
     let message = assembler.messages().pop()?;
     (message.role() == Role::Assistant).then(|| Arc::unwrap_or_clone(message))
 }

@@ -5,7 +5,7 @@
 //! the AI SDK, or of `LangChain`; alone, in a list or in the request; as JSON, or as a text of JSON.
 //! Each is read by the importer of its shape, or of the one that [`chat`] gives it.
 
-use super::super::openai_responses;
+use super::super::request::read_by;
 use super::super::requests::ToldCompaction;
 use super::super::{conversations::Conversation, langchain};
 use super::chat::{self, first};
@@ -123,11 +123,8 @@ impl Exchange {
         let text = request.to_string();
         let mut around: Object<'_> = serde_json::from_str(&text).unwrap_or_default();
         let conversation = Conversation { messages: around.items("messages"), around };
-        if is_items {
-            openai_responses::ResponsesReading::after(0, assembler).conversation(conversation);
-        } else {
-            openai_chat::read(conversation, ChatDialect::Api, assembler);
-        }
+        let api = if is_items { Api::Responses } else { Api::ChatCompletions };
+        read_by(api, conversation, assembler);
     }
 
     fn read_langchain(self, assembler: &mut Assembler) {
