@@ -150,22 +150,16 @@ pub(crate) struct RecordLine<'t> {
 
 impl SourceText {
     /// Reads the lines of a file that Proctor wrote, which are one JSON value each or blank.
-    pub(crate) fn each_line<'t>(
-        &'t self,
-        mut read: impl FnMut(RecordLine<'t>) -> Result<()>,
-    ) -> Result<()> {
-        for (number, line) in (1..).zip(self.text.split_inclusive('\n')) {
+    pub(crate) fn own_lines(&self) -> impl Iterator<Item = Result<RecordLine<'_>>> {
+        let lines = (1..).zip(self.text.split_inclusive('\n'));
+        lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(|(number, line)| {
             let whole = line.strip_suffix('\n');
-            let line = whole.map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            if whole.is_none() && serde_json::from_str::<IgnoredAny>(line).is_err() {
+            let text = whole.map_or(line, |line| line.strip_suffix('\r').unwrap_or(line));
+            if whole.is_none() && serde_json::from_str::<IgnoredAny>(text).is_err() {
                 return Err(ImportError::TornLine(self.path.clone(), number));
             }
-            read(self.line(number, line)?)?;
-        }
-        Ok(())
+            self.line(number, text)
+        })
     }
 
     /// The values of the lines; a line that cannot be read is left out, and counted.
@@ -433,12 +427,7 @@ mod tests {
             let file = file(bytes);
             let text = if is_strict { file.strict_text()? } else { file.text() };
             if is_strict {
-                let mut got = Vec::new();
-                text.each_line(|line| {
-                    got.push(shown(&line));
-                    Ok(())
-                })?;
-                return Ok(got);
+                return text.own_lines().map(|line| Ok(shown(&line?))).collect();
             }
             Ok(text.lines(&mut Source::default())?.iter().map(shown).collect())
         };

@@ -44,14 +44,12 @@ pub(super) const IMPORTER: Importer = Importer::of_file("native", Detect::First(
 
 fn import(file: SourceFile) -> Result<Vec<Recording>> {
     let text = file.strict_text()?;
-    let mut parts: Option<SessionParts> = None;
-    text.each_line(|line| match &mut parts {
-        None => lines::header(&line).map(|header| parts = Some(header)),
-        Some(parts) => lines::entry(&line, parts),
-    })?;
-    let Some(parts) = parts else {
-        return Err(ImportError::Empty(text.path.clone()));
-    };
+    let mut lines = text.own_lines();
+    let first = lines.next().ok_or_else(|| ImportError::Empty(text.path.clone()))?;
+    let mut parts = lines::header(&first?)?;
+    for line in lines {
+        lines::entry(&line?, &mut parts)?;
+    }
     Ok(vec![checked(parts, &text.path)?.into()])
 }
 
