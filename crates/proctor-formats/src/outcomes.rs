@@ -69,12 +69,9 @@ pub fn task_id(name: &str) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutcomeError {
-    /// A file cannot be read.
+    /// A file or folder cannot be read.
     #[error(transparent)]
     File(#[from] ImportError),
-    /// A folder cannot be read.
-    #[error("cannot read `{}`", .0.display())]
-    Folder(PathBuf, #[source] std::io::Error),
     /// A file has the form of a harness, and a value in it does not.
     #[error("{0}: {1}")]
     Value(String, String),
@@ -180,20 +177,16 @@ impl fmt::Display for TrialOutcome {
 fn files(folder: &Path, is_picked: fn(&str, usize) -> bool) -> Result<Vec<PathBuf>, OutcomeError> {
     let mut files = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];
-    while let Some((folder, depth)) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).and_then(Iterator::collect);
-        let mut entries: Vec<std::fs::DirEntry> =
-            entries.map_err(|source| OutcomeError::Folder(folder.clone(), source))?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries {
-            let read = entry.file_type();
-            let kind = read.map_err(|source| OutcomeError::Folder(folder.clone(), source))?;
-            let file_name = entry.file_name();
-            let name = file_name.to_string_lossy();
+    while let Some((path, depth)) = folders.pop() {
+        let folder = Folder::open(&path)?;
+        for name in folder.names() {
+            let path = folder.child(name);
+            let read = path.symlink_metadata();
+            let kind = read.map_err(|source| ImportError::Io(path.clone(), source))?;
             if kind.is_dir() && depth < MOST_FOLDERS {
-                folders.push((entry.path(), depth + 1));
-            } else if kind.is_file() && is_picked(&name, depth) {
-                files.push(entry.path());
+                folders.push((path, depth + 1));
+            } else if kind.is_file() && is_picked(name, depth) {
+                files.push(path);
             }
         }
     }
