@@ -169,12 +169,10 @@ impl<R: FnMut(Conversation<'_>, &mut Assembler)> ConversationLog<'_, R> {
                 source.skip("conversation without messages");
             } else if let Some(session) = assembler.finish(self.file.id.clone(), &self.file.path)? {
                 self.join.add(Logged {
-                    session,
                     is_answered: answered,
                     follows,
-                    name,
-                    compaction: None,
                     is_compaction: sealed,
+                    ..Logged::answered(session, name)
                 });
             }
         }

@@ -27,7 +27,10 @@ mod messages;
 type Attributes = BTreeMap<String, Value>;
 type SpanCall = TraceCall<CallSpan>;
 
-pub(super) const IMPORTER: Importer = Importer::new("otlp", Detect::By(detect), import);
+pub(super) const IMPORTER: Importer = Importer::new("otlp", Detect::Any(20, SHAPES), import);
+
+/// The shapes of an export.
+const SHAPES: &str = "resourceSpans:l | resourceLogs:l";
 
 /// Where spans and log records are.
 const SPANS: [&str; 3] = ["resourceSpans", "scopeSpans", "spans"];
@@ -38,11 +41,6 @@ const CALLS: &str = "chat generate_content text_completion";
 
 /// The event that holds all messages of a call.
 const DETAILS: &str = "gen_ai.client.inference.operation.details";
-
-fn detect(head: &Head) -> bool {
-    const EXPORT: &str = "resourceSpans:l | resourceLogs:l";
-    head.any(20, EXPORT) || head.item_is(EXPORT)
-}
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
     let (mut calls, mut logs) = (Vec::new(), Vec::new());
