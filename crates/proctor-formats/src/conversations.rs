@@ -33,12 +33,14 @@ pub(super) struct ConversationShape {
     pub(super) answer: Option<&'static str>,
     /// The API whose calls are logged in this shape.
     pub(super) api: Option<Api>,
+    /// The list of messages that an object holds in another place.
+    pub(super) in_state: Option<fn(&RawValue) -> Option<&RawValue>>,
 }
 
 impl ConversationShape {
     /// Conversations under `key`, whose messages have roles.
     pub(super) const fn of_messages(key: &'static str) -> Self {
-        Self { key, of_message: "role", answer: None, api: None }
+        Self { key, of_message: "role", answer: None, api: None, in_state: None }
     }
 
     /// The same, of logs of that API.
@@ -76,7 +78,9 @@ pub(super) fn sessions(
         }
         let unwrapped =
             shape.api.and_then(|api| bodies::unwrapped(value.text, shape.key, api, source));
-        let value = RecordLine { text: unwrapped.as_deref().unwrap_or(value.text), ..value };
+        let inner = shape.in_state.and_then(|list| list(value.parse().ok()?));
+        let text = unwrapped.as_deref().or(inner.map(RawValue::get));
+        let value = RecordLine { text: text.unwrap_or(value.text), ..value };
         let mut found = Vec::new();
         match find(shape, &value, &mut found) {
             Ok(Some(message)) => loose.push(message.to_owned()),

@@ -16,6 +16,12 @@ const MESSAGES: &str = "messages values/messages channel_values/messages \
     checkpoint/channel_values/messages state/messages output/messages outputs/messages \
     input/messages inputs/messages";
 
+const SHAPE: ConversationShape = ConversationShape {
+    of_message: "type",
+    in_state: Some(in_state),
+    ..ConversationShape::of_messages("messages")
+};
+
 pub(super) const IMPORTER: Importer = Importer::new("langchain", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
@@ -29,13 +35,9 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut sessions = Vec::new();
-    for messages in conversations(&file.values(source)?)? {
-        let mut assembler = Assembler::default();
-        read(messages, &mut assembler);
-        sessions.extend(assembler.finish(file.id.clone(), &file.path)?);
-    }
-    Ok(sessions)
+    conversations::sessions(SHAPE, file, source, |conversation, assembler| {
+        read(conversation.messages, assembler);
+    })
 }
 
 /// Reads the messages of a conversation.
@@ -54,40 +56,16 @@ pub(super) fn is_message(value: &Value) -> bool {
 const MESSAGE: &str = "lc id | \
     type=human,ai,AIMessageChunk,tool,system,function,chat data,content !role";
 
-/// The lists of messages in a file.
-fn conversations<'a>(values: &[RecordLine<'a>]) -> Result<Vec<Vec<&'a RawValue>>> {
-    let mut found = Vec::new();
-    let mut loose = Vec::new();
-    for value in values {
-        let raw: &RawValue = value.parse()?;
-        let mut list = items(raw);
-        if list.is_none() {
-            let object = Object::read(raw);
-            list = in_state(&object.ok_or_else(|| value.error("a message is a JSON object"))?);
-        }
-        match list {
-            Some(lists) if lists.first().is_some_and(|list| list.get().starts_with('[')) => {
-                for list in lists {
-                    found.push(value.parse_part(list.get())?);
-                }
-            }
-            Some(list) => found.push(list),
-            None => loose.push(raw),
-        }
-    }
-    found.extend((!loose.is_empty()).then_some(loose));
-    Ok(found)
-}
-
 /// The list of messages that a state holds.
-fn in_state<'a>(state: &Object<'a>) -> Option<Vec<&'a RawValue>> {
+fn in_state(raw: &RawValue) -> Option<&RawValue> {
+    let state = Object::read(raw)?;
     MESSAGES.split_whitespace().find_map(|path| {
         let (outer, last) = path.rsplit_once('/').unwrap_or(("", path));
         let mut inner = state.clone();
         for key in outer.split_terminator('/') {
             inner = inner.take_object(key)?;
         }
-        inner.take_list(last)
+        inner.take(last).filter(|raw| raw.get().starts_with('['))
     })
 }
 

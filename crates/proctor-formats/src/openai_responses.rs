@@ -15,10 +15,9 @@ use items::{ResponsesItem, is_encrypted, item};
 pub(super) mod items;
 
 const SHAPE: ConversationShape = ConversationShape {
-    key: "input",
     of_message: "type",
     answer: Some("output"),
-    api: Some(Api::Responses),
+    ..ConversationShape::of_messages("input").of_api(Api::Responses)
 };
 
 pub(super) const IMPORTER: Importer =
