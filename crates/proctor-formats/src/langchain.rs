@@ -73,34 +73,31 @@ fn message(raw: &RawValue, assembler: &mut Assembler) {
     let Some(mut object) = Object::read(raw) else {
         return keep_unread("malformed", raw, assembler);
     };
-    let (kind, mut fields) = if object.has("kwargs") {
+    let (name, mut fields) = if object.has("kwargs") {
         let mut path = object.items("id").into_iter().filter_map(content::text);
-        let name = path.next_back().unwrap_or_default();
-        let class = name.strip_suffix("Chunk").unwrap_or(&name);
-        let kind = class.strip_suffix("Message").unwrap_or(class);
-        (kind.to_ascii_lowercase(), object.inner("kwargs"))
+        (path.next_back(), object.inner("kwargs"))
     } else {
-        let name = object.take_text("type").unwrap_or_default();
-        let kind = name.strip_suffix("MessageChunk").unwrap_or(&name).to_ascii_lowercase();
-        (kind, object.take_object("data").unwrap_or(object))
+        // A trace may hold messages with roles beside the library's own.
+        let role = object.take_text("role");
+        let name = role.or_else(|| object.take_text("type"));
+        (name, object.take_object("data").unwrap_or(object))
     };
-    let first = assembler.is_empty();
-    let role = (kind == "chat").then(|| fields.take_text("role")).flatten();
+    let name = name.unwrap_or_default();
+    let class = name.strip_suffix("Chunk").unwrap_or(&name);
+    let mut kind = class.strip_suffix("Message").unwrap_or(class).to_ascii_lowercase();
     // A message of any role says which.
-    let kind = match (kind.as_str(), role.as_deref()) {
-        ("chat", Some("user" | "human")) => "human",
-        ("chat", Some("assistant" | "ai" | "model")) => "ai",
-        ("chat", Some("tool" | "function")) => "tool",
-        ("chat", Some("system" | "developer")) if first => "system",
-        (kind, _) => kind,
-    };
-    match kind {
-        "human" => human(fields, assembler),
-        "ai" => ai(fields, assembler),
+    if kind == "chat"
+        && let Some(role) = fields.take_text("role")
+    {
+        kind = role.to_ascii_lowercase();
+    }
+    match &*kind {
+        "human" | "user" => human(fields, assembler),
+        "ai" | "assistant" | "model" => ai(fields, assembler),
         "tool" | "function" => tool(fields, assembler),
-        "system" => {
+        "system" | "developer" => {
             let blocks = fields.take_blocks("content", Speaker::User, assembler);
-            if first {
+            if assembler.is_empty() {
                 return assembler.add_system(&blocks);
             }
             assembler.warn(LATE_SYSTEM);
