@@ -25,7 +25,7 @@ pub(super) fn read(conversation: Conversation<'_>, assembler: &mut Assembler) {
     let (mut around, messages) = (conversation.around, conversation.messages);
     around.header(assembler);
     let system = around.take_blocks("system", Speaker::User, assembler);
-    assembler.header.system = system_text(&system, assembler);
+    assembler.add_system(&system);
     let edits = around.inner("context_management").objects("edits");
     let excluded = edits.flat_map(|mut edit| edit.items("exclude_tools"));
     let kept: Tools = excluded.filter_map(content::text).collect();

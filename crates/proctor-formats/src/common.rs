@@ -214,11 +214,13 @@ impl Assembler {
         missing
     }
 
-    /// Adds texts to the system prompt.
+    /// Adds texts to the system prompt, which are joined by line feeds.
     pub(super) fn add_system(&mut self, blocks: &[ContentBlock]) {
-        let texts = [self.header.system.take(), system_text(blocks, self)];
-        let texts: Vec<Arc<str>> = texts.into_iter().flatten().collect();
-        self.header.system = (!texts.is_empty()).then(|| texts.join("\n").into());
+        let what = "a part of the system prompt is no text and is left out";
+        self.warn_all(texts(blocks).count()..blocks.len(), what);
+        let all: Vec<&str> =
+            self.header.system.as_deref().into_iter().chain(texts(blocks)).collect();
+        self.header.system = (!all.is_empty()).then(|| all.join("\n").into());
     }
 
     /// Adds the tool that a definition describes, under its name there.

@@ -305,11 +305,3 @@ fn says_words(value: &Value) -> bool {
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
-
-/// The text of a system prompt: a string, or a list of texts, which are joined by line feeds.
-pub(super) fn system_text(blocks: &[ContentBlock], assembler: &mut Assembler) -> Text {
-    let texts: Vec<&str> = texts(blocks).collect();
-    let what = "a part of the system prompt is no text and is left out";
-    assembler.warn_all(texts.len()..blocks.len(), what);
-    (!texts.is_empty()).then(|| texts.join("\n").into())
-}

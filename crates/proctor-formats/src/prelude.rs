@@ -6,8 +6,7 @@ pub(super) use super::common::{
     texts, time_or_local, value,
 };
 pub(super) use super::conversations::{
-    self, Conversation, ConversationShape, LATE_SYSTEM, keep_unread, name, system_text,
-    unknown_record,
+    self, Conversation, ConversationShape, LATE_SYSTEM, keep_unread, name, unknown_record,
 };
 pub(super) use super::counted::{Counted as _, time, time_or_warn};
 pub(super) use super::error::{Imported, Result};
