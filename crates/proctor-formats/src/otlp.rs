@@ -21,7 +21,6 @@ use super::file::COPIED;
 use super::prelude::*;
 use super::traces::{self, Exchange, ToldCompaction, TraceCall, parsed};
 
-mod compacted;
 mod messages;
 
 type Attributes = BTreeMap<String, Value>;
@@ -38,6 +37,15 @@ const LOGS: [&str; 3] = ["resourceLogs", "scopeLogs", "logRecords"];
 
 /// Operations that call a model.
 const CALLS: &str = "chat generate_content text_completion";
+
+/// The attribute of a call, or of a span around or before it, whose context was compacted, and the event of that name
+/// (`open-telemetry/semantic-conventions-genai`, pull request 162). It may be said again at each later call.
+const COMPACTED: &str = "gen_ai.conversation.compacted";
+
+/// Attributes of a span around a compaction (`google/adk-python`, `telemetry/tracing.py` of 2.13). Only one that was done
+/// names its result.
+const TRIGGER: &str = "gen_ai.compaction.trigger";
+const RESULT: &str = "gen_ai.compaction.result_event_id";
 
 /// The event that holds all messages of a call.
 const DETAILS: &str = "gen_ai.client.inference.operation.details";
@@ -82,8 +90,8 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         match (id.as_ref().and_then(|id| known.get(id)), name.as_deref()) {
             (Some(at), Some(name)) => calls[*at].record.event(name, fields, source),
             (None, Some(DETAILS)) => calls.push(call_of(id, [time, time], fields)),
-            (None, Some(compacted::FLAG)) if time.is_some() => {
-                fields.insert(compacted::FLAG.to_owned(), true.into());
+            (None, Some(COMPACTED)) if time.is_some() => {
+                fields.insert(COMPACTED.to_owned(), true.into());
                 calls.push(call_of(id, [time, time], fields));
             }
             _ => source.skip("log record of no call"),
@@ -127,7 +135,7 @@ struct CallSpan {
 /// A call of that id, with its start and end.
 fn call_of(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes) -> SpanCall {
     let own = text(&mut attributes, "gen_ai.conversation.id");
-    let compaction = compacted::told(&mut attributes);
+    let compaction = told(&mut attributes);
     // The calls within such a span write the summary.
     let dated = compaction.as_ref().is_some_and(|told| told.is_dated);
     TraceCall {
@@ -141,6 +149,13 @@ fn call_of(id: Text, [start, end]: [Option<i128>; 2], mut attributes: Attributes
             ..CallSpan::default()
         },
     }
+}
+
+/// The compaction that attributes tell of.
+fn told(attributes: &mut Attributes) -> Option<ToldCompaction> {
+    let result = attributes.remove(RESULT);
+    (attributes.remove(COMPACTED) == Some(Value::Bool(true)) || result.is_some())
+        .then(|| ToldCompaction { trigger: text(attributes, TRIGGER), is_dated: result.is_some() })
 }
 
 /// Reads a span, unless it neither calls a model nor says of a compaction; a trace whose call names its operation is put
@@ -194,7 +209,7 @@ impl CallSpan {
 
     /// Adds what an event says of the call.
     fn event(&mut self, name: &str, mut fields: Attributes, source: &mut Source) {
-        if name == compacted::FLAG {
+        if name == COMPACTED {
             self.compaction.get_or_insert_default();
             return;
         }
