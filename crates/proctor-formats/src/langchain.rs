@@ -73,31 +73,34 @@ fn message(raw: &RawValue, assembler: &mut Assembler) {
     let Some(mut object) = Object::read(raw) else {
         return keep_unread("malformed", raw, assembler);
     };
-    let (name, mut fields) = if object.has("kwargs") {
+    let (kind, mut fields) = if object.has("kwargs") {
         let mut path = object.items("id").into_iter().filter_map(content::text);
-        (path.next_back(), object.inner("kwargs"))
+        let name = path.next_back().unwrap_or_default();
+        let class = name.strip_suffix("Chunk").unwrap_or(&name);
+        let kind = class.strip_suffix("Message").unwrap_or(class);
+        (kind.to_ascii_lowercase(), object.inner("kwargs"))
     } else {
-        // A trace may hold messages with roles beside the library's own.
-        let role = object.take_text("role");
-        let name = role.or_else(|| object.take_text("type"));
-        (name, object.take_object("data").unwrap_or(object))
+        let name = object.take_text("type").unwrap_or_default();
+        let kind = name.strip_suffix("MessageChunk").unwrap_or(&name).to_ascii_lowercase();
+        (kind, object.take_object("data").unwrap_or(object))
     };
-    let name = name.unwrap_or_default();
-    let class = name.strip_suffix("Chunk").unwrap_or(&name);
-    let mut kind = class.strip_suffix("Message").unwrap_or(class).to_ascii_lowercase();
+    let first = assembler.is_empty();
+    let role = (kind == "chat").then(|| fields.take_text("role")).flatten();
     // A message of any role says which.
-    if kind == "chat"
-        && let Some(role) = fields.take_text("role")
-    {
-        kind = role.to_ascii_lowercase();
-    }
-    match &*kind {
-        "human" | "user" => human(fields, assembler),
-        "ai" | "assistant" | "model" => ai(fields, assembler),
+    let kind = match (kind.as_str(), role.as_deref()) {
+        ("chat", Some("user" | "human")) => "human",
+        ("chat", Some("assistant" | "ai" | "model")) => "ai",
+        ("chat", Some("tool" | "function")) => "tool",
+        ("chat", Some("system" | "developer")) if first => "system",
+        (kind, _) => kind,
+    };
+    match kind {
+        "human" => human(fields, assembler),
+        "ai" => ai(fields, assembler),
         "tool" | "function" => tool(fields, assembler),
-        "system" | "developer" => {
+        "system" => {
             let blocks = fields.take_blocks("content", Speaker::User, assembler);
-            if assembler.is_empty() {
+            if first {
                 return assembler.add_system(&blocks);
             }
             assembler.warn(LATE_SYSTEM);

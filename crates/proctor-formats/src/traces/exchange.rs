@@ -144,7 +144,8 @@ impl Exchange {
                 fields.entry("id").or_insert_with(|| self.id.clone());
             }
         }
-        let messages = Value::Array([self.asked, answers].concat()).to_string();
+        let messages = self.asked.iter().chain(&answers).map(langchain_message);
+        let messages = Value::Array(messages.collect()).to_string();
         let header = json!({"model": self.model, "tools": self.tools}).to_string();
         langchain::read(serde_json::from_str(&messages).unwrap_or_default(), assembler);
         let mut header: Object<'_> = serde_json::from_str(&header).unwrap_or_default();
@@ -240,4 +241,18 @@ fn is_item(value: &Value) -> bool {
     let mut parts = value["content"].as_array().into_iter().flatten();
     kind.is_some_and(|kind| is_one_of(kinds, kind))
         || parts.any(|part| matches!(part["type"].as_str(), Some("input_text" | "output_text")))
+}
+
+/// A message as `LangChain` has it.
+fn langchain_message(message: &Value) -> Value {
+    let kind = match message["role"].as_str() {
+        Some("user") => "human",
+        Some("assistant") => "ai",
+        Some(other) => other,
+        None => return message.clone(),
+    };
+    let mut message: Map<String, Value> = message.as_object().cloned().unwrap_or_default();
+    message.shift_remove("role");
+    message.insert("type".to_owned(), json!(kind));
+    message.into()
 }
