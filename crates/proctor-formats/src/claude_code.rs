@@ -450,21 +450,12 @@ impl ClaudeTranscript {
                 chain.give(given);
             }
         }
-        let mut sessions = Vec::new();
-        for number in 0..=run {
-            let later = chains.split_off(&(number + 1, 0));
-            let of_run = std::mem::replace(&mut chains, later).into_values();
-            let mut of_run = with_side_chains(of_run.map(Chain::end), source, file)?;
-            if run > 0 {
-                let number = format!("-{}", number + 1);
-                for parts in of_run.iter_mut().map(Session::parts_mut) {
-                    parts.id.insert_str(file.id.len(), &number);
-                    let main = parts.source.main.iter_mut();
-                    main.for_each(|main| main.push_str(&number));
-                }
-            }
-            sessions.extend(of_run);
+        let mut runs: Vec<Vec<Assembler>> = Vec::new();
+        for ((number, _), chain) in chains {
+            runs.resize_with(number + 1, Vec::new);
+            runs[number].push(chain.end());
         }
+        let mut sessions = joined_with_side_chains(runs, source, file)?;
         // Newer versions write sub-agents into files of their own, with the name of the main session.
         let apart = sessions.iter().all(|session| session.source().main.is_some());
         let main = own.filter(|_| apart).map(|name| session_name(&name));

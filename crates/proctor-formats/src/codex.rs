@@ -69,12 +69,25 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     if is_whole_file(&file.head()) {
         return whole_file(file, source);
     }
-    let mut rollout = Rollout::default();
-    rollout.lines(file, &mut Rollouts::default(), source)?;
-    let mut sessions = rollout.finish(file)?;
-    let cut = source.warnings.contains_key(NO_BASE);
-    for session in sessions.iter_mut().filter(|_| cut) {
-        if let Some(first) = session.parts_mut().messages.first_mut() {
+    // A fork holds its parent's first record right behind its own.
+    let (mut is_behind, mut parents) = (false, BTreeSet::new());
+    let rollouts = file.sessions(source, |raw| {
+        let own =
+            of_type(raw, "session_meta").and_then(|mut meta| meta.inner("payload").take_text("id"));
+        let is_parents = std::mem::replace(&mut is_behind, own.is_some());
+        parents.extend(own.clone().filter(|_| is_parents));
+        own.filter(|own| !parents.contains(own))
+    })?;
+    let mut sessions = Vec::new();
+    for records in rollouts {
+        let mut rollout = Rollout::default();
+        rollout.records(records, &file.path, &mut Rollouts::default(), source)?;
+        sessions.extend(rollout.finish(file)?);
+    }
+    for session in &mut sessions {
+        if session.source().warnings.contains_key(NO_BASE)
+            && let Some(first) = session.parts_mut().messages.first_mut()
+        {
             Arc::make_mut(first).tags.set(Tag::Orphan, true);
         }
     }
@@ -196,8 +209,14 @@ struct Rollout {
 
 impl Rollout {
     /// Reads a rollout, behind its first record the one that it goes on from.
-    fn lines(&mut self, file: &SourceText, read: &mut Rollouts, source: &mut Source) -> Result<()> {
-        for (at, raw) in file.raw_lines(source)?.into_iter().enumerate() {
+    fn records(
+        &mut self,
+        records: Vec<&RawValue>,
+        path: &Path,
+        read: &mut Rollouts,
+        source: &mut Source,
+    ) -> Result<()> {
+        for (at, raw) in records.into_iter().enumerate() {
             if let Some(record) = lenient::record(raw, source) {
                 self.read(record, raw);
             }
@@ -205,9 +224,9 @@ impl Rollout {
             let Some(base) = self.base.take().filter(|_| at == 0) else {
                 continue;
             };
-            match read.text(&file.path, &base) {
-                Some(text) => self.lines(&text, read, source)?,
-                None => source.warn(NO_BASE),
+            match read.text(path, &base) {
+                Some(text) => self.records(text.raw_lines(source)?, &text.path, read, source)?,
+                None => self.assembler.warn(NO_BASE),
             }
         }
         Ok(())

@@ -22,21 +22,19 @@ const SHAPES: &str =
 pub(super) const IMPORTER: Importer = Importer::new("codex-exec", Detect::Any(20, SHAPES), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let mut threads = vec![Thread::default()];
-    let mut id: Text = None;
-    for raw in file.raw_lines(source)? {
-        let mut event = Object::read(raw).unwrap_or_default();
-        let kind = event.take_type();
-        let thread = event.take_text("thread_id");
-        if &*kind == "thread.started" && id.is_some() && thread.is_some() && thread != id {
-            threads.push(Thread::default());
-        }
-        id = thread.or(id);
-        if let Some(last) = threads.last_mut() {
-            last.event(&kind, event, raw);
-        }
+    let threads =
+        file.sessions(source, |raw| of_type(raw, "thread.started")?.take_text("thread_id"))?;
+    sessions_of(threads.into_iter().map(conversation), source, file)
+}
+
+/// The conversation of one thread's events.
+fn conversation(events: Vec<&RawValue>) -> Assembler {
+    let mut thread = Thread::default();
+    for raw in events {
+        thread.event(Object::read(raw).unwrap_or_default(), raw);
     }
-    sessions_of(threads.into_iter().map(Thread::end), source, file)
+    thread.call.ends(&mut thread.assembler);
+    thread.assembler
 }
 
 #[derive(Default)]
@@ -47,11 +45,12 @@ struct Thread {
 }
 
 impl Thread {
-    fn event(&mut self, kind: &str, mut event: Object<'_>, raw: &RawValue) {
+    fn event(&mut self, mut event: Object<'_>, raw: &RawValue) {
+        let kind = event.take_type();
         let item = event.take("item");
-        match (kind, item.and_then(Object::read), item) {
+        match (&*kind, item.and_then(Object::read), item) {
             ("item.started" | "item.updated" | "item.completed", Some(item), Some(raw)) => {
-                self.item(kind, item, raw);
+                self.item(&kind, item, raw);
             }
             ("turn.started", ..) => {
                 self.call.ends(&mut self.assembler);
@@ -64,11 +63,11 @@ impl Thread {
                 }
             }
             ("thread.started" | "turn.failed" | "item.plan.delta" | "error", ..) => {
-                self.assembler.skip(kind);
+                self.assembler.skip(&kind);
             }
             _ => {
                 self.call.ends(&mut self.assembler);
-                self.assembler.hear_unknown("event", kind, raw, None);
+                self.assembler.hear_unknown("event", &kind, raw, None);
             }
         }
     }
@@ -103,11 +102,6 @@ impl Thread {
         };
         let block = read.unwrap_or_else(|| self.assembler.unread_part("item", kind, raw));
         self.call.says(block, &mut self.assembler);
-    }
-
-    fn end(mut self) -> Assembler {
-        self.call.ends(&mut self.assembler);
-        self.assembler
     }
 
     /// A tool use, when it begins and when it ends.

@@ -40,19 +40,28 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
             assembler.header.model = assembler.header.model.take().or(model);
         });
     }
+    let sessions = file.sessions(source, |raw| {
+        of_type(raw, "session.start")?.inner("data").take_text("sessionId")
+    })?;
+    let chains = sessions.into_iter().map(chains_of).collect();
+    joined_with_side_chains(chains, source, file)
+}
+
+/// The conversations of one session's events: the main one, and those of sub-agents.
+fn chains_of(events: Vec<&RawValue>) -> Vec<Assembler> {
     let mut log = CopilotLog::default();
-    for raw in file.raw_lines(source)? {
+    for raw in events {
         log.collect(raw);
     }
-    add_counts(source, log.source);
     let mut chains = vec![CopilotCliReading::default()];
+    chains[0].assembler.source = log.source;
     let mut agents: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     for event in log.events {
         let agent = event.agent.clone();
         let chain = agent.map_or(0, |agent| place_of(agent, &mut agents, &mut chains));
         chains[chain].event(event, &log.usages);
     }
-    with_side_chains(chains.into_iter().map(CopilotCliReading::end), source, file)
+    chains.into_iter().map(CopilotCliReading::end).collect()
 }
 
 /// One event of the log.

@@ -179,6 +179,20 @@ impl SourceText {
 
     /// The records of a recording, one a line or the items of one list, without copies.
     pub(super) fn raw_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
+        Ok(once(self.all_lines(source)?, source))
+    }
+
+    /// The same of each session: see [`by_session`].
+    pub(super) fn sessions(
+        &self,
+        source: &mut Source,
+        name: impl FnMut(&&RawValue) -> Text,
+    ) -> Result<Vec<Vec<&RawValue>>> {
+        let sessions = by_session(self.all_lines(source)?, name).into_iter();
+        Ok(sessions.map(|records| once(records, source)).collect())
+    }
+
+    fn all_lines(&self, source: &mut Source) -> Result<Vec<&RawValue>> {
         let is_list = self.text.trim_ascii_start().starts_with('[');
         let mut values = Vec::new();
         for line in self.lines(source)? {
@@ -186,19 +200,12 @@ impl SourceText {
             let listed = if is_list { items(raw) } else { None };
             values.extend(listed.unwrap_or_else(|| vec![raw]));
         }
-        Ok(once(values, source))
+        Ok(values)
     }
 
-    /// The objects among the lines of a recording, as they are read and as they are written.
-    pub(super) fn records(&self, source: &mut Source) -> Result<Vec<(Object<'_>, &RawValue)>> {
-        let records = self.raw_lines(source)?.into_iter().filter_map(|raw| {
-            let record = Object::read(raw);
-            if record.is_none() {
-                source.not_understood(NO_RECORD);
-            }
-            Some((record?, raw))
-        });
-        Ok(records.collect())
+    /// The objects among the lines of a recording.
+    pub(super) fn records(&self, source: &mut Source) -> Result<Vec<WholeRecord<'_>>> {
+        Ok(objects(self.raw_lines(source)?, source))
     }
 
     /// The whole text of a file that is no JSON.
@@ -327,6 +334,21 @@ impl SourceText {
         }
         Ok(RecordLine { path: &self.path, number, text })
     }
+}
+
+/// A record as it is read, and as it is written.
+pub(super) type WholeRecord<'a> = (Object<'a>, &'a RawValue);
+
+/// The objects among records.
+pub(super) fn objects<'a>(raws: Vec<&'a RawValue>, source: &mut Source) -> Vec<WholeRecord<'a>> {
+    let records = raws.into_iter().filter_map(|raw| {
+        let record = Object::read(raw);
+        if record.is_none() {
+            source.not_understood(NO_RECORD);
+        }
+        Some((record?, raw))
+    });
+    records.collect()
 }
 
 /// A line without the zeros it begins with. A crash in the middle of a write leaves a hole in

@@ -40,20 +40,31 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let values = file.values(source)?;
-    let mut chat = GeminiChat::default();
     let is_list = file.head().is(LISTED);
-
-    for value in &values {
+    let (mut saved, mut records) = (Assembler::default(), Vec::new());
+    for value in file.values(source)? {
         if !is_list && checkpoint::begins(value.text) {
-            checkpoint::read(value, &mut chat.assembler)?;
+            checkpoint::read(&value, &mut saved)?;
             continue;
         }
         let raw = value.parse()?;
-        for raw in items(raw).unwrap_or_else(|| vec![raw]) {
-            if let Some(record) = lenient::record(raw, &mut chat.assembler.source) {
-                chat.collect(record, raw);
-            }
+        records.extend(items(raw).unwrap_or_else(|| vec![raw]));
+    }
+    let chats = by_session(records, |raw| {
+        let header = Object::read(raw).filter(|record| record.has("startTime"));
+        header?.take_text("sessionId")
+    });
+    let conversations =
+        chats.into_iter().map(|records| conversation(records, std::mem::take(&mut saved), file));
+    sessions_of(conversations, source, file)
+}
+
+/// The conversation of one chat's records, behind what was saved as a checkpoint.
+fn conversation(records: Vec<&RawValue>, saved: Assembler, file: &SourceText) -> Assembler {
+    let mut chat = GeminiChat { assembler: saved, ..GeminiChat::default() };
+    for raw in records {
+        if let Some(record) = lenient::record(raw, &mut chat.assembler.source) {
+            chat.collect(record, raw);
         }
     }
     for step in std::mem::take(&mut chat.steps) {
@@ -75,7 +86,7 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         *main = folder.map(|name| session_name(&name.to_string_lossy()));
         chat.assembler.is_side = true;
     }
-    chat.assembler.session(file.id.clone(), &file.path)
+    chat.assembler
 }
 
 /// The types of records that can be read.

@@ -79,12 +79,9 @@ fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source)
     with_side_chains(chains, source, &text)
 }
 
-/// A record as it is read, and as it is written.
-type JournalRecord<'a> = (Object<'a>, &'a RawValue);
-
 /// The records of a journal, without those that were taken back.
-fn kept_records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<JournalRecord<'a>>> {
-    let mut kept: Vec<JournalRecord<'a>> = Vec::new();
+fn kept_records<'a>(file: &'a SourceText, source: &mut Source) -> Result<Vec<WholeRecord<'a>>> {
+    let mut kept: Vec<WholeRecord<'a>> = Vec::new();
     for (mut record, raw) in file.records(source)? {
         if record.text("type").as_deref() != Some("context.undo") {
             kept.push((record, raw));
@@ -133,7 +130,7 @@ struct JournalAgent {
 }
 
 impl JournalAgent {
-    fn read(&mut self, records: Vec<JournalRecord<'_>>) {
+    fn read(&mut self, records: Vec<WholeRecord<'_>>) {
         for (record, raw) in records {
             self.record(record, raw);
         }

@@ -29,23 +29,16 @@ const SHAPES: &str = "type=session id:s cwd:s | \
 pub(super) const IMPORTER: Importer = Importer::new("pi", Detect::Any(2, SHAPES), import);
 
 pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
-    // Another header begins another session, as in files that were joined.
-    let mut joined: Vec<Vec<WholeEntry<'_>>> = vec![Vec::new()];
-    let mut headers: BTreeSet<Text> = BTreeSet::new();
-    for raw in file.raw_lines(source)? {
-        let Some(entry) = lenient::record::<PiEntry<'_>>(raw, source) else { continue };
-        if entry.is("session") && headers.insert(entry.id.clone()) && headers.len() > 1 {
-            joined.push(Vec::new());
-        }
-        if let Some(last) = joined.last_mut() {
-            last.push((entry, raw));
-        }
-    }
-    sessions_of(joined.into_iter().map(conversation), source, file)
+    let sessions = file.sessions(source, |raw| of_type(raw, "session")?.take_text("id"))?;
+    let each = sessions.into_iter().map(|entries| conversation(entries, source));
+    let conversations: Vec<Assembler> = each.collect();
+    sessions_of(conversations, source, file)
 }
 
 /// The conversation of one session's entries.
-fn conversation(entries: Vec<WholeEntry<'_>>) -> Assembler {
+fn conversation(raws: Vec<&RawValue>, source: &mut Source) -> Assembler {
+    let read = raws.into_iter().filter_map(|raw| Some((lenient::record(raw, source)?, raw)));
+    let entries: Vec<WholeEntry<'_>> = read.collect();
     let mut reading = PiReading::default();
     let kept = branch(&entries);
     for (at, (entry, raw)) in entries.into_iter().enumerate() {

@@ -11,15 +11,15 @@ pub(super) use super::conversations::{
 pub(super) use super::counted::{Counted as _, time, time_or_warn};
 pub(super) use super::error::{Imported, Result};
 pub(super) use super::file::{
-    MAX_FILE, RecordLine, SourceFile, SourceText, session_id, session_name,
+    MAX_FILE, RecordLine, SourceFile, SourceText, WholeRecord, objects, session_id, session_name,
 };
 pub(super) use super::head::{Head, has_any, is_shaped};
 pub(super) use super::lenient;
 pub(super) use super::openai_chat::parts::{UNNAMED, Unnamed, arguments, arguments_in};
 pub(super) use super::openai_chat::{self, ChatDialect};
 pub(super) use super::product::{
-    Parent, branch_of, climb, is_one_of, json_object, numbered, place_of, role_of, sessions_of,
-    speaker, speaker_of, with_side_chains,
+    Parent, branch_of, by_session, climb, is_one_of, joined_with_side_chains, json_object,
+    numbered, of_type, place_of, role_of, sessions_of, speaker, speaker_of, with_side_chains,
 };
 pub(super) use super::usage::{
     CachedTokens, Iterations, billed, count_in, counters, unless_zero, usage, usage_in,

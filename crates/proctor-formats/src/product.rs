@@ -47,31 +47,65 @@ pub(super) fn place_of<N: Ord, T: Default>(
     })
 }
 
+/// The record, if it is of this type.
+pub(super) fn of_type<'a>(raw: &'a RawValue, kind: &str) -> Option<Object<'a>> {
+    // Most records do not have the word.
+    let record = raw.get().contains(kind).then(|| Object::read(raw))?;
+    record.filter(|record| record.text("type").as_deref() == Some(kind))
+}
+
+/// The records of each session of a file: files that were joined hold several. A record that names a session begins it,
+/// or goes on with it; records in front of the first name belong to the first session.
+pub(super) fn by_session<R>(records: Vec<R>, mut name: impl FnMut(&R) -> Text) -> Vec<Vec<R>> {
+    let (mut names, mut sessions, mut at) = (BTreeMap::new(), vec![Vec::new()], 0);
+    for record in records {
+        if let Some(name) = name(&record) {
+            let next = if names.is_empty() { 0 } else { sessions.len() };
+            at = *names.entry(name).or_insert(next);
+            sessions.resize_with(sessions.len().max(at + 1), Vec::new);
+        }
+        sessions[at].push(record);
+    }
+    sessions
+}
+
 /// The sessions of a file: the main conversation, and those of sub-agents. The first one reports
 /// the counts of the file as a whole.
 pub(super) fn with_side_chains(
     chains: impl IntoIterator<Item = Assembler>,
     source: &mut Source,
-    text: &SourceText,
+    file: &SourceText,
+) -> Imported {
+    joined_with_side_chains(vec![chains.into_iter().collect()], source, file)
+}
+
+/// The same of a file in which several of them are joined; each has a number then.
+pub(super) fn joined_with_side_chains(
+    joined: Vec<Vec<Assembler>>,
+    source: &mut Source,
+    file: &SourceText,
 ) -> Imported {
     let mut sessions: Vec<Session> = Vec::new();
-    let mut sides = 0;
-    for (at, mut chain) in chains.into_iter().enumerate() {
-        if chain.is_empty() {
-            if sessions.is_empty() {
-                add_counts(source, chain.source);
+    let is_one = joined.len() == 1;
+    for (number, chains) in (1..).zip(joined) {
+        let main = if is_one { file.id.clone() } else { format!("{}-{number}", file.id) };
+        let mut sides = 0;
+        for (at, mut chain) in chains.into_iter().enumerate() {
+            if chain.is_empty() {
+                if sessions.is_empty() {
+                    add_counts(source, chain.source);
+                }
+                continue;
             }
-            continue;
+            let mut id = main.clone();
+            if at > 0 {
+                sides += 1;
+                chain.is_side = true;
+                chain.source.main = Some(main.clone());
+                id = format!("{main}-side-{sides}");
+            }
+            sessions.extend(chain.finish(id, &file.path)?);
         }
-
-        let mut id = text.id.clone();
-        if at > 0 {
-            sides += 1;
-            chain.is_side = true;
-            chain.source.main = Some(id.clone());
-            id = format!("{id}-side-{sides}");
-        }
-        sessions.extend(chain.finish(id, &text.path)?);
     }
     Ok(sessions)
 }

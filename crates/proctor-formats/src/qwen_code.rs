@@ -23,21 +23,19 @@ const RECORD: &str = "uuid parentUuid sessionId message/parts:l | \
 pub(super) const IMPORTER: Importer = Importer::new("qwen-code", Detect::Any(50, RECORD), import);
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    // Another session begins at a root, as in files that were joined.
-    let mut joined: BTreeMap<usize, Vec<(Object<'_>, &RawValue)>> = BTreeMap::new();
-    let (mut number, mut session) = (0, None);
-    for (record, raw) in file.records(source)? {
+    // A root begins a session.
+    let sessions = file.sessions(source, |raw| {
+        let record = Object::read(raw)?;
         let at_root = record.has("uuid") && record.text("parentUuid").is_none();
-        let named = record.text("sessionId").filter(|_| at_root);
-        number += usize::from(named.is_some() && session.is_some() && named != session);
-        session = named.or(session);
-        joined.entry(number).or_default().push((record, raw));
-    }
-    sessions_of(joined.into_values().map(conversation), source, file)
+        record.text("sessionId").filter(|_| at_root)
+    })?;
+    let each = sessions.into_iter().map(|records| conversation(objects(records, source)));
+    let conversations: Vec<Assembler> = each.collect();
+    sessions_of(conversations, source, file)
 }
 
 /// The conversation of one session's records.
-fn conversation(records: Vec<(Object<'_>, &RawValue)>) -> Assembler {
+fn conversation(records: Vec<WholeRecord<'_>>) -> Assembler {
     let mut chat = QwenChat::default();
     let kept = branch(&records);
     for (at, (record, raw)) in records.into_iter().enumerate() {
@@ -53,7 +51,7 @@ fn conversation(records: Vec<(Object<'_>, &RawValue)>) -> Assembler {
 }
 
 /// The records of the branch that the file ends in.
-fn branch(records: &[(Object<'_>, &RawValue)]) -> BTreeSet<usize> {
+fn branch(records: &[WholeRecord<'_>]) -> BTreeSet<usize> {
     let names = records.iter().map(|(record, _)| record.text("uuid"));
     branch_of(names, records.len().checked_sub(1), |at| {
         let (record, _) = &records[at];

@@ -63,15 +63,32 @@ fn a_compaction_that_was_copied_under_another_name_happened_once() {
 
 #[test]
 fn each_recording_of_a_file_that_was_joined_is_a_session() {
-    for (name, id) in [("pi/tree", "5b1c"), ("qwen-code/chat", "5c1d")] {
+    for (name, id) in [
+        ("pi/tree", "5b1c"),
+        ("qwen-code/chat", "5c1d"),
+        ("codex/rollout", "\"id\":\"a1"),
+        ("gemini-cli/chat", "9f1e"),
+        ("copilot-cli/events", "\"sessionId\":\"s"),
+    ] {
         let (format, _) = name.split_once('/').expect("a folder");
         let text = std::fs::read_to_string(fixture(&format!("{name}.jsonl"))).expect("a fixture");
-        let other = text.replace(id, "other").replace("2026-", "2027-");
-        let [own, joined] = [text.clone(), text + &other].map(|bytes| {
+        let other = text.replace(id, &format!("{id}2")).replace("2026-", "2027-");
+        let [own, joined] = [text.clone(), text.clone() + &other].map(|bytes| {
             let sessions = read(format, bytes.as_bytes()).expect("a good file");
             sessions.iter().map(outline).collect::<Vec<String>>()
         });
         assert_eq!(joined, [&own[..], &own].concat(), "{name}");
+        if format == "gemini-cli" {
+            continue;
+        }
+        // The first may go on behind the other.
+        let lines: Vec<&str> = text.lines().collect();
+        let begun = lines[..lines.len() / 2].join("\n") + "\n";
+        let messages = [text.clone() + &other, begun + &other + &text].map(|bytes| {
+            let sessions = read(format, bytes.as_bytes()).expect("a good file");
+            sessions.iter().map(|one| one.messages().to_vec()).collect::<Vec<_>>()
+        });
+        assert_eq!(messages[0], messages[1], "{name}");
     }
 }
 
