@@ -175,7 +175,8 @@ impl ImportError {
                  reads it as that all the same"
             }
             Self::UnknownFormat(..) => {
-                "a recording has the messages or requests of an agent; `proctor sessions` lists those on this machine"
+                "a recording has the messages or requests of an agent; `proctor sessions` lists those on this machine, \
+                 and `proctor sessions import --format NAME` reads one whose beginning is lost"
             }
             Self::UnreadProduct(_, _, hint) | Self::Packed(_, _, hint) => hint,
             Self::NotJson(_) => "session files are JSON or JSONL",

@@ -35,8 +35,11 @@ const LISTED: &str = "0/sessionId 0/projectHash 0/startTime";
 
 pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::By(detect), import);
 
+/// The shape of a record of the model's: the header may be lost.
+const MODELS: &str = "id timestamp type=gemini content !uuid";
+
 fn detect(head: &Head) -> bool {
-    head.is(SHAPES) || head.is(LISTED)
+    head.is(SHAPES) || head.is(LISTED) || head.text.starts_with('{') && head.any(20, MODELS)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -15,10 +15,14 @@ use super::prelude::*;
 pub(super) const IMPORTER: Importer = Importer::new("grok-build", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
-    let mut records = head.values.iter();
+    let records = head.values.iter();
+    // A picture in the first prompt may fill all that is seen.
+    let begun = records.len() == 2;
     head.first().is_some_and(|first| is_line(first, "system user"))
         && records.clone().filter(|record| !is_line(record, KNOWN)).count() * 2 < records.len()
-        && records.any(|record| is_line(record, "assistant tool_result"))
+        && records.skip(1).any(|record| {
+            is_line(record, "assistant tool_result") || begun && is_line(record, "user")
+        })
 }
 
 /// Whether a record is a line of one of these types.

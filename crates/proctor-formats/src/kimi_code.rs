@@ -36,11 +36,14 @@ fn main(folder: &Folder) -> Option<Folder> {
     main.has(JOURNAL).then_some(main)
 }
 
+/// The shape of a record of the context: the header may be lost.
+const APPENDED: &str = "type=context.append_message,context.append_loop_event time";
+
 fn detect(head: &Head) -> bool {
     let mut kinds = head.values.iter().take(50).filter_map(|kind| kind.get("type")?.as_str());
+    let header = head.is("type=metadata protocol_version:s");
     head.text.starts_with('{')
-        && head.is("type=metadata protocol_version:s")
-        && kinds.any(|kind| kind.contains('.'))
+        && (header && kinds.any(|kind| kind.contains('.')) || head.any(20, APPENDED))
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {

@@ -562,3 +562,23 @@ fn what_is_known_stands_beside_a_native_session_and_must_be_about_it() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn a_recording_is_recognised_without_its_first_line_and_behind_a_large_picture() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("a.jsonl");
+    for name in ["gemini-cli/chat", "kimi-code/wire", "grok-build/chat_history"] {
+        let text = std::fs::read_to_string(fixture(&format!("{name}.jsonl"))).expect("a fixture");
+        let (first, rest) = text.split_once('\n').expect("lines");
+        let text = if first.contains("\"system\"") {
+            let picture = format!("data:image/png;base64,{}", "AAAA".repeat(1 << 19));
+            let content = serde_json::json!([{"type": "image", "image_url": picture}]);
+            format!("{first}\n{}\n{rest}", serde_json::json!({"type": "user", "content": content}))
+        } else {
+            rest.to_owned()
+        };
+        std::fs::write(&path, text).expect("writable");
+        let sessions = import::load(&path).expect("a good file");
+        assert!(name.starts_with(&sessions[0].source().format), "{name}");
+    }
+}
