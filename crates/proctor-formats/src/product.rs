@@ -24,15 +24,8 @@ pub(super) fn sessions_of(
     source: &mut Source,
     file: &SourceText,
 ) -> Imported {
-    let mut sessions = Vec::new();
-    for conversation in conversations {
-        if conversation.is_empty() {
-            add_counts(source, conversation.source);
-        } else {
-            sessions.extend(conversation.finish(file.id.clone(), &file.path)?);
-        }
-    }
-    Ok(sessions)
+    let conversations = conversations.into_iter().map(|conversation| vec![conversation]);
+    joined_with_side_chains(conversations.collect(), source, file)
 }
 
 /// Where the conversation of this name is, a new one if none had the name.
@@ -79,20 +72,22 @@ pub(super) fn with_side_chains(
     joined_with_side_chains(vec![chains.into_iter().collect()], source, file)
 }
 
-/// The same of a file in which several of them are joined; each has a number then.
+/// The same of a file with several such sessions, of which each has a number.
 pub(super) fn joined_with_side_chains(
     joined: Vec<Vec<Assembler>>,
     source: &mut Source,
     file: &SourceText,
 ) -> Imported {
     let mut sessions: Vec<Session> = Vec::new();
-    let is_one = joined.len() == 1;
-    for (number, chains) in (1..).zip(joined) {
+    let is_one = joined.iter().filter(|chains| is_begun(chains)).count() < 2;
+    let mut number = 0;
+    for chains in joined {
+        number += usize::from(is_begun(&chains));
         let main = if is_one { file.id.clone() } else { format!("{}-{number}", file.id) };
         let mut sides = 0;
         for (at, mut chain) in chains.into_iter().enumerate() {
             if chain.is_empty() {
-                if sessions.is_empty() {
+                if sessions.is_empty() || at == 0 {
                     add_counts(source, chain.source);
                 }
                 continue;
@@ -108,6 +103,11 @@ pub(super) fn joined_with_side_chains(
         }
     }
     Ok(sessions)
+}
+
+/// Whether something was said in one of them.
+fn is_begun(chains: &[Assembler]) -> bool {
+    !chains.iter().all(Assembler::is_empty)
 }
 
 /// The record above another.
