@@ -26,45 +26,37 @@ const NUDGE: &str = "System: Please continue.";
 /// The beginning of the product's own first message, which sets up the context.
 const SETUP: &str = "This is the Gemini CLI.";
 
-/// The shapes of a chat, and of a checkpoint.
-const SHAPES: &str = "sessionId projectHash startTime | \
-     history/0/parts:l history/0/role=user,model | !history 0/parts:l 0/role=user,model";
-
-/// The shape of a chat in a list of records.
-const LISTED: &str = "0/sessionId 0/projectHash 0/startTime";
-
-pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::By(detect), import);
+/// The shape of a chat's header.
+const CHAT: &str = "sessionId projectHash startTime";
 
 /// The shape of a record of the model's: the header may be lost.
 const MODELS: &str = "id timestamp type=gemini content !uuid";
 
+/// The shapes of a checkpoint.
+const CHECKPOINT: &str =
+    "history/0/parts:l history/0/role=user,model | !history 0/parts:l 0/role=user,model";
+
+pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::By(detect), import);
+
 fn detect(head: &Head) -> bool {
-    head.is(SHAPES) || head.is(LISTED) || head.text.starts_with('{') && head.any(20, MODELS)
+    head.item_is(CHAT) || head.is(CHECKPOINT) || head.text.starts_with('{') && head.any(20, MODELS)
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    let is_list = file.head().is(LISTED);
-    let (mut saved, mut records) = (Assembler::default(), Vec::new());
-    for value in file.values(source)? {
-        if !is_list && checkpoint::begins(value.text) {
-            checkpoint::read(&value, &mut saved)?;
-            continue;
-        }
-        let raw = value.parse()?;
-        records.extend(items(raw).unwrap_or_else(|| vec![raw]));
+    if file.head().is(CHECKPOINT) {
+        return checkpoint::import(file, source);
     }
-    let chats = by_session(records, |raw| {
+    let chats = by_session(file.listed(source)?, |raw| {
         let header = Object::read(raw).filter(|record| record.has("startTime"));
         header?.take_text("sessionId")
     });
-    let conversations =
-        chats.into_iter().map(|records| conversation(records, std::mem::take(&mut saved), file));
+    let conversations = chats.into_iter().map(|records| conversation(records, file));
     sessions_of(conversations, source, file)
 }
 
-/// The conversation of one chat's records, behind what was saved as a checkpoint.
-fn conversation(records: Vec<&RawValue>, saved: Assembler, file: &SourceText) -> Assembler {
-    let mut chat = GeminiChat { assembler: saved, ..GeminiChat::default() };
+/// The conversation of one chat's records.
+fn conversation(records: Vec<&RawValue>, file: &SourceText) -> Assembler {
+    let mut chat = GeminiChat::default();
     for raw in records {
         if let Some(record) = lenient::record(raw, &mut chat.assembler.source) {
             chat.collect(record, raw);

@@ -7,16 +7,16 @@ use super::speaker_of;
 use crate::gemini_content::content;
 use crate::prelude::*;
 
-/// Whether a value of a chat is a checkpoint: a list, or an object with a history.
-pub(super) fn begins(text: &str) -> bool {
-    let start = text.trim_start();
-    start.starts_with('[')
-        || start.starts_with("{\"history\"")
-        || serde_json::from_str::<Object<'_>>(start).is_ok_and(|object| object.has("history"))
+pub(super) fn import(file: &SourceText, source: &mut Source) -> Imported {
+    let mut assembler = Assembler::default();
+    for value in file.values(source)? {
+        read(&value, &mut assembler)?;
+    }
+    assembler.session(file.id.clone(), &file.path)
 }
 
 /// Reads the contents of a checkpoint.
-pub(super) fn read(value: &RecordLine<'_>, assembler: &mut Assembler) -> Result<()> {
+fn read(value: &RecordLine<'_>, assembler: &mut Assembler) -> Result<()> {
     let contents: Vec<&RawValue> = match Object::read(value.parse()?) {
         Some(mut object) => {
             let list = object.take_list("history");
