@@ -79,17 +79,6 @@ pub(crate) fn line_of(series: usize) -> (Color, bool) {
 
 type DrawResult = Result<(), Box<dyn Error>>;
 
-/// Draws a shape.
-type DrawShape = Box<dyn Fn(&mut SVGBackend<'_>) -> DrawResult>;
-
-/// A step of drawing, from back to front.
-enum DrawStep {
-    Draw(DrawShape),
-    /// Opens a group, with this markup.
-    Open(String),
-    Close,
-}
-
 /// A line of text, centred vertically on its position.
 pub(crate) struct Label {
     pub(crate) at: (f64, f64),
@@ -114,7 +103,8 @@ pub(crate) struct PlotScene {
     pub(crate) series: Vec<(String, [f64; 4])>,
     /// Where calls, and tokens from 0 up, are in a picture of one session.
     pub(crate) call_axis: Option<PlotPanel>,
-    steps: Vec<DrawStep>,
+    /// The markup of the shapes, from back to front, or why one could not be drawn.
+    shapes: Vec<Result<String, String>>,
     /// In front of all shapes.
     pub(crate) labels: Vec<Label>,
 }
@@ -128,7 +118,7 @@ impl PlotScene {
             width,
             series: Vec::new(),
             call_axis: None,
-            steps: Vec::new(),
+            shapes: Vec::new(),
             labels: Vec::new(),
         };
         for line in scene.lines_of(title, TITLE) {
@@ -216,8 +206,8 @@ impl PlotScene {
         }
     }
 
-    fn draw(&mut self, shape: impl Fn(&mut SVGBackend<'_>) -> DrawResult + 'static) {
-        self.steps.push(DrawStep::Draw(Box::new(shape)));
+    fn draw(&mut self, shape: impl FnOnce(&mut SVGBackend<'_>) -> DrawResult) {
+        self.shapes.push(painted(shape));
     }
 
     /// Draws shapes that show these words under the pointer.
@@ -233,24 +223,22 @@ impl PlotScene {
     }
 
     fn group(&mut self, open: &str, draw: impl FnOnce(&mut Self)) {
-        self.steps.push(DrawStep::Open(open.to_owned()));
+        self.shapes.push(Ok(open.to_owned()));
         draw(self);
-        self.steps.push(DrawStep::Close);
+        self.shapes.push(Ok("</g>\n".to_owned()));
     }
 
     /// Draws a line through points.
     pub(crate) fn line(&mut self, points: &[(f64, f64)], color: Color, width: u32, opacity: f64) {
         let style = ShapeStyle::from(color.mix(opacity)).stroke_width(width);
-        let points = pixels(points);
-        self.draw(move |svg| Ok(svg.draw_path(points.iter().copied(), &style)?));
+        self.draw(|svg| Ok(svg.draw_path(pixels(points), &style)?));
     }
 
     /// Draws a dashed line: seven pixels drawn, five left out.
     pub(crate) fn dashes(&mut self, points: &[(f64, f64)], color: Color, width: u32, opacity: f64) {
         let style = ShapeStyle::from(color.mix(opacity)).stroke_width(width);
         let dashes = DashedPathElement::new(std::iter::empty::<(i32, i32)>(), 7, 5, style);
-        let points = pixels(points);
-        self.draw(move |svg| Ok(dashes.draw(points.iter().copied(), svg, (0, 0))?));
+        self.draw(|svg| Ok(dashes.draw(pixels(points).into_iter(), svg, (0, 0))?));
     }
 
     /// Draws the line of a strategy.
@@ -265,21 +253,19 @@ impl PlotScene {
     /// Fills a box: left, upper, right and lower edge.
     pub(crate) fn rect(&mut self, edges: [f64; 4], color: Color, opacity: f64) {
         let [left, upper, right, lower] = edges;
-        let corners = [(left, upper), (right, lower)].map(pixel);
-        let fill = color.mix(opacity);
-        self.draw(move |svg| Ok(svg.draw_rect(corners[0], corners[1], &fill, true)?));
+        let [first, last] = [(left, upper), (right, lower)].map(pixel);
+        self.draw(|svg| Ok(svg.draw_rect(first, last, &color.mix(opacity), true)?));
     }
 
     /// Fills a polygon.
     pub(crate) fn area(&mut self, points: &[(f64, f64)], color: Color) {
-        let points = pixels(points);
-        self.draw(move |svg| Ok(svg.fill_polygon(points.iter().copied(), &color)?));
+        self.draw(|svg| Ok(svg.fill_polygon(pixels(points), &color)?));
     }
 
     /// Draws a circle: filled, or hollow with an outline.
     pub(crate) fn dot(&mut self, at: (f64, f64), radius: f64, color: Color, hollow: bool) {
         let (middle, radius) = (pixel(at), whole(radius));
-        self.draw(move |svg| {
+        self.draw(|svg| {
             let fill = if hollow { PAPER } else { color };
             svg.draw_circle(middle, radius, &fill, true)?;
             if hollow {
@@ -322,37 +308,17 @@ impl PlotScene {
         }
         self.y += LINE_HEIGHT + 2.0;
     }
+}
 
-    /// The markup of what is drawn by the backend.
-    fn painted(
-        &self,
-        draw: impl FnOnce(&mut SVGBackend<'_>) -> DrawResult,
-    ) -> Result<String, Box<dyn Error>> {
-        let mut text = String::new();
-        let size = (whole(self.width), whole(self.height()));
-        let mut svg = SVGBackend::with_string(&mut text, size);
-        draw(&mut svg)?;
-        svg.present()?;
-        drop(svg);
-        let (_, inner) = text.split_once('\n').unwrap_or_default();
-        Ok(inner.trim_end().trim_end_matches("</svg>").to_owned())
-    }
-
-    fn paint(&self) -> Result<String, Box<dyn Error>> {
-        let corner = pixel((self.width, self.height()));
-        let mut out = self.painted(|svg| Ok(svg.draw_rect((0, 0), corner, &PAPER, true)?))?;
-        for step in &self.steps {
-            match step {
-                DrawStep::Draw(shape) => out.push_str(&self.painted(|svg| shape(svg))?),
-                DrawStep::Open(group) => out.push_str(group),
-                DrawStep::Close => out.push_str("</g>\n"),
-            }
-        }
-        let labels =
-            self.painted(|svg| self.labels.iter().try_for_each(|label| label.draw(svg)))?;
-        out.push_str(&labels);
-        Ok(out)
-    }
+/// The markup that the backend makes, without its document.
+fn painted(draw: impl FnOnce(&mut SVGBackend<'_>) -> DrawResult) -> Result<String, String> {
+    let mut text = String::new();
+    let mut svg = SVGBackend::with_string(&mut text, (0, 0));
+    let drawn = draw(&mut svg);
+    drop(svg);
+    drawn.map_err(|error| error.to_string())?;
+    let (_, inner) = text.split_once('\n').unwrap_or_default();
+    Ok(inner.trim_end().trim_end_matches("</svg>").to_owned())
 }
 
 impl Label {
@@ -370,8 +336,12 @@ impl Label {
 /// The scene as a document of its own.
 pub(crate) fn svg(scene: &PlotScene) -> Result<String, RenderError> {
     with_font();
-    let inner = scene.paint().map_err(|error| RenderError::Plot(error.to_string()))?;
     let (width, height) = (whole(scene.width), whole(scene.height()));
+    let corner = pixel((scene.width, scene.height()));
+    let paper = painted(|svg| Ok(svg.draw_rect((0, 0), corner, &PAPER, true)?));
+    let labels = painted(|svg| scene.labels.iter().try_for_each(|label| label.draw(svg)));
+    let layers = [paper].into_iter().chain(scene.shapes.iter().cloned()).chain([labels]);
+    let inner = layers.collect::<Result<String, String>>().map_err(RenderError::Plot)?;
     // The pointed corner of a thick line would reach far beyond the values at a sharp turn.
     Ok(format!(
         "<svg stroke-linejoin=\"round\" width=\"{width}\" height=\"{height}\" \
