@@ -10,7 +10,6 @@ pub(crate) mod curves;
 pub(crate) mod forest;
 mod heat;
 pub(crate) mod pareto;
-mod scatter;
 mod scene;
 pub(crate) mod sweep;
 pub(crate) mod tokens;
