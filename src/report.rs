@@ -291,6 +291,16 @@ impl Report {
         self.section("comparison")?.table.cell(row, column)
     }
 
+    /// The same as a number: a share, an amount, a count, or seconds.
+    pub(crate) fn number(&self, row: &Row, column: &str) -> Option<f64> {
+        self.cell(row, column)?.value.number()
+    }
+
+    /// Whether a row of the comparison has a value in this column.
+    pub(crate) fn is_measured(&self, row: &Row, column: &str) -> bool {
+        self.cell(row, column).is_some_and(|cell| !cell.value.is_nothing())
+    }
+
     /// A share of the comparison, with its interval.
     pub(crate) fn share(
         &self,
@@ -315,7 +325,7 @@ impl Report {
         ];
         let measured = AXES
             .into_iter()
-            .find(|(column, _)| self.strategies().any(|row| self.share(row, column).is_some()));
+            .find(|(column, _)| self.strategies().any(|row| self.is_measured(row, column)));
         measured.unwrap_or(AXES[2])
     }
 

@@ -68,7 +68,7 @@ fn few_columns(report: &Report) -> Section {
     let columns = headline::columns(report, &rows);
     let shown = rows.into_iter().map(|row| {
         let ids = columns.iter().map(|column| column.column);
-        let cells = ids.map(|id| headline::cell(report, row, id).cloned());
+        let cells = ids.map(|id| report.cell(row, id).cloned());
         let mut few = row.clone();
         few.cells = cells.map(|cell| cell.unwrap_or(Cell::NOT_MEASURED)).collect();
         few

@@ -80,12 +80,9 @@ pub(super) fn rows(report: &Report) -> Vec<&Row> {
     let shown = all.filter(|row| row.role == Role::Strategy || shows_controls);
     let mut rows: Vec<&Row> = shown.collect();
     rows.sort_by(|left, right| {
-        let [left_saved, right_saved] = [left, right].map(|row| {
-            let share = report.share(row, "bill_saved");
-            share.map_or(f64::NEG_INFINITY, |(share, _)| share)
-        });
-        let by_savings = right_saved.total_cmp(&left_saved);
-        left.is_broken().cmp(&right.is_broken()).then(by_savings)
+        let [left_saved, right_saved] =
+            [left, right].map(|row| report.number(row, "bill_saved").unwrap_or(f64::NEG_INFINITY));
+        left.is_broken().cmp(&right.is_broken()).then(right_saved.total_cmp(&left_saved))
     });
     rows
 }
@@ -98,8 +95,7 @@ pub(super) fn columns(report: &Report, rows: &[&Row]) -> Vec<&'static Headline> 
         let mut columns = comparison.iter().flat_map(|section| &section.table.columns);
         // An edge that no strategy names repeats the usual bill.
         let hidden = columns.any(|one| one.id == id && one.is_for_files());
-        let mut cells = rows.iter().filter_map(|row| cell(report, row, id));
-        !hidden && cells.any(|cell| cell.value != Value::NotApplicable)
+        !hidden && rows.iter().any(|row| report.is_measured(row, id))
     });
     known.collect()
 }
@@ -113,12 +109,6 @@ pub(super) fn kept(headlines: &[&Headline]) -> Option<&'static str> {
 pub(super) fn keep_one(headlines: &mut Vec<&'static Headline>) {
     let first = kept(headlines);
     headlines.retain(|column| !KEPT.contains(&column.column) || Some(column.column) == first);
-}
-
-/// The cell of a row in the column of a headline; `None` where it was not measured.
-pub(super) fn cell<'a>(report: &'a Report, row: &'a Row, column: &str) -> Option<&'a Cell> {
-    let cell = report.cell(row, column);
-    cell.filter(|cell| cell.value != Value::NotMeasured)
 }
 
 /// A value in whole points and half of its interval: `25` and `±5`.

@@ -66,17 +66,7 @@ fn columns(report: &Report, width: usize) -> Vec<&'static Headline> {
 }
 
 fn is_known(report: &Report, column: &str) -> bool {
-    report.strategies().any(|row| is_measured(report, row, column))
-}
-
-fn is_measured(report: &Report, row: &Row, column: &str) -> bool {
-    let cell = headline::cell(report, row, column);
-    cell.is_some_and(|cell| !cell.value.is_nothing())
-}
-
-/// The value of a row as a number: a share, a count, or seconds.
-fn points(report: &Report, row: &Row, metric: &str) -> Option<f64> {
-    headline::cell(report, row, metric)?.value.number()
+    report.strategies().any(|row| report.is_measured(row, column))
 }
 
 /// The most rows, lost facts, lines of the verdict, and lines on how far to trust it.
@@ -355,7 +345,7 @@ fn also(report: &Report) -> Option<String> {
     let named = report.verdict.as_ref()?.strategy.as_deref()?;
     let row = report.compared().iter().find(|row| row.name == named)?;
     let [tokens, calls, waiting] = ["tokens", "calls", "waiting"]
-        .map(|column| headline::cell(report, row, column).map(|cell| &cell.value));
+        .map(|column| report.cell(row, column).map(|cell| &cell.value));
     let mut parts = Vec::new();
     if let Some(Value::Share(saved)) = tokens {
         let sign = if *saved > 0.0 { "−" } else { "+" };
@@ -398,7 +388,7 @@ fn apart(row: &Row) -> Option<String> {
 fn grid_row(report: &Report, row: &Row, columns: &[&Headline]) -> GridRow {
     let why = not_ranked(row);
     // A strategy that ended early in some sessions has numbers, and takes part in no ranking.
-    let numbers = why.is_none() || row.is_broken() && is_measured(report, row, "bill_saved");
+    let numbers = why.is_none() || row.is_broken() && report.is_measured(row, "bill_saved");
     let all = columns.iter();
     let known = all.take_while(|column| numbers || column.column == headline::SOLVED);
     let cells = known.map(|column| cell(report, row, column)).collect();
@@ -462,7 +452,7 @@ fn chosen<'a>(
     let second = kept(columns).unwrap_or("actions");
     let objectives = rows.iter().map(|row| {
         ["bill_saved", second].map(|metric| {
-            points(report, row, metric).filter(|_| not_ranked(row).is_none()).unwrap_or(f64::NAN)
+            report.number(row, metric).filter(|_| not_ranked(row).is_none()).unwrap_or(f64::NAN)
         })
     });
     let objectives: Vec<pareto::Point> = objectives.collect();

@@ -18,7 +18,7 @@ use crate::report::build::{EMPTY, FULL, summaries_of};
 use crate::report::json::Figure;
 use crate::report::sections::comparison::pooled_cell;
 use crate::report::sections::cost;
-use crate::report::{Report, Value, display, headline, layout};
+use crate::report::{Report, Value, display, layout};
 use crate::units::Usd;
 
 /// The most lines of an explanation on a terminal.
@@ -112,8 +112,7 @@ pub fn explain_column(report: &Report, name: &str) -> Result<Numbers, ExplainErr
     let rows = report.compared().iter().chain(&report.quoted_controls);
     let numbers = rows.filter_map(|row| {
         let cells = summaries_of(all.clone(), &row.name);
-        let cell = headline::cell(report, row, metric.name)
-            .filter(|cell| cell.value != Value::NotApplicable)?;
+        let cell = report.cell(row, metric.name).filter(|cell| !cell.value.is_nothing())?;
         let interval = display::interval(cell).map(|interval| format!(" {interval}"));
         Some(Number {
             strategy: row.name.clone(),

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{apart, not_ranked, points};
+use super::{apart, not_ranked};
 use crate::report::{Report, Row};
 
 /// The number by which rows are sorted, best first, or their names.
@@ -40,7 +40,7 @@ impl SortBy {
 /// The rows of the strategies, the best first; those that take part in no ranking come last.
 pub(super) fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
     let mut rows: Vec<&Row> = report.strategies().collect();
-    let priced = rows.iter().any(|row| points(report, row, "bill").is_some());
+    let priced = rows.iter().any(|row| report.is_measured(row, "bill"));
     let (metric, sign) = match sort.0 {
         "bill" if !priced => ("bill_saved", 1.0),
         "bill" | "calls" | "waiting" => (sort.0, -1.0),
@@ -51,7 +51,7 @@ pub(super) fn sorted(report: &Report, sort: SortBy) -> Vec<&Row> {
         let [first, second] =
             [left, right].map(|row| (not_ranked(row).is_some(), apart(row).is_some()));
         let [left_value, right_value] = [left, right]
-            .map(|row| points(report, row, metric).map_or(f64::NEG_INFINITY, |value| sign * value));
+            .map(|row| report.number(row, metric).map_or(f64::NEG_INFINITY, |value| sign * value));
         let by_value = right_value.total_cmp(&left_value);
         let by_name = if sort == NAME { left.name.cmp(&right.name) } else { Ordering::Equal };
         first.cmp(&second).then(by_value).then(by_name)
