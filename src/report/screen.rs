@@ -1,6 +1,7 @@
 //! The results of a run on one screen: what it costs, the strategies in four columns, the verdict, what was
 //! lost, how far to trust it, and what to do next.
 
+use std::iter;
 use std::time::Duration;
 
 use crate::compare::advice::Verdict;
@@ -13,7 +14,7 @@ use crate::report::headline::{
     with_controls,
 };
 use crate::report::layout::{self, wrap, wrap_after};
-use crate::report::terminal::{Style, Terminal};
+use crate::report::terminal::{Style, Terminal, add};
 use crate::report::{
     BannerLevel, Report, ReportData, Row, RowMark, Section, Value, display, escape,
 };
@@ -72,14 +73,6 @@ fn is_known(report: &Report, column: &str) -> bool {
 /// The most rows, lost facts, lines of the verdict, and lines on how far to trust it.
 pub(super) type Room = [usize; 4];
 
-/// Adds a block to the lines of a screen, after an empty line; nothing where there is none.
-pub(super) fn add(out: &mut Vec<String>, block: Vec<String>) {
-    if !block.is_empty() {
-        out.push(String::new());
-        out.extend(block);
-    }
-}
-
 impl Terminal {
     /// Lays the results of a run out on one screen of at most [`LINES`] lines.
     pub fn screen(self, report: &Report, options: ScreenOptions) -> String {
@@ -108,10 +101,8 @@ impl Terminal {
 
     fn lines_of(self, report: &Report, options: ScreenOptions, room: Room) -> Vec<String> {
         let [rows, lost, sentences, trusted] = room;
-        let heading = wrap(&escape::plain(&report.totals), self.columns());
-        let about = wrap(&escape::plain(&about(report, options.took)), self.columns());
-        let mut out = self.hanging(Style::Heading, "", heading);
-        out.extend(self.hanging(Style::Dim, "", about));
+        let mut out = self.text(Style::Heading, "", &report.totals);
+        out.extend(self.text(Style::Dim, "", &about(report, options.took)));
         add(&mut out, self.notices(report));
         add(&mut out, self.rows(report, options.sort, rows));
         add(&mut out, self.verdict(&self.sentences(report), sentences));
@@ -147,12 +138,9 @@ impl Terminal {
 
     /// Lines behind a label, all but the first `indent` columns deep.
     fn behind(self, label: &str, lines: Vec<String>, indent: usize) -> Vec<String> {
-        let mut label = self.paint(Style::Heading, label);
-        let behind = lines.into_iter().map(|line| {
-            let lead = std::mem::replace(&mut label, " ".repeat(indent));
-            format!("{lead}{line}")
-        });
-        behind.collect()
+        let label = self.paint(Style::Heading, label);
+        let leads = iter::once(label).chain(iter::repeat(" ".repeat(indent)));
+        leads.zip(lines).map(|(lead, line)| lead + &line).collect()
     }
 
     /// A command beside its label, and what it is for where there is room. It breaks between its words, so that

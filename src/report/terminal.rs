@@ -1,7 +1,5 @@
 //! Terminal: the comparison and what a person asks next, within a given width.
 
-use std::fmt::Write as _;
-
 use crate::report::layout::{self, ColumnSpec, GAP, wrap};
 use crate::report::{
     Audience, BannerLevel, Cell, Column, Report, Role, Row, Section, Table, Value, display, escape,
@@ -61,31 +59,21 @@ impl Terminal {
 
     /// Lays the report out.
     pub fn render(self, report: &Report) -> String {
-        let mut out = String::new();
-        self.write_lines(&mut out, Style::Heading, "", &report.title);
-        for line in &report.lines {
-            self.write_lines(&mut out, Style::Dim, "", line);
-        }
-        if !report.banners.is_empty() {
-            out.push('\n');
-        }
-        for banner in &report.banners {
+        let mut out = self.text(Style::Heading, "", &report.title);
+        out.extend(report.lines.iter().flat_map(|line| self.text(Style::Dim, "", line)));
+        let banners = report.banners.iter().flat_map(|banner| {
             let (style, sign) = banner.level.sign();
-            self.write_lines(&mut out, style, sign, &banner.in_full());
-        }
-        for section in &report.sections {
-            if section.audience == Audience::Everyone {
-                self.write_section(&mut out, section);
-            }
-        }
-        out
+            self.text(style, sign, &banner.in_full())
+        });
+        add(&mut out, banners.collect());
+        let shown = report.sections.iter().filter(|one| one.audience == Audience::Everyone);
+        out.extend(shown.flat_map(|section| self.lines_of_section(section)));
+        out.join("\n") + "\n"
     }
 
     /// One section alone, a blank line before it.
     pub fn section(self, section: &Section) -> String {
-        let mut out = String::new();
-        self.write_section(&mut out, section);
-        out
+        self.lines_of_section(section).join("\n") + "\n"
     }
 
     pub(super) fn paint(self, style: Style, text: &str) -> String {
@@ -94,6 +82,14 @@ impl Terminal {
         } else {
             text.to_owned()
         }
+    }
+}
+
+/// Adds a block to the lines of a screen, after an empty line; nothing where there is none.
+pub(super) fn add(out: &mut Vec<String>, block: Vec<String>) {
+    if !block.is_empty() {
+        out.push(String::new());
+        out.extend(block);
     }
 }
 
@@ -138,12 +134,10 @@ impl Style {
 type Styled = Vec<(Style, String)>;
 
 impl Terminal {
-    /// Writes a paragraph, its first line after `sign`, the others indented as deep.
-    fn write_lines(self, out: &mut String, style: Style, sign: &str, text: &str) {
+    /// A paragraph, its first line after `sign`, the others indented as deep.
+    pub(super) fn text(self, style: Style, sign: &str, text: &str) -> Vec<String> {
         let lines = wrap(&escape::plain(text), self.width - layout::width(sign));
-        for line in self.hanging(style, sign, lines) {
-            let _ = writeln!(out, "{line}");
-        }
+        self.hanging(style, sign, lines)
     }
 
     /// Lines of a paragraph, the first after `sign`, the others indented as deep.
@@ -153,31 +147,27 @@ impl Terminal {
         lines.map(|(lead, line)| self.paint(style, &format!("{lead}{line}"))).collect()
     }
 
-    fn write_section(self, out: &mut String, section: &Section) {
-        out.push('\n');
-        self.write_lines(out, Style::Heading, "", &section.title);
+    fn lines_of_section(self, section: &Section) -> Vec<String> {
+        let mut out = vec![String::new()];
+        out.extend(self.text(Style::Heading, "", &section.title));
         if !section.about.is_empty() {
-            self.write_lines(out, Style::Dim, "", &section.about);
+            out.extend(self.text(Style::Dim, "", &section.about));
         }
-        out.push('\n');
-        let left_out = self.write_table(out, section);
+        out.push(String::new());
+        let left_out = self.table(&mut out, section);
         let more = section.table.rows.len().saturating_sub(section.most_rows);
-        if more > 0 {
-            let text = format!("… and {more} more");
-            self.write_lines(out, Style::Dim, "", &text);
-        }
+        let mut notes = Vec::from_iter((more > 0).then(|| format!("… and {more} more")));
         if !left_out.is_empty() {
-            let text = format!("not shown at this width: {}", left_out.join(", "));
-            self.write_lines(out, Style::Dim, "", &text);
+            notes.push(format!("not shown at this width: {}", left_out.join(", ")));
         }
-        let legend = (section.id == "comparison").then_some(LEGEND).into_iter();
-        for note in legend.chain(section.notes.iter().map(String::as_str)) {
-            self.write_lines(out, Style::Dim, "", note);
-        }
+        notes.extend((section.id == "comparison").then(|| LEGEND.to_owned()));
+        let below = notes.iter().chain(&section.notes);
+        out.extend(below.flat_map(|note| self.text(Style::Dim, "", note)));
+        out
     }
 
-    /// Writes the table, and returns the labels of the columns that did not fit.
-    fn write_table(self, out: &mut String, section: &Section) -> Vec<String> {
+    /// Adds the lines of the table, and returns the labels of the columns that did not fit.
+    fn table(self, out: &mut Vec<String>, section: &Section) -> Vec<String> {
         let table = &section.table;
         let columns = 0..table.columns.len();
         let shared: Vec<_> = columns.clone().map(|at| table.shared_n(at)).collect();
@@ -192,19 +182,19 @@ impl Terminal {
         let specs = self.specs(&table.columns, &lines);
         let widths = layout::columns(&specs, self.width);
         let is_text: Vec<bool> = columns.map(|at| table.is_text(at)).collect();
-        self.write_row(out, &lines[0], &widths, &is_text);
+        out.extend(self.row(&lines[0], &widths, &is_text));
         let total: usize = widths.iter().flatten().map(|width| width + GAP).sum();
         let rule = self.paint(Style::Dim, &"─".repeat(total.saturating_sub(GAP)));
-        let _ = writeln!(out, "{rule}");
+        out.push(rule.clone());
         let mut last = None;
         for (row, lines) in table.rows.iter().zip(&lines[1..]) {
             // A line divides reference and floor from the strategies compared with them.
             let control = matches!(row.role, Role::Reference | Role::Floor);
             if last == Some(true) && !control {
-                let _ = writeln!(out, "{rule}");
+                out.push(rule.clone());
             }
             last = Some(control);
-            self.write_row(out, lines, &widths, &is_text);
+            out.extend(self.row(lines, &widths, &is_text));
         }
         let left_out = table.columns.iter().zip(&widths).enumerate();
         left_out
@@ -230,13 +220,8 @@ impl Terminal {
         specs
     }
 
-    fn write_row(
-        self,
-        out: &mut String,
-        cells: &[Styled],
-        widths: &[Option<usize>],
-        text: &[bool],
-    ) {
+    /// The lines of a row, of columns with these widths that hold words or numbers.
+    fn row(self, cells: &[Styled], widths: &[Option<usize>], text: &[bool]) -> Vec<String> {
         let columns = cells.iter().zip(widths).zip(text).filter_map(|((lines, width), is_text)| {
             let width = (*width)?;
             let lines = lines
@@ -246,7 +231,7 @@ impl Terminal {
         });
         let columns: Vec<(usize, bool, Styled)> = columns.collect();
         let height = columns.iter().map(|(_, _, lines)| lines.len()).max();
-        for at in 0..height.unwrap_or(0) {
+        let lines = (0..height.unwrap_or(0)).map(|at| {
             let shown = columns.iter().map(|(width, is_text, lines)| {
                 let Some((style, line)) = lines.get(at) else {
                     return " ".repeat(*width);
@@ -255,9 +240,9 @@ impl Terminal {
                 let line = self.paint(*style, line);
                 if *is_text { line + &pad } else { pad + &line }
             });
-            let shown = display::joined(shown, &" ".repeat(GAP));
-            let _ = writeln!(out, "{}", shown.trim_end());
-        }
+            display::joined(shown, &" ".repeat(GAP)).trim_end().to_owned()
+        });
+        lines.collect()
     }
 }
 

@@ -14,8 +14,8 @@ use crate::compare::{
 use crate::report::display::many;
 use crate::report::evidence::capital;
 use crate::report::grid::{GridRow, INDENT};
-use crate::report::screen::{Room, add};
-use crate::report::terminal::Terminal;
+use crate::report::screen::Room;
+use crate::report::terminal::{Terminal, add};
 use crate::report::{Report, escape};
 
 /// Where the rest is.

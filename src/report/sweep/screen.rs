@@ -10,8 +10,8 @@ use crate::report::display::{self, many};
 use crate::report::evidence::capital;
 use crate::report::grid::INDENT;
 use crate::report::layout::wrap;
-use crate::report::screen::{LINES, add};
-use crate::report::terminal::Terminal;
+use crate::report::screen::LINES;
+use crate::report::terminal::{Terminal, add};
 use crate::stats::Estimate;
 
 /// The most lines of the verdict: with more windows than fit, the others are counted.
