@@ -35,13 +35,13 @@ pub(super) fn render(report: &Report) -> Result<String, RenderError> {
 
 fn of_run(report: &Report) -> Result<Json, RenderError> {
     let evidence = evidence::Evidence::of(report);
-    let sessions = evidence.sessions();
+    let sessions = &evidence.sessions;
     let shown = &sessions[..sessions.len().min(TIMELINES)];
     let timelines = shown.iter().map(|session| {
         let picture = both(|width| tokens::of_session(report, session, width))?;
         Ok(json!({ "session": session, "picture": picture }))
     });
-    let compactions = compactions::all(report, &sessions);
+    let compactions = compactions::all(report, sessions);
     let others = report.sections.iter().filter(|section| !PLACED.contains(&section.id));
     let tables = others.map(|section| view::section(section, shown));
     let [findings, metrics] = ["findings", "metrics"]

@@ -5,65 +5,56 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::metric::survival::is_planted;
-use crate::record::words::GradeVerdict;
-use crate::record::words::HIGH_WEIGHT;
+use crate::record::words::{GradeVerdict, HIGH_WEIGHT};
 use crate::record::{Arm, Fate, ProbeRecord};
 use crate::report::template::InternedRows;
-use crate::report::{AskedItem, RenderError, Report, asked_items, display};
+use crate::report::{AskedItem, RenderError, Report, Row, asked_items, display};
 
 /// Probe items that are part of the page.
 pub(super) const MOST: usize = 20_000;
 
-/// All items of a run.
+/// All items of a run, and its sessions.
 pub(super) struct Evidence<'a> {
     /// What was lost first, decoys last.
     pub(super) items: Vec<AskedItem<'a>>,
-    /// The strategies that are not broken.
-    sound: BTreeSet<&'a str>,
-    report: &'a Report,
+    /// Those that lost most first; what broken strategies lost does not count.
+    pub(super) sessions: Vec<&'a str>,
 }
 
 impl<'a> Evidence<'a> {
     pub(super) fn of(report: &'a Report) -> Self {
-        let rows = report.compared();
-        let compared: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-        let unbroken = rows.iter().filter(|row| !row.is_broken());
-        let sound: BTreeSet<&str> = unbroken.map(|row| row.name.as_str()).collect();
+        let rows = report.compared().iter();
+        let (broken, sound): (Vec<&Row>, Vec<&Row>) = rows.partition(|row| row.is_broken());
+        let [broken, sound] =
+            [broken, sound].map(|rows| rows.iter().map(|row| &*row.name).collect::<BTreeSet<_>>());
         let mut items = asked_items(&report.records);
-        items.retain(|item| compared.contains(&*item.cell.strategy));
+        items.retain(|AskedItem { cell, .. }| {
+            broken.contains(&*cell.strategy) || sound.contains(&*cell.strategy)
+        });
         items.sort_by_key(|AskedItem { cell, probe, .. }| {
             let decoy = !is_planted(probe.kind);
             // The worst first: that a decoy is there.
             let fate = probe.survival.fate as u8;
             let fate = if decoy { fate } else { u8::MAX - fate };
-            let broken = !sound.contains(&*cell.strategy);
-            (cell.arm == Arm::Floor, decoy, fate, broken, probe.weight < HIGH_WEIGHT)
+            let is_broken = broken.contains(&*cell.strategy);
+            (cell.arm == Arm::Floor, decoy, fate, is_broken, probe.weight < HIGH_WEIGHT)
         });
-        Self { items, sound, report }
-    }
-
-    /// Whether a strategy that is not broken lost a fact here.
-    fn is_lost(&self, AskedItem { cell, probe, .. }: &AskedItem<'a>) -> bool {
-        cell.arm == Arm::Strategy
-            && self.sound.contains(&*cell.strategy)
-            && is_planted(probe.kind)
-            && probe.survival.fate == Fate::Lost
-    }
-
-    /// All sessions, those that lost most first.
-    pub(super) fn sessions(&self) -> Vec<&'a str> {
-        let cells = self.report.first_cells();
-        let mut sessions: Vec<&str> = cells.map(|cell| &*cell.session).collect();
-        sessions.dedup();
         let mut losses: BTreeMap<&str, usize> = BTreeMap::new();
-        for item in self.items.iter().filter(|item| self.is_lost(item)) {
-            *losses.entry(&item.cell.session).or_default() += 1;
+        for AskedItem { cell, .. } in items.iter().filter(|AskedItem { cell, probe, .. }| {
+            cell.arm == Arm::Strategy
+                && sound.contains(&*cell.strategy)
+                && is_planted(probe.kind)
+                && probe.survival.fate == Fate::Lost
+        }) {
+            *losses.entry(&cell.session).or_default() += 1;
         }
-        let first = self.report.first_session.as_deref();
+        let mut sessions: Vec<&str> = report.first_cells().map(|cell| &*cell.session).collect();
+        sessions.dedup();
+        let first = report.first_session.as_deref();
         sessions.sort_by_key(|session| {
             (first != Some(*session), Reverse(losses.get(session).copied()))
         });
-        sessions
+        Self { items, sessions }
     }
 
     /// The items as data of the page.
