@@ -12,7 +12,6 @@ use crate::report::{Cell, Column, Role, Row, Section, columns, display};
 
 pub(super) mod answers;
 pub(super) mod comparison;
-mod by_call;
 pub(super) mod cost;
 mod grading;
 pub(super) mod generations;
@@ -21,22 +20,21 @@ pub(crate) mod noise;
 pub(super) mod models;
 mod per_session;
 mod prelude;
-mod recovery;
 mod retention;
 pub(super) mod sizes;
+mod summaries;
 pub(super) mod timings;
-mod trail;
 mod worth;
 
 /// Every section after the comparison; those without a row are left out.
 pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> {
     [
         cost::schemes,
-        by_call::section,
+        cost::by_call,
         cost::breaks,
         lost::section,
         lost::by_summary,
-        recovery::section,
+        lost::recovery,
         kinds,
         retention::by_age,
         retention::grid,
@@ -52,9 +50,9 @@ pub(super) fn details(material: &Material<'_>) -> impl Iterator<Item = Section> 
         models::sentinels,
         noise::section,
         models::agreement,
-        retention::health,
-        retention::unhealthy,
-        trail::unsupported,
+        summaries::health,
+        summaries::unhealthy,
+        summaries::unsupported,
         findings,
         per_session::overflows,
         per_session::ended_early,

@@ -251,6 +251,18 @@ pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
     ))
 }
 
+/// What single calls cost, and from when on a strategy saves anything, under the scheme of the comparison.
+pub(super) fn by_call(material: &Material<'_>) -> Section {
+    let rows = material.marked_rows(|strategy| {
+        let shown = strategy.costs.first()?;
+        let calls = shown.by_call?;
+        let saved = shown.saved.into_iter().chain([shown.savings]);
+        let own = saved.map(|saved| super::of_strategy(strategy.arm, Cell::savings(saved)));
+        Some(calls.map(Cell::tokens).into_iter().chain(own).collect())
+    });
+    Section::new("cost_by_call", rows).fill("scheme", &basis(material).unwrap_or_default())
+}
+
 /// The causes of cache breaks, under the scheme of the comparison.
 pub(super) fn breaks(material: &Material<'_>) -> Section {
     let rows = material.rows(|strategy| {

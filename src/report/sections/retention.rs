@@ -1,15 +1,12 @@
-//! Retention by age, kind and place; and unhealthy summaries.
+//! Retention by age, kind and place.
 
 use super::prelude::*;
 use crate::metric::retention::{
     AgedItem, COMPACTIONS, Retention, TOKENS, age_in_compactions, age_in_tokens, cliff, drift,
     half_life,
 };
+use crate::record::PlaceInPrompt;
 use crate::record::words::ProbeKind;
-use crate::record::{Ailment, PlaceInPrompt};
-
-/// Unhealthy summaries shown with their text.
-const SHOWN: usize = 12;
 
 /// The items of a strategy with their ages, cluster by cluster.
 type Clusters<'a> = BTreeMap<&'a str, Vec<AgedItem>>;
@@ -94,42 +91,4 @@ pub(super) fn grid(material: &Material<'_>) -> Section {
         rows
     });
     Section::new("retention_grid", rows)
-}
-
-/// Unhealthy summaries, by their problems.
-pub(super) fn health(material: &Material<'_>) -> Section {
-    let rows = material.rows(|strategy| {
-        let cells: Vec<&CellRecord> = material.cells_of(&strategy.name).collect();
-        let summaries = cells.iter().map(|cell| cell.summary_health.summaries).sum();
-        let unhealthy = cells.iter().flat_map(|cell| &cell.summary_health.unhealthy);
-        let counts = Ailment::ALL.map(|(ailment, ..)| {
-            let ailments = unhealthy.clone().flat_map(|summary| &summary.ailments);
-            ailments.filter(|own| **own == ailment).count()
-        });
-        let cells = [summaries, unhealthy.count()].into_iter().chain(counts);
-        counts.iter().any(|count| *count > 0).then(|| cells.map(Cell::count).collect())
-    });
-    let of_ailments = Ailment::ALL.map(|(_, id, name)| Column::new(id, name, 0));
-    Section::new("summary_health", rows).more_columns(of_ailments)
-}
-
-/// The first of these summaries, with their text.
-pub(super) fn unhealthy(material: &Material<'_>) -> Section {
-    let rows = material.rows(|strategy| {
-        let cells = material.cells_of(&strategy.name);
-        let all = cells.flat_map(|cell| {
-            cell.summary_health.unhealthy.iter().map(move |summary| (&cell.session, summary))
-        });
-        all.map(|(session, summary)| {
-            let names = summary.ailments.iter().map(|ailment| ailment.name());
-            vec![
-                Cell::text(format!("{session}, call {}", summary.call)),
-                Cell::text(display::joined(names, ", ")),
-                Cell::text(summary.text.as_str()),
-            ]
-        })
-    });
-    let section = Section::new("unhealthy_summaries", rows);
-    let place = "in the run folder's cells";
-    section.cut(SHOWN, |rest| format!("and {rest} more, {place}"))
 }
