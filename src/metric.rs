@@ -37,7 +37,9 @@ pub mod trail;
 pub mod unscored;
 pub mod validity;
 
-pub(crate) use pool::{Formula, PooledValue, clusters, estimate, saved, sessions, total};
+pub(crate) use pool::{
+    Formula, PooledValue, cluster_total, clusters, estimate, saved, sessions, total,
+};
 pub use summary::CellSummary;
 pub use table::METRICS;
 

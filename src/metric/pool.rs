@@ -172,8 +172,7 @@ pub(crate) fn saved(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<SpendingPair>,
 ) -> Option<Estimate> {
-    let completed: Vec<&CellSummary> =
-        cells.iter().copied().filter(|cell| cell.both_completed).collect();
+    let completed = both_completed(cells);
     let mut spent = completed.iter().filter_map(|cell| of(cell));
     let all_priced = spent.all(|spending| spending.dollars.is_some());
     let (sessions, items) = by_session(&completed, |cell| {
@@ -184,6 +183,19 @@ pub(crate) fn saved(
     let clusters = in_clusters(sessions).into_values();
     let pairs: Vec<(f64, f64)> = clusters.map(|cluster| cluster.sum).collect();
     Estimate::of_ratio(&pairs, items)
+}
+
+fn both_completed<'a>(cells: &[&'a CellSummary]) -> Vec<&'a CellSummary> {
+    cells.iter().copied().filter(|cell| cell.both_completed).collect()
+}
+
+/// What the completed sessions of one cluster spent, and full history on them; repeats are averaged.
+pub(crate) fn cluster_total(
+    cells: &[&CellSummary],
+    of: impl Fn(&CellSummary) -> Option<(f64, f64)>,
+) -> Option<(f64, f64)> {
+    let (sessions, _) = by_session(&both_completed(cells), |cell| Some((of(cell)?, 0)));
+    in_clusters(sessions).into_values().next().map(|cluster| cluster.sum)
 }
 
 /// The total over the sessions of which that of full history is known. A session that no repeat completed

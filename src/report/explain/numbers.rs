@@ -12,7 +12,7 @@ use crate::metric::completion::Completion;
 use crate::metric::cost::BillBasis;
 use crate::metric::fidelity::Anchors;
 use crate::metric::survival::{chance, uncorrected};
-use crate::metric::{CellSummary, Formula, Metric, Unit, metric};
+use crate::metric::{CellSummary, Formula, Metric, Unit, cluster_total, metric};
 use crate::record::PriceEntry;
 use crate::report::build::{EMPTY, FULL, summaries_of};
 use crate::report::json::Figure;
@@ -174,14 +174,16 @@ fn value(
     priced: bool,
 ) -> (Option<f64>, Option<f64>) {
     match metric.function {
-        Formula::Saved(of) => totals(cells, |cell| {
+        Formula::Saved(of) => cluster_total(cells, |cell| {
             let spending = of(cell)?;
             spending.dollars.filter(|_| priced).or(Some(spending.tokens))
-        }),
-        Formula::Total(of) => totals(cells, |cell| {
+        })
+        .unzip(),
+        Formula::Total(of) => cluster_total(cells, |cell| {
             let amount = of(cell)?;
             Some((amount.own?, amount.reference))
-        }),
+        })
+        .unzip(),
         _ if metric.name == "completion" => {
             let end = Completion::over(cells);
             (Some(end.reached as f64), Some(end.planned as f64))
@@ -199,24 +201,6 @@ fn value(
             (Figure::of(&cell).map(|figure| figure.value), of)
         }
     }
-}
-
-/// The spending of the completed sessions, and that of full history on them; repeats are averaged.
-fn totals(
-    cells: &[&CellSummary],
-    of: impl Fn(&CellSummary) -> Option<(f64, f64)>,
-) -> (Option<f64>, Option<f64>) {
-    let mut sessions: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
-    for cell in cells.iter().filter(|cell| cell.both_completed) {
-        sessions.entry(&cell.session).or_default().extend(of(cell));
-    }
-    sessions.retain(|_, repeats| !repeats.is_empty());
-    let sum = |side: fn(&(f64, f64)) -> f64| {
-        let repeats = sessions.values();
-        let means = repeats.map(|own| own.iter().map(side).sum::<f64>() / own.len() as f64);
-        (!sessions.is_empty()).then(|| means.sum())
-    };
-    (sum(|pair| pair.0), sum(|pair| pair.1))
 }
 
 /// The prices in force, a line for each model; none where the metric needs none.

@@ -28,14 +28,7 @@ pub(crate) fn section(report: &Report, timings: &[Timing]) -> Option<Section> {
         ];
         Some(super::row(&row.name, Role::Strategy, cells))
     });
-    let rows: Vec<Row> = rows.collect();
-    let mut modelled = rows.iter().flat_map(|row| row.cells.iter().rev().take(2));
-    let known = modelled.any(|cell| cell.value != Value::NotMeasured);
-    let mut section = Section::new("timings", rows);
-    if !known {
-        let modelled = section.table.columns.iter_mut().rev().take(2);
-        modelled.for_each(|column| column.priority = Column::FILES_ONLY);
-    }
+    let section = Section::new("timings", rows).hide_unmeasured();
     (!section.table.rows.is_empty()).then_some(section)
 }
 
