@@ -37,7 +37,13 @@ pub(super) fn render(report: &Report) -> String {
 
 fn span<'a>(trace: &str, cell: &CellSummary, items: impl Iterator<Item = AskedItem<'a>>) -> Value {
     let key = json!([trace, cell.session, cell.strategy, cell.repeat]);
-    let mut events = results(cell);
+    let at = &cell.completion;
+    let (end, message) = match (at.died_at, at.failed_at) {
+        (Some(call), _) => ("died", format!("the prompt no longer fitted at call {call}")),
+        (None, Some(call)) => ("failed", format!("the strategy failed at call {call}")),
+        (None, None) => ("completed", String::new()),
+    };
+    let mut events = results(cell, end);
     for item in items {
         events.extend(probed(&item));
     }
@@ -56,34 +62,20 @@ fn span<'a>(trace: &str, cell: &CellSummary, items: impl Iterator<Item = AskedIt
         ],
         "events": events,
     });
-    if let Some(end) = ended_early(cell) {
-        span["status"] = json!({"code": 2, "message": end});
+    if end != "completed" {
+        span["status"] = json!({"code": 2, "message": message});
     }
     span
-}
-
-/// How a cell ended before its last call.
-fn ended_early(cell: &CellSummary) -> Option<String> {
-    let at = &cell.completion;
-    match (at.died_at, at.failed_at) {
-        (Some(call), _) => Some(format!("the prompt no longer fitted at call {call}")),
-        (None, failed) => failed.map(|call| format!("the strategy failed at call {call}")),
-    }
 }
 
 fn doc(name: &str) -> Option<&'static str> {
     metric(name).map(|metric| metric.doc)
 }
 
-/// The metrics that the cell has a value of.
-fn results(cell: &CellSummary) -> Vec<Value> {
+/// The metrics that the cell has a value of, and how it ended.
+fn results(cell: &CellSummary, end: &str) -> Vec<Value> {
     let at = cell.completion.reached;
-    let label = match (cell.completion.died_at, cell.completion.failed_at) {
-        (Some(_), _) => "died",
-        (None, Some(_)) => "failed",
-        (None, None) => "completed",
-    };
-    let (share, texts) = (cell.completion.share(), [Some(label), doc("completion")]);
+    let (share, texts) = (cell.completion.share(), [Some(end), doc("completion")]);
     let mut events = vec![event(at, "completion", share, texts, &[])];
     for column in columns::cells() {
         let value = match &column.read {

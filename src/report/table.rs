@@ -178,7 +178,7 @@ impl Table {
 
     /// Whether a column holds words.
     pub(crate) fn is_text(&self, at: usize) -> bool {
-        at == 0 || self.cells(at).any(|cell| cell.value.is_text())
+        at == 0 || self.cells(at).any(|cell| matches!(cell.value, Value::Text(_)))
     }
 
     /// The n that at least half of the cells of a column have: the heading shows it, and a cell with
@@ -271,9 +271,9 @@ impl Cell {
         value.map_or(Self::NOT_MEASURED, |value| Self::exact(kind(value)))
     }
 
-    /// An exact share; `NotMeasured` without one.
+    /// An exact share; `NotMeasured` where there is none, or it is not finite.
     pub(crate) fn share(share: Option<f64>) -> Self {
-        Self::exact(Value::percent(share))
+        Self::known(share.filter(|share| share.is_finite()), Value::Share)
     }
 }
 
@@ -290,11 +290,6 @@ impl Row {
 }
 
 impl Value {
-    /// Whether tables show it as words, not as a number.
-    pub(crate) fn is_text(&self) -> bool {
-        matches!(self, Self::Text(_))
-    }
-
     /// Whether nothing was measured, or there is nothing to measure.
     pub(crate) fn is_nothing(&self) -> bool {
         matches!(self, Self::NotMeasured | Self::NotApplicable)
@@ -307,14 +302,6 @@ impl Value {
             Self::Tokens(count) | Self::Count(count) => Some(count as f64),
             Self::Dollars(dollars) => Some(dollars.in_dollars()),
             Self::Fraction(..) | Self::Text(_) | Self::NotMeasured | Self::NotApplicable => None,
-        }
-    }
-
-    /// A share; `NotMeasured` where there is none, or it is not finite.
-    pub(crate) fn percent(share: Option<f64>) -> Self {
-        match share {
-            Some(share) if share.is_finite() => Self::Share(share),
-            Some(_) | None => Self::NotMeasured,
         }
     }
 }

@@ -62,7 +62,7 @@ pub(super) fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -
     json!({
         "is_hidden": is_hidden,
         "number": number.map(|number| number.to_string()),
-        "is_text": cell.value.is_text(),
+        "is_text": matches!(cell.value, Value::Text(_)),
         "text": display::cell(cell),
         "best": cell.best,
         "interval": display::interval(cell),

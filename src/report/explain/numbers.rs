@@ -16,13 +16,11 @@ use crate::metric::{CellSummary, Formula, Metric, Unit, cluster_total, metric};
 use crate::record::PriceEntry;
 use crate::report::build::{EMPTY, FULL, summaries_of};
 use crate::report::json::Figure;
+use crate::report::screen::LINES;
 use crate::report::sections::comparison::pooled_cell;
 use crate::report::sections::cost;
 use crate::report::{Report, Value, display, layout};
 use crate::units::Usd;
-
-/// The most lines of an explanation on a terminal.
-const MOST_LINES: usize = 40;
 
 /// A column of the comparison with all that it is made of.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
@@ -268,7 +266,7 @@ impl Numbers {
         self
     }
 
-    /// The explanation on a terminal, in at most 40 lines.
+    /// The explanation on a terminal, on one screen.
     pub fn lines(&self, columns: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let paragraphs = [
@@ -283,7 +281,7 @@ impl Numbers {
         lines.push(String::new());
         let names = self.session_names(columns);
         // One line for what is left out.
-        let room = MOST_LINES.saturating_sub(lines.len() + names.len() + 1);
+        let room = LINES.saturating_sub(lines.len() + names.len() + 1);
         let shown = self.strategies.len().min((room / 2).max(1));
         let each = (room / shown.max(1)).saturating_sub(1).max(1);
         for number in &self.strategies[..shown] {
@@ -335,7 +333,7 @@ impl Numbers {
         let names: Vec<&str> =
             most.into_iter().flatten().map(|session| &*session.session).collect();
         let lines = layout::wrap(&format!("sessions: {}", names.join(", ")), columns);
-        if lines.len() > MOST_LINES / 4 {
+        if lines.len() > LINES / 4 {
             return vec![format!("{} sessions, by their names: --json", names.len())];
         }
         lines

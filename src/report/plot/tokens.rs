@@ -85,9 +85,8 @@ fn draw(report: &Report, sessions: &[SessionPanel<'_>], all: usize, width: f64) 
         let mut cells = report.first_cells().filter(|cell| cell.arm == Arm::Strategy);
         cells.any(|cell| cell.strategy == *name && !cell.prompt_tokens.is_empty())
     });
-    let names: Vec<&str> = sent.collect();
-    let titles: Vec<String> = names.iter().map(|name| title(sessions, name)).collect();
-    let mut keys = line_keys(titles.iter().map(String::as_str).enumerate());
+    let series: Vec<(&str, String)> = sent.map(|name| (name, title(sessions, name))).collect();
+    let mut keys = line_keys(series.iter().map(|(_, title)| title.as_str()).enumerate());
     keys.push((KeyMark::Ring, INK, "compaction that freed a tenth or more"));
     if sessions.iter().any(|session| session.zones().is_some()) {
         keys.extend(ZONES.map(|(color, text)| (KeyMark::Band(BAND), color, text)));
@@ -104,8 +103,6 @@ fn draw(report: &Report, sessions: &[SessionPanel<'_>], all: usize, width: f64) 
     if all > sessions.len() {
         scene.note(&format!("the longest {} of {all} sessions", sessions.len()));
     }
-    let series: Vec<(&str, &str)> =
-        names.iter().copied().zip(titles.iter().map(String::as_str)).collect();
     for session in sessions {
         panel(&mut scene, session, &series);
     }
@@ -146,7 +143,7 @@ fn cross(scene: &mut PlotScene, (x, y): (f64, f64), color: Color) {
 }
 
 /// Draws one session.
-fn panel(scene: &mut PlotScene, session: &SessionPanel<'_>, series: &[(&str, &str)]) {
+fn panel(scene: &mut PlotScene, session: &SessionPanel<'_>, series: &[(&str, String)]) {
     let right = scene.right();
     let top = scene.y + 6.0;
     let name = fitted(session.name, right - 216.0);
@@ -183,7 +180,7 @@ fn panel(scene: &mut PlotScene, session: &SessionPanel<'_>, series: &[(&str, &st
     panel.axes(scene, below, ("prompt tokens", 5, &tokens));
     for cell in &session.cells {
         let at = series.iter().position(|(name, _)| *name == cell.strategy);
-        let title = at.map_or(FULL, |at| series[at].1);
+        let title = at.map_or(FULL, |at| &*series[at].1);
         scene.series(title, |scene| line(scene, &panel, cell, at));
     }
     scene.y = top + 14.0 + PANEL + 50.0;
