@@ -75,7 +75,6 @@ codes! {
     OneSession = "W17",
     SizesUnknown = "W18",
     SizesMixed = "W19",
-    Twins = "W20",
     Stuck = "W21",
     Differs = "W22",
     Repriced = "W23",
