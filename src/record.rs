@@ -37,8 +37,8 @@ pub use cache::{
 pub use calibration::{CalibrationStatus, JudgeCalibration};
 pub use calls::{KeptCall, LostCall, ModelCall, SentinelRecord};
 pub use compaction::{
-    Ailment, CompactionChange, CompactionMoment, EntryEdit, Excerpt, MessageKind, Portion,
-    PromptEntry, PutEntry, SummaryHealth, UnhealthySummary,
+    Ailment, CompactionChange, EntryEdit, Excerpt, MessageKind, Portion, PromptEntry, PutEntry,
+    SummaryHealth, UnhealthySummary,
 };
 pub use forecast::{Asks, ForecastCell, ProbesDue, PromptDue, SentinelsDue};
 pub use live::LiveRecord;
@@ -251,9 +251,6 @@ pub struct CellRecord {
     /// The messages that each of them removed and added, in the same order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<CompactionChange>,
-    /// The moments in the work of those that have one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub moments: Vec<CompactionMoment>,
     /// Stages that failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureEvent>,

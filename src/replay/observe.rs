@@ -12,7 +12,6 @@ use self::counter_error::CounterErrors;
 use self::health::Health;
 use self::lost_before_read::{AGENTS_BLOCKED_AT, LostBeforeRead};
 use self::messages::Messages;
-use self::moments::Moments;
 use self::prompt_cache::{CachePlan, Compared, PromptCaches};
 use self::recovery::{RecoveryArm, RecoveryPlan};
 use self::survival::{SurvivalObserver, SurvivalPlan};
@@ -39,7 +38,6 @@ pub mod changes;
 pub mod counter_error;
 pub mod health;
 pub mod messages;
-pub mod moments;
 mod prelude;
 pub mod prompt_cache;
 pub mod recovery;
@@ -215,7 +213,6 @@ pub fn observers<'a>(watched: &ObserverPlans, replayed: &Replayed) -> Vec<Box<dy
             observers.push(Box::new(Validity::new(watched.api).with_room(messages)));
             observers.push(Box::new(LostBeforeRead::new(*window, blocked_at)));
             observers.push(Box::new(Changes::default()));
-            observers.push(Box::new(Moments::default()));
             if let Some(plan) = &watched.recovery {
                 observers.push(Box::new(RecoveryArm::new(plan.clone())));
             }

@@ -78,7 +78,6 @@ fn cell(session: &str, strategy: &str) -> CellRecord {
         trail: None,
         summary_atoms: None,
         probe_texts: Vec::new(),
-        moments: Vec::new(),
         plumbing: Some(Plumbing { kept: 3.0, weight: 4.0, items: 2 }),
         recovery: None,
         live: None,
