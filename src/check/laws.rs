@@ -124,11 +124,11 @@ laws! {
     "bytes_fit" Should [Bytes] "a request that is too large in bytes or images becomes smaller" => prompts::bytes;
     "survives" Should [Rates] "a prompt that is refused as too long becomes smaller, and the session goes on" => times::survives;
     "newest_request_stays" Should [] "the newest request of the user stays word for word" => prompts::newest_request;
-    "newest_results_stay" Should [] "of the newest tool results at least the beginning stays, unless the prompt is too long" => prompts::newest_results;
+    "newest_results_stay" Should [] "of the newest tool results at least the beginning stays, and their calls keep their arguments, unless the prompt is too long" => prompts::newest_results;
     "ends_for_the_model" Should [] "the last message is not the assistant's" => prompts::ends;
     "order_stays" Should [] "messages keep their order, and none is there twice" => prompts::order;
-    "edits_keep" Should [] "an edited message keeps the user's words, and says which results failed" => edits::keep;
-    "cuts_are_true" Should [] "a cut result is not cut again, and points to nothing that is gone" => edits::cuts;
+    "edits_keep" Should [] "an edited message keeps the user's words, and its results are of their own calls and say which failed" => edits::keep;
+    "cuts_are_true" Should [] "a cut result is not cut again, and points to nothing that is gone; a note that counts messages counts right" => edits::cuts;
     "undone_on_resume" Should [] "messages that were compacted do not come back" => prompts::undone;
     "prefix_stays" Should [Rates] "the prefix changes in few calls, as each change breaks the prompt cache" => prompts::prefix;
     "never_larger" Should [] "without a model the context does not get larger" => prompts::never_larger;
@@ -200,8 +200,8 @@ fn difference(one: &Played, other: &Played) -> Option<String> {
         });
     let found = sizes.or_else(|| {
         let mut pairs = one.written.iter().zip(&other.written);
-        let ((call, _), _) = pairs.find(|(one, other)| one != other)?;
-        Some(format!("the text that call {call} is sent"))
+        let (written, _) = pairs.find(|(one, other)| one != other)?;
+        Some(format!("the text that call {} is sent", written.call))
     });
     let found = found.or_else(|| {
         let mut pairs = one.asked.iter().zip(&other.asked);

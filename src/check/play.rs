@@ -63,14 +63,22 @@ pub(super) struct Asked {
     pub(super) answer: Option<Response>,
 }
 
+/// A message that a patch wrote.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct WrittenMessage {
+    pub(super) call: usize,
+    pub(super) message: Arc<Message>,
+    /// Messages of the session that it stands for, and entries that its patch took out.
+    pub(super) replaced: [usize; 2],
+}
+
 /// The observations of a replay.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Played {
     pub(super) record: CellRecord,
     pub(super) prompts: Vec<SentPrompt>,
     pub(super) asked: Vec<Asked>,
-    /// Messages that patches wrote, with the call.
-    pub(super) written: Vec<(usize, Arc<Message>)>,
+    pub(super) written: Vec<WrittenMessage>,
     /// Sizes of contexts that were given back as they were returned, and changed again, with the call.
     pub(super) again: Vec<(usize, Tokens)>,
     /// Whether there was no time to play it to its end.
@@ -281,8 +289,12 @@ impl Observer for Watch {
     }
 
     fn patched(&mut self, applied: &Applied) {
-        let written: Vec<(usize, Arc<Message>)> =
-            applied.written().map(|entry| (applied.call, entry.message.clone())).collect();
+        let removed = applied.change.removed.len();
+        let written = applied.written().map(|entry| WrittenMessage {
+            call: applied.call,
+            message: entry.message.clone(),
+            replaced: [entry.origin.replaced().iter().map(ExactSizeIterator::len).sum(), removed],
+        });
         self.with(|played| played.written.extend(written));
     }
 

@@ -559,7 +559,7 @@ fn a_program_that_answers_differently_is_marked() {
     assert!(manifest_of(folder.path()).contains("\"is_random\": true"));
 }
 
-/// A program of the repository, in Python; `None` (with a line that says `skipped`) where there is no Python.
+/// A program of the repository, in Python, with its arguments; `None` (with a line that says `skipped`) where there is no Python.
 fn in_python(path: &str, seconds: i64) -> Option<StrategySpec> {
     let is_there = std::process::Command::new("python3").arg("--version").output().is_ok();
     if !is_there {
@@ -567,8 +567,12 @@ fn in_python(path: &str, seconds: i64) -> Option<StrategySpec> {
         println!("skipped: there is no python3");
         return None;
     }
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(path).display().to_string();
-    Some(spec(&["python3".to_owned(), file], &[("timeout_seconds", seconds)]))
+    let mut words = path.split(' ').map(str::to_owned);
+    let file = words.next().map(|file| Path::new(env!("CARGO_MANIFEST_DIR")).join(file));
+    let file = file.iter().map(|file| file.display().to_string());
+    let command: Vec<String> =
+        ["python3".to_owned()].into_iter().chain(file).chain(words).collect();
+    Some(spec(&command, &[("timeout_seconds", seconds)]))
 }
 
 #[test]
@@ -639,6 +643,25 @@ fn a_check_plays_what_shows_a_fault() {
         assert!(finding.got.contains(shown), "{program}: {}", finding.got);
         let is_refused = finding.scene == "refused-32k";
         assert_eq!(is_refused, program == "drops_on_refusal", "{}", finding.scene);
+    }
+}
+
+#[test]
+fn a_check_finds_what_is_said_otherwise_than_it_was() {
+    for (fault, law, shown) in sampled([
+        ("exchanged", "edits_keep", " is that of `call-"),
+        ("success", "edits_keep", " failed, and the prompt does not say so"),
+        ("half", "edits_keep", " is cut within a character"),
+        ("arguments", "newest_results_stay", "the arguments of `call-"),
+        ("count", "cuts_are_true", "a note counts "),
+    ]) {
+        let Some(spec) = in_python(&format!("tests/programs/misstates.py {fault}"), 20) else {
+            return;
+        };
+        let outcome = check::check(&spec, &settings_for(&[law])).unwrap();
+        let finding = outcome.laws[0].finding();
+        let finding = finding.unwrap_or_else(|| panic!("{fault}: {law} was kept"));
+        assert!(finding.got.contains(shown), "{fault}: {}", finding.got);
     }
 }
 

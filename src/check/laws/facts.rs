@@ -244,7 +244,7 @@ fn are_alike(one: &BTreeSet<String>, other: &BTreeSet<String>) -> bool {
     shared >= ALIKE * one.len().max(other.len()) as f64
 }
 
-fn words(text: &str) -> BTreeSet<String> {
+pub(super) fn words(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     words.map(str::to_lowercase).collect()
 }

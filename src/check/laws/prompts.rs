@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use super::edits::{BEGIN, Originals, result_text};
 use super::times::LARGE;
 use super::{Judged, StrategyFacts};
@@ -226,7 +228,7 @@ pub(super) fn newest_results(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
             return None;
         }
         had_chance = true;
-        let (_, lost) = message.tool_results().find(|(_, result)| {
+        let lost = message.tool_results().find(|(_, result)| {
             let text = result_text(result);
             let begin = &text[..text.floor_char_boundary(BEGIN)];
             // In its place, or in that of an equal one.
@@ -235,13 +237,40 @@ pub(super) fn newest_results(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
                     || originals.text(&other.tool_use_id) == Some(&*text))
                     && result_text(other).starts_with(begin)
             })
-        })?;
-        Some(format!(
-            "call {}: the newest result, of `{}`, is not in the prompt as it was",
-            now.call, lost.tool_use_id
-        ))
+        });
+        let result = lost.map(|(_, result)| {
+            format!(
+                "the newest result, of `{}`, is not in the prompt as it was",
+                result.tool_use_id
+            )
+        });
+        let calls = plays.scene.session.message(newest.checked_sub(1)?);
+        let found = result.or_else(|| changed_call(now, calls))?;
+        Some(format!("call {}: {found}", now.call))
     });
     Judged::by(had_chance, found)
+}
+
+/// Finds a call of this message that is in the prompt with other arguments.
+fn changed_call(prompt: &SentPrompt, message: &Message) -> Option<String> {
+    let sent = prompt.entries.iter().flat_map(|entry| entry.message.tool_uses());
+    let mut pairs = sent.filter_map(|(_, now)| {
+        let (_, was) = message.tool_uses().find(|(_, was)| was.id == now.id)?;
+        Some((&now.id, now.input.value(), was.input.value()))
+    });
+    let (id, ..) = pairs.find(|(_, now, was)| !keeps_arguments(now, was))?;
+    Some(format!("the arguments of `{id}`, a newest call, are not in the prompt as they were"))
+}
+
+/// Whether all arguments are as they were, but for long texts.
+fn keeps_arguments(now: &Value, was: &Value) -> bool {
+    match (now, was) {
+        (Value::Object(now), Value::Object(was)) => {
+            was.iter().all(|(key, was)| now.get(key).is_some_and(|now| keeps_arguments(now, was)))
+        }
+        (_, Value::String(text)) if text.len() > BEGIN => true,
+        _ => now == was,
+    }
 }
 
 /// Tokens of some messages, four characters each.
@@ -309,11 +338,11 @@ pub(super) fn undone(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let pairs = played.prompts.iter().zip(played.prompts.iter().skip(1));
     let found = pairs.clone().find_map(|(before, now)| {
         let present = before.present(session);
-        let written = played.written.iter().filter(|(call, _)| *call == now.call);
+        let written = played.written.iter().filter(|written| written.call == now.call);
         let back: BTreeSet<usize> = written
-            .filter_map(|(_, message)| {
+            .filter_map(|written| {
                 let history = &session.messages()[..before.before];
-                let at = history.iter().position(|known| are_same(known, message))?;
+                let at = history.iter().position(|known| are_same(known, &written.message))?;
                 (!present.contains(&at) && !history[at].has_tag(Tag::TypedUser)).then_some(at)
             })
             .collect();
