@@ -11,7 +11,7 @@ use crate::model::{CallFailure, Model, Purpose, Request, Response, Stop};
 use crate::probe::ProbeExt as _;
 use crate::probe::judge::{self, Judge, JudgeTask, Judging};
 use crate::probe::{GradeVerdict, OTHER_ORDER, Outcome, Probe, Unscored};
-use crate::record::{AnswerRecord, Arm, Fate, KeptCall, ProbeRecord, SentinelRecord};
+use crate::record::{AnswerRecord, Arm, Fate, ProbeRecord, SentinelRecord};
 use crate::session::{ContentBlock, Message, Role, ToolSchema};
 use crate::step::{CallResult, Step, drive_all};
 use crate::units::Usage;
@@ -244,21 +244,13 @@ impl<'a> Questioner<'a, '_> {
         };
         let (probes, before) = (self.prepared.watched.probes(), self.view.before);
         let items = self.prepared.watched.items();
-        let judged: Vec<usize> =
-            (0..answers.len()).filter(|at: &usize| is_judged(&answers[*at].1, judges)).collect();
-        let asked = judged.iter().map(|at| {
-            let (question, answer) = &answers[*at];
-            AskedVerdict {
-                probe: &probes[items[question.item].probe],
-                before,
-                text: answer.text.as_deref().unwrap_or_default(),
-            }
+        let open = answers.iter_mut().filter(|(_, answer)| is_judged(answer, judges));
+        let asked = open.map(|(question, answer)| AskedVerdict {
+            probe: &probes[items[question.item].probe],
+            before,
+            answer,
         });
-        let asked: Vec<AskedVerdict<'_>> = asked.collect();
-        let given = verdicts(judges, probes, self.times, self.meter, &asked);
-        for (at, given) in judged.into_iter().zip(given) {
-            given.enter(&mut answers[at].1);
-        }
+        verdicts(judges, probes, self.times, self.meter, asked.collect());
     }
 }
 
@@ -277,22 +269,22 @@ pub(super) fn judge_unsure(
     }
     let (probes, items) = (prepared.watched.probes(), prepared.watched.items());
     let calls = prepared.session.calls();
-    let mut numbers = Vec::new();
-    let mut asked = Vec::new();
-    for (number, (record, item)) in records.iter().zip(items).enumerate() {
-        let said = record.survival.said.as_deref();
-        if let (Fate::Unsure, Some(text)) = (record.survival.fate, said) {
-            numbers.push(number);
-            asked.push(AskedVerdict { probe: &probes[item.probe], before: calls[item.call], text });
+    let mut unsure = Vec::new();
+    for (record, item) in records.iter_mut().zip(items) {
+        let found = &mut record.survival;
+        if let (Fate::Unsure, Some(text)) = (found.fate, found.said.clone()) {
+            let mut answer = ungraded(Ok(text));
+            answer.typed = GradeVerdict::unscored(Unscored::NeedsJudge);
+            unsure.push((found, item, answer));
         }
     }
-    let given = verdicts(judges, probes, times, meter, &asked);
-    let texts: Vec<String> = asked.iter().map(|one| one.text.to_owned()).collect();
-    for ((number, given), text) in numbers.into_iter().zip(given).zip(texts) {
-        let mut answer = ungraded(Ok(text));
-        answer.typed = GradeVerdict::unscored(Unscored::NeedsJudge);
-        given.enter(&mut answer);
-        let found = &mut records[number].survival;
+    let asked = unsure.iter_mut().map(|(_, item, answer)| AskedVerdict {
+        probe: &probes[item.probe],
+        before: calls[item.call],
+        answer,
+    });
+    verdicts(judges, probes, times, meter, asked.collect());
+    for (found, _, answer) in unsure {
         if let Some((score, outcome)) = answer.verdict().scored() {
             found.fate = match outcome {
                 Outcome::Right => Fate::Kept,
@@ -305,66 +297,46 @@ pub(super) fn judge_unsure(
     }
 }
 
-/// A text that judges are asked about.
+/// An answer whose text judges are asked about.
 struct AskedVerdict<'a> {
     probe: &'a Probe,
     before: usize,
-    text: &'a str,
+    answer: &'a mut AnswerRecord,
 }
 
-/// What judges said of a text, and what it cost.
-#[derive(Default)]
-struct GivenVerdicts {
-    judged: Option<GradeVerdict>,
-    rejudged: Vec<GradeVerdict>,
-    panel: Vec<GradeVerdict>,
-    usage: Usage,
-    calls: Vec<KeptCall>,
-}
-
-impl GivenVerdicts {
-    fn enter(self, answer: &mut AnswerRecord) {
-        answer.judged = self.judged;
-        answer.rejudged = self.rejudged;
-        answer.panel = self.panel;
-        answer.judge_usage += self.usage;
-        answer.calls.extend(self.calls);
-    }
-}
-
-/// Asks the judges about all of these, at once.
+/// Asks the judges about all of these, at once, and enters what they say and what it cost.
 fn verdicts(
     judges: &Judges,
     probes: &[Probe],
     times: Repetitions,
     meter: &mut Meter<'_>,
-    asked: &[AskedVerdict<'_>],
-) -> Vec<GivenVerdicts> {
-    let mut given: Vec<GivenVerdicts> = Vec::new();
-    given.resize_with(asked.len(), GivenVerdicts::default);
+    mut asked: Vec<AskedVerdict<'_>>,
+) {
     // In batches the known answers go out with the questions of readers.
     let defers = judges.models.iter().any(|model| model.defers());
     if asked.is_empty() && !defers {
-        return given;
+        return;
     }
     let known = judges.on_known_answers(meter);
     // One is asked for no verdict before its task is known.
     if known.len() < judges.models.len() {
-        return given;
+        return;
     }
     let tasks: Vec<Option<JudgeTask>> = known.iter().map(|results| results.task).collect();
     let turns = times.judgements.max(1);
     // The text, the judge and the turn of each verdict.
     let mut of: Vec<(usize, usize, u32)> = Vec::new();
     let mut steps = Vec::new();
-    for (at, one) in asked.iter().enumerate() {
+    let texts = asked.iter().map(|one| one.answer.text.clone().unwrap_or_default());
+    let texts: Vec<String> = texts.collect();
+    for (at, (one, text)) in asked.iter().zip(&texts).enumerate() {
         for turn in 0..turns {
             for (number, task) in tasks.iter().enumerate() {
                 of.push((at, number, turn));
                 // No verdict is paid for that would not count.
                 steps.push(match *task {
                     None => Step::Done(GradeVerdict::unscored(Unscored::JudgeUnfit)),
-                    Some(task) => Judge { probes, task }.grade(one.probe, one.before, one.text),
+                    Some(task) => Judge { probes, task }.grade(one.probe, one.before, text),
                 });
             }
         }
@@ -378,23 +350,22 @@ fn verdicts(
         });
         let answered = meter.ask(&puts.collect::<Vec<_>>());
         let answers = numbers.into_iter().zip(answered).map(|(step, (answer, cost))| {
-            let of_text = &mut given[of[step].0];
-            of_text.usage += cost.total();
-            of_text.calls.extend(cost.kept);
+            let judged = &mut *asked[of[step].0].answer;
+            judged.judge_usage += cost.total();
+            judged.calls.extend(cost.kept);
             answer
         });
         answers.collect()
     });
     let panel = tasks.len().max(1);
     let of_texts = graded.chunks(panel * turns as usize);
-    for (of_text, verdicts) in given.iter_mut().zip(of_texts) {
+    for (one, verdicts) in asked.iter_mut().zip(of_texts) {
         let mut votes = verdicts.chunks(panel).filter_map(judge::vote);
-        of_text.judged = votes.next();
-        of_text.rejudged = votes.collect();
+        one.answer.judged = votes.next();
+        one.answer.rejudged = votes.collect();
         let first = verdicts.chunks(panel).next().filter(|_| panel > 1);
-        of_text.panel = first.map_or_else(Vec::new, <[GradeVerdict]>::to_vec);
+        one.answer.panel = first.map_or_else(Vec::new, <[GradeVerdict]>::to_vec);
     }
-    given
 }
 
 /// Whether these judges grade an answer.
