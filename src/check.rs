@@ -185,29 +185,18 @@ pub fn check(spec: &StrategySpec, settings: &Settings) -> Result<CheckOutcome, P
         LAWS.iter().filter(|law| settings.only.is_empty() || settings.only.contains(law.name));
     let wanted: Vec<&CheckLaw> = wanted.collect();
     // All are judged before a scene is made smaller: that may take the rest of the time.
-    let verdicts: Vec<SceneVerdict<'_>> = wanted
+    let verdicts: Vec<Result<LawState, _>> = wanted
         .par_iter()
         .map(|law| law.verdict(&plays, &known, without_summaries.as_ref(), &allowed))
         .collect();
     let laws = wanted.par_iter().zip(verdicts).map(|(law, verdict)| {
         law.checked(match verdict {
-            SceneVerdict::Broken(plays, got) => {
-                LawState::Broken(Box::new(law.finding(plays, got, &known)))
-            }
-            SceneVerdict::Other(state) => state,
+            Ok(state) => state,
+            Err((plays, got)) => LawState::Broken(Box::new(law.finding(plays, got, &known))),
         })
     });
     let fired = plays.iter().filter(|plays| plays.usual().has_fired());
     Ok(CheckOutcome { kind, changed: (fired.count(), plays.len()), laws: laws.collect() })
-}
-
-/// The verdict on a law over all scenes.
-#[derive(Debug)]
-enum SceneVerdict<'p> {
-    /// It is broken in this scene, and how.
-    Broken(&'p Plays<'p>, String),
-    /// Anything else.
-    Other(LawState),
 }
 
 fn judged(law: &CheckLaw, plays: &Plays<'_>, known: &StrategyFacts) -> Judged {
@@ -223,18 +212,19 @@ impl CheckLaw {
         Checked { law: self.name, level: self.level, expected: self.expected, state }
     }
 
+    /// The state of the law over all scenes; an error where it is broken, with the scene and how.
     fn verdict<'p>(
         &self,
         all: &'p [Plays<'p>],
         known: &StrategyFacts,
         without_summaries: Option<&LawState>,
         allowed: &BTreeMap<String, String>,
-    ) -> SceneVerdict<'p> {
+    ) -> Result<LawState, (&'p Plays<'p>, String)> {
         if let Some(reason) = allowed.get(self.name) {
-            return SceneVerdict::Other(LawState::Declared(reason.clone()));
+            return Ok(LawState::Declared(reason.clone()));
         }
         if let Some(state) = without_summaries.filter(|_| self.is_about(About::Summaries)) {
-            return SceneVerdict::Other(state.clone());
+            return Ok(state.clone());
         }
         let (mut held, mut is_late) = (0, false);
         for plays in all {
@@ -247,10 +237,10 @@ impl CheckLaw {
                 Judged::NoChance => {}
                 Judged::Held => held += 1,
                 Judged::OutOfTime => is_late = true,
-                Judged::Broken(got) => return SceneVerdict::Broken(plays, got),
+                Judged::Broken(got) => return Err((plays, got)),
             }
         }
-        SceneVerdict::Other(match held {
+        Ok(match held {
             _ if is_late => LawState::OutOfTime,
             0 => LawState::NoChance,
             held => LawState::Held(held),

@@ -316,7 +316,7 @@ impl Caller for Answers {
     }
 }
 
-/// A strategy that is asked nothing once the time is over.
+/// A strategy that is asked nothing before a call once the time is over, which ends its play.
 #[derive(Debug)]
 struct Timed {
     inner: Box<dyn Strategy>,
@@ -329,26 +329,12 @@ struct Timed {
 /// The reason of a play that ended without the time for more.
 const OUT_OF_TIME: &str = "the time is over";
 
-/// How a play ends without the time for more.
-fn out_of_time(context: Context) -> Compaction {
-    Compaction {
-        outcome: Err(StrategyError::Stage {
-            stage: "check".into(),
-            source: StageError::NotMeasurable { why: OUT_OF_TIME },
-        }),
-        ..Compaction::unchanged(context)
-    }
-}
-
 impl Strategy for Timed {
     fn on_load(&mut self, loaded: &[Entry]) {
         self.inner.on_load(loaded);
     }
 
     fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
-        if self.stop.is_requested() {
-            return out_of_time(context);
-        }
         self.inner.on_append(context, cx)
     }
 
@@ -358,7 +344,9 @@ impl Strategy for Timed {
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
         if self.stop.is_requested() {
-            return Step::Done(out_of_time(context));
+            let (stage, source) = ("check".into(), StageError::NotMeasurable { why: OUT_OF_TIME });
+            let outcome = Err(StrategyError::Stage { stage, source });
+            return Step::Done(Compaction { outcome, ..Compaction::unchanged(context) });
         }
         let Some((seen, answers)) = &mut self.again else {
             return self.inner.before_call(context, cx);
@@ -375,16 +363,10 @@ impl Strategy for Timed {
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        if self.stop.is_requested() {
-            return Step::Done(out_of_time(context));
-        }
         self.inner.on_overflow(context, cx)
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        if self.stop.is_requested() {
-            return Step::Done(out_of_time(context));
-        }
         self.inner.after_call(context, cx)
     }
 
