@@ -167,20 +167,6 @@ pub struct ObservedCache {
     pub simulated: BTreeMap<String, Usage>,
 }
 
-impl ObservedCache {
-    /// The share that a simulated read makes of the prompts that were billed.
-    ///
-    /// The part of a prompt that the recording does not hold (system prompt, tools) comes first:
-    /// once cached, it is read at every call at which anything is.
-    pub fn share(&self, read: Tokens) -> Option<f64> {
-        let later = self.calls.saturating_sub(1) as u64;
-        let heads = if read > Tokens::ZERO { later } else { 0 };
-        let head = self.unrecorded.times(heads);
-        let whole = self.counted + self.unrecorded.times(self.calls as u64);
-        (read + head).share_of(whole)
-    }
-}
-
 /// The scheme's name where classes of tokens are those that a provider billed.
 pub const BILLED: &str = "billed";
 
