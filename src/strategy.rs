@@ -30,7 +30,6 @@ pub mod knob;
 pub mod law;
 pub mod pipeline;
 pub mod preset;
-pub mod reference;
 pub mod situation;
 pub mod stage;
 mod own_prompt;

@@ -12,6 +12,8 @@ use proctor::units::{Tokens, Usd};
 use crate::goldens;
 use crate::goldens::sampled;
 
+mod strategies;
+
 /// A page of `docs`.
 fn page(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name)
@@ -250,10 +252,10 @@ fn the_page_of_codes_is_what_explain_says() {
 
 #[test]
 fn the_reference_of_strategies_is_what_presets_and_code_say() {
-    let written = proctor::strategy::reference::reference().unwrap();
+    let written = strategies::reference();
     goldens::golden("docs/reference/strategies.md", &written);
     for kind in STAGES {
-        let written = proctor::strategy::reference::page(kind);
+        let written = strategies::page(kind);
         assert!(!written.contains("|  |\n"), "a knob says nothing: {written}");
         goldens::golden(&format!("docs/reference/stages/{}.md", kind.name), &written);
     }

@@ -197,3 +197,23 @@ fn overrides_show_in_the_name_and_are_checked() {
         "built-in default: `full` is no strategy: every run measures it beside the others",
     );
 }
+
+#[test]
+fn every_constant_of_every_preset_has_its_source() {
+    let mut constants = 0;
+    for (name, text) in PRESETS {
+        // Constants of a `[[source]]` are sources.
+        let text = text.split("\n[[source]]").next().unwrap_or_default();
+        let tables = text.find("\n[").map_or("", |at| &text[at..]);
+        let is_named = |line: &&str| {
+            let mut names = ["kind", "name", "knob"].into_iter();
+            names.any(|name| line.starts_with(name))
+        };
+        let lines = tables.lines().filter(|line| line.contains(" = ") && !is_named(line));
+        for line in lines.filter(|line| !line.starts_with('#')) {
+            assert!(line.contains("  # "), "{name}: no source: {line}");
+            constants += 1;
+        }
+    }
+    assert!(constants > 250, "{constants}");
+}
