@@ -189,14 +189,14 @@ impl Origin {
 
 /// The messages sent to the model now.
 ///
-/// The running size and the index of tool results are kept up to date, so that appending and
-/// asking for the size cost the same whatever the length.
+/// The running size and the number of tool results are kept up to date, so that appending and
+/// asking for them cost the same whatever the length.
 #[derive(Debug, Clone, Default)]
 pub struct Context {
     entries: EditList<Entry>,
     size: Size,
-    /// All tool results; the entry of each is its mark in the list.
-    results: EditList<BlockAt>,
+    /// How many tool results they hold.
+    results: usize,
     attachments: Attachments,
     replacements: u64,
 }
@@ -226,21 +226,22 @@ impl Context {
         self.size
     }
 
-    /// All tool results, oldest first, cleared ones included.
-    pub fn results(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'_> {
-        self.results_from(0)
+    /// The number of tool results, cleared ones included.
+    pub fn result_count(&self) -> usize {
+        self.results
     }
 
-    /// The tool results from this number on, counted from 0.
-    pub fn results_from(
-        &self,
-        number: usize,
-    ) -> impl DoubleEndedIterator<Item = BlockAt> + ExactSizeIterator + use<'_> {
-        let first_mark = self.entries.first_mark();
-        let marked = self.results.get(number..).unwrap_or_default().iter();
-        marked.map(move |at| BlockAt { entry: at.entry - first_mark, ..*at })
+    /// All tool results, oldest first, cleared ones included.
+    pub fn results(&self) -> impl Iterator<Item = BlockAt> + use<'_> {
+        self.results_in(0..self.entries.len())
+    }
+
+    /// The tool results in these entries.
+    pub fn results_in(&self, entries: Range<usize>) -> impl Iterator<Item = BlockAt> + use<'_> {
+        entries.flat_map(move |entry| {
+            let results = self.entries[entry].message.tool_results();
+            results.map(move |(block, _)| BlockAt { entry, block })
+        })
     }
 
     /// Images and documents in all messages together.
@@ -258,8 +259,8 @@ impl Context {
         })
     }
 
-    /// How often entries were replaced: while this stays the same, positions in
-    /// [`Context::results`] only grow at the end, so that a stage may remember how far it came.
+    /// How often entries were replaced: while this stays the same, entries and
+    /// [results](Self::results) only come at the end, so that a stage may remember how far it came.
     ///
     /// A replacement one for one that leaves every tool use and result with its message does not
     /// count, and neither does taking back one that did not.
@@ -292,9 +293,8 @@ impl Context {
     /// Adds an entry at the end.
     pub fn append(&mut self, entry: Entry) {
         self.size += entry.size();
+        self.results += entry.message.tool_results().count();
         self.attachments.add(&entry);
-        let mark = self.entries.first_mark() + self.entries.len();
-        results_of(mark, &entry).for_each(|at| self.results.push(at));
         self.entries.push(entry);
     }
 
@@ -387,53 +387,19 @@ impl Context {
 
     /// These entries make way for others. Returns them, and whether [positions](Self::replacements) keep their meaning.
     fn replace(&mut self, entries: Range<usize>, with: &[Entry]) -> (Vec<Entry>, bool) {
-        let start = entries.start;
-        let (old, moved) = self.entries.splice(entries, with);
+        let (old, _) = self.entries.splice(entries, with);
         for entry in with {
             self.size += entry.size();
+            self.results += entry.message.tool_results().count();
             self.attachments.add(entry);
         }
         for entry in &old {
             self.size = self.size - entry.size();
+            self.results -= entry.message.tool_results().count();
             self.attachments.remove(entry);
         }
         let same_shape = is_in_place(&old, with);
-        if !same_shape {
-            self.index_replaced(start, &old, with, moved);
-        }
         (old, same_shape)
-    }
-
-    /// Brings the index of results up to date: the entries `new`, which begin at `start`, took the
-    /// place of `old`, and the marks of one side changed.
-    fn index_replaced(&mut self, start: usize, old: &[Entry], new: &[Entry], moved: Moved) {
-        let first_mark = self.entries.first_mark();
-        let (front, behind) = match moved {
-            // Where the front had its marks before, and where the back has them.
-            Moved::Front => (first_mark + new.len() - old.len(), first_mark + new.len()),
-            Moved::Back => (first_mark, first_mark + old.len()),
-        };
-        let [first, end] = [front, behind].map(|mark| {
-            let mark = mark + start;
-            self.results.partition_point(|at| at.entry < mark)
-        });
-        let marked =
-            new.iter().zip(first_mark + start..).flat_map(|(entry, mark)| results_of(mark, entry));
-        let marked: Vec<BlockAt> = marked.collect();
-        let count = marked.len();
-        self.results.splice(first..end, &marked);
-        match moved {
-            Moved::Front => {
-                for at in &mut self.results[..first] {
-                    at.entry = at.entry + old.len() - new.len();
-                }
-            }
-            Moved::Back => {
-                for at in &mut self.results[first + count..] {
-                    at.entry = at.entry + new.len() - old.len();
-                }
-            }
-        }
     }
 
     /// The entries, oldest first, for good.
@@ -488,9 +454,4 @@ fn is_in_place(old: &[Entry], new: &[Entry]) -> bool {
         (message.role(), asks, answers)
     }
     old.iter().map(shape).eq(new.iter().map(shape))
-}
-
-/// The tool results of an entry with this mark.
-fn results_of(mark: usize, entry: &Entry) -> impl Iterator<Item = BlockAt> + '_ {
-    entry.message.tool_results().map(move |(block, _)| BlockAt { entry: mark, block })
 }

@@ -204,7 +204,7 @@ mod tests {
                 };
                 assert_eq!(messages(&state.context), messages(&expected), "{stages} at {call}");
                 assert_eq!(state.context.size(), expected.size());
-                assert_eq!(state.context.results().len(), expected.results().len());
+                assert_eq!(state.context.result_count(), expected.result_count());
                 for one in &state.applied {
                     assert!(!one.change.edits.is_empty());
                 }

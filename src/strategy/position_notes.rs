@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::context::{BlockAt, Context};
+use crate::context::Context;
 
-/// A stage's notes on the entries and results that it has read, so that it reads each once.
+/// A stage's notes on the entries that it has read, so that it reads each once.
 ///
 /// Once entries are replaced, all positions change, and the notes start afresh.
 #[derive(Debug, Default)]
@@ -12,8 +12,8 @@ pub(crate) struct PositionNotes<T> {
     notes: T,
     /// [`Context::replacements`] when the notes were begun.
     replacements: u64,
-    /// The number of entries and of results that were read.
-    read: (usize, usize),
+    /// The number of entries that were read.
+    read: usize,
 }
 
 impl<T: Default> PositionNotes<T> {
@@ -22,20 +22,17 @@ impl<T: Default> PositionNotes<T> {
         if self.replacements != context.replacements() {
             self.notes = T::default();
             self.replacements = context.replacements();
-            self.read = (0, 0);
+            self.read = 0;
         }
         &mut self.notes
     }
 
-    /// The notes, and what came into the context since this was asked last: entries and results.
-    pub(crate) fn with_new<'c>(
-        &mut self,
-        context: &'c Context,
-    ) -> (&mut T, Range<usize>, impl ExactSizeIterator<Item = BlockAt> + use<'c, T>) {
+    /// The notes, and the entries that came into the context since this was asked last.
+    pub(crate) fn with_new(&mut self, context: &Context) -> (&mut T, Range<usize>) {
         self.up_to_date(context);
-        let (entries, results) = (context.entries().len(), context.results().len());
-        let (read, seen) = std::mem::replace(&mut self.read, (entries, results));
-        (&mut self.notes, read..entries, context.results_from(seen))
+        let entries = context.entries().len();
+        let read = std::mem::replace(&mut self.read, entries);
+        (&mut self.notes, read..entries)
     }
 
     /// The notes, if no entry was replaced since they were taken.

@@ -203,7 +203,7 @@ impl Trigger {
             window: product.unwrap_or_else(|| cx.window.effective()),
             size: self.counter.of(self.scope, context, cx),
             messages: context.entries().len() as u64,
-            results: context.results().len() as u64,
+            results: context.result_count() as u64,
             calls: 0,
             turns: 0,
             images: context.attachments().images(),

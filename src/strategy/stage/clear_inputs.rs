@@ -24,7 +24,7 @@ struct ToolUseQueue {
 
 impl Stage for ClearInputs {
     fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> PlannedPatch<'a> {
-        let (uses, new, _) = self.notes.with_new(context);
+        let (uses, new) = self.notes.with_new(context);
         for at in new {
             let tools = context.entries()[at].message.tool_uses().enumerate();
             let counted = tools.filter(|(_, (_, tool))| self.tools.allow(Some(tool)));

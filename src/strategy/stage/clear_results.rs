@@ -42,7 +42,7 @@ enum Mode {
 struct ClearingProgress {
     /// Results that count, with their sizes as they were first seen; nothing for what a user typed.
     counted: Vec<Option<(BlockAt, Tokens)>>,
-    /// Results of the context that were looked at.
+    /// Entries whose results were looked at.
     seen: usize,
     /// Counted results before this one are cleared, pending, or left for good.
     cleared: usize,
@@ -58,7 +58,7 @@ struct ClearingProgress {
 impl Stage for ClearResults {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let mut notes = std::mem::take(&mut self.notes);
-        let (progress, new, _) = notes.with_new(context);
+        let (progress, new) = notes.with_new(context);
         self.count_new(progress, new, context, cx);
         let boundary = self.boundary(progress);
         while progress.cleared < boundary {
@@ -98,7 +98,8 @@ impl Stage for ClearResults {
         let next = progress.cleared.max(self.keep_first_observation.into());
         let kept =
             progress.counted.get(next..).into_iter().flatten().flatten().map(|(at, _)| *at).next();
-        let first = kept.or_else(|| context.results_from(progress.seen).next()).map(|at| at.entry);
+        let unseen = progress.seen..context.entries().len();
+        let first = kept.or_else(|| context.results_in(unseen).next()).map(|at| at.entry);
         let pending = progress.pending.first(context);
         first.into_iter().chain(pending).min()
     }
@@ -122,8 +123,7 @@ impl ClearResults {
                 first.map_or(0, |first| progress.typed[first])
             }
         };
-        for at in context.results_from(progress.seen).take_while(|at| at.entry < end) {
-            progress.seen += 1;
+        for at in context.results_in(progress.seen..end) {
             self.count_typed(progress, at.entry);
             // Finding the tool of a result takes a search.
             let are_all = self.tools.is_empty() && self.except_tools.is_empty();
@@ -135,6 +135,7 @@ impl ClearResults {
                 progress.left += size;
             }
         }
+        progress.seen = end;
         self.count_typed(progress, end);
     }
 

@@ -13,7 +13,7 @@ pub(super) struct ClearThinking {
 impl Stage for ClearThinking {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let entries = context.entries();
-        let (newest, new, _) = self.newest.with_new(context);
+        let (newest, new) = self.newest.with_new(context);
         let any_new = !new.is_empty();
         newest.extend(new.filter(|at| thinks(&entries[*at])));
         // Entries that were dropped for good are forgotten. Entries that a guard refused stay,

@@ -93,8 +93,8 @@ impl Stage for DedupeReads {
 impl DedupeReads {
     /// Takes note of the results that are new.
     fn look(&mut self, context: &Context, cx: &Situation) -> &mut Views {
-        let (views, _, new) = self.notes.with_new(context);
-        for at in new {
+        let (views, new) = self.notes.with_new(context);
+        for at in context.results_in(new) {
             let block = &context.entries()[at.entry].message.content()[at.block];
             let failed = block.as_result().is_none_or(|result| result.is_error);
             let Some(tool) = context.tool_use_of(at).filter(|_| !failed) else {

@@ -76,20 +76,17 @@ impl OffloadResults {
     /// The results to look at now: those of the last message, or all that are new.
     fn due(&mut self, context: &Context) -> Vec<BlockAt> {
         if self.scope == OffloadScope::LastMessage {
-            let start = context.answered();
-            let mut newest: Vec<BlockAt> =
-                context.results().rev().take_while(|at| at.entry >= start).collect();
-            newest.reverse();
-            return newest;
+            return context.results_in(context.answered()..context.entries().len()).collect();
         }
-        let (planned, _, new) = self.planned.with_new(context);
-        if new.len() == 0 {
+        let (planned, new) = self.planned.with_new(context);
+        let mut results = context.results_in(new).peekable();
+        if results.peek().is_none() {
             return Vec::new();
         }
         let refused = std::mem::take(planned).into_iter().filter(|(at, left)| {
             context.entries()[at.entry].message.model_text()[at.block] != *left
         });
-        refused.map(|(at, _)| at).chain(new).collect()
+        refused.map(|(at, _)| at).chain(results).collect()
     }
 
     fn preview(&self, path: &str, text: &str, chars: usize) -> String {

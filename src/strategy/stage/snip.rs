@@ -27,8 +27,8 @@ struct MarkedResults {
 impl Stage for Snip {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let mut notes = std::mem::take(&mut self.notes);
-        let (results, _, new) = notes.with_new(context);
-        for at in new {
+        let (results, new) = notes.with_new(context);
+        for at in context.results_in(new) {
             self.look(results, context, at);
         }
         // A result that the model has not read yet cannot count as unneeded.
