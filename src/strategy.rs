@@ -250,7 +250,7 @@ pub enum StageError {
     },
     /// The program of an external strategy cannot go on.
     #[error(transparent)]
-    Program(ProgramError),
+    Program(#[from] ProgramError),
     /// The result frees less than the guard asks for.
     #[error("the context would shrink from {before} to {after} tokens only")]
     NoGain {

@@ -72,12 +72,10 @@ impl Stage for External {
         if self.wants(Moment::Append, cx)?.is_none() {
             return Ok(Patch::default());
         }
-        let line = ToProgram::Append { call: cx.call, message: message_line(entry) };
-        self.exchange(&line)?;
+        self.exchange(&ToProgram::Append { call: cx.call, message: message_line(entry) })?;
         let (answer, line) = self.read()?;
-        self.is_at_rest = true;
-        match answer {
-            FromProgram::Unchanged { .. } => Ok(Patch::default()),
+        let patch = match answer {
+            FromProgram::Unchanged { .. } => Patch::default(),
             FromProgram::Message { message, reason } => {
                 let base = std::slice::from_ref(entry);
                 // Whatever it says, it is this message.
@@ -87,13 +85,15 @@ impl Stage for External {
                 }
                 let read = AnswerReader::of(base, &cx.counts).entries(&[piece], 0..1);
                 let target = read.map_err(|problem| self.wrong(problem, &line))?;
-                Ok(Patch::new(reason.unwrap_or_default(), edits_to(base, target)))
+                Patch::new(reason.unwrap_or_default(), edits_to(base, target))
             }
             _ => {
                 let problem = "`append` is answered by `unchanged` or `message`".to_owned();
-                Err(self.wrong(problem, &line))
+                return Err(self.wrong(problem, &line));
             }
-        }
+        };
+        self.is_at_rest = true;
+        Ok(patch)
     }
 
     fn on_rewrite(&mut self, messages: &[usize]) {
@@ -105,10 +105,9 @@ impl Stage for External {
     }
 
     fn end(&mut self) -> Result<(), StageError> {
-        match self.process.as_mut().map(Process::must_be_quiet) {
-            Some(Err(error)) => Err(self.failed(error)),
-            _ => Ok(()),
-        }
+        let quiet = self.process.as_mut().map_or(Ok(()), Process::must_be_quiet);
+        self.is_at_rest &= quiet.is_ok();
+        quiet.map_err(StageError::Program)
     }
 
     fn program_cpu(&self) -> Duration {
@@ -132,36 +131,42 @@ impl External {
         context: &Context,
         cx: &'a Situation,
     ) -> PlannedPatch<'a> {
-        let entries = context.entries();
-        let (history, wording) = match self.wants(moment, cx) {
-            Err(error) => return Step::Done(Err(error)),
-            Ok(None) => return Step::Done(Ok(Patch::default())),
-            Ok(Some(wanted)) => wanted,
+        match self.tell(moment, context, cx) {
+            Ok(Some(base)) => self.answer(base, context.entries(), cx),
+            Ok(None) => Step::Done(Ok(Patch::default())),
+            Err(error) => Step::Done(Err(error.into())),
+        }
+    }
+
+    /// Tells the program of a moment, if it wants to hear of it; the messages that it answers about.
+    fn tell<'c>(
+        &mut self,
+        moment: Moment,
+        context: &'c Context,
+        cx: &Situation,
+    ) -> Result<Option<Cow<'c, [Entry]>>, ProgramError> {
+        let Some((history, wording)) = self.wants(moment, cx)? else {
+            return Ok(None);
         };
         let base: Cow<'_, [Entry]> = match history {
-            History::Kept => Cow::Borrowed(entries),
-            History::Full => Cow::Owned(self.history.entries(entries)),
+            History::Kept => Cow::Borrowed(context.entries()),
+            History::Full => Cow::Owned(self.history.entries(context.entries())),
         };
-        let by_changes = wording == Wording::Changes;
-        let fixed = cx.scale.prompt(cx.fixed);
         let turn = Turn {
             call: cx.call,
-            messages: self.sent.list(&base, by_changes),
+            messages: self.sent.list(&base, wording == Wording::Changes),
             prompt_tokens: cx.prompt(context).0,
-            fixed_tokens: fixed.0,
+            fixed_tokens: cx.scale.prompt(cx.fixed).0,
             budget_tokens: cx.room(cx.window.effective()).0,
             seconds: cx.now.map(|now| now.0.div_euclid(1_000)),
             attempt: cx.overflow.map(|overflow| overflow.attempt),
         };
-        let sent = self.exchange(&match moment {
+        self.exchange(&match moment {
             Moment::Overflow => ToProgram::Overflow(turn),
             Moment::AfterCall => ToProgram::AfterCall(turn),
             Moment::BeforeCall | Moment::Append => ToProgram::BeforeCall(turn),
-        });
-        if let Err(error) = sent {
-            return Step::Done(Err(error));
-        }
-        self.answer(base, entries, cx)
+        })?;
+        Ok(Some(base))
     }
 
     /// Reads answers until one is none that asks a model.
@@ -173,11 +178,11 @@ impl External {
     ) -> PlannedPatch<'a> {
         let (answer, line) = match self.read() {
             Ok(read) => read,
-            Err(error) => return Step::Done(Err(error)),
+            Err(error) => return Step::Done(Err(error.into())),
         };
         let FromProgram::Ask(ask) = answer else {
-            self.is_at_rest = true;
             let planned = patch(answer, &base, entries, cx);
+            self.is_at_rest = planned.is_ok();
             return Step::Done(planned.map_err(|problem| self.wrong(problem, &line)));
         };
         self.asks += 1;
@@ -191,10 +196,10 @@ impl External {
         };
         let (base, entries) = (base.into_owned(), entries.to_vec());
         Step::ask(request, move |answer| {
-            if let Err(error) = self.send(&answer_line(answer)) {
-                return Step::Done(Err(error));
+            match self.running().and_then(|process| process.send(&answer_line(answer))) {
+                Ok(()) => self.answer(Cow::Owned(base), &entries, cx),
+                Err(error) => Step::Done(Err(error.into())),
             }
-            self.answer(Cow::Owned(base), &entries, cx)
         })
     }
 
@@ -203,59 +208,39 @@ impl External {
         &mut self,
         moment: Moment,
         cx: &Situation,
-    ) -> Result<Option<(History, Wording)>, StageError> {
-        let process = if let Some(process) = self.process.take() {
-            process
-        } else {
-            let started = self.programs.take(&self.launch);
-            let mut process = started.map_err(|error| self.failed(error))?;
+    ) -> Result<Option<(History, Wording)>, ProgramError> {
+        if self.process.is_none() {
+            let mut process = self.programs.take(&self.launch)?;
             self.cpu_before = process.cpu();
-            let sent = process.send(&session(cx));
-            sent.map_err(|error| self.failed(error))?;
-            process
-        };
-        let hello = &self.process.insert(process).hello;
+            process.send(&session(cx))?;
+            self.process = Some(process);
+        }
+        let hello = &self.running()?.hello;
         let wanted = hello.moments.contains(&moment)
             && !(matches!(moment, Moment::Append | Moment::AfterCall)
                 && hello.history == History::Full);
         Ok(wanted.then_some((hello.history, hello.context)))
     }
 
+    fn running(&mut self) -> Result<&mut Process, ProgramError> {
+        self.process.as_mut().ok_or(ProgramError::NotLocated)
+    }
+
     /// Sends a line that wants an answer.
-    fn exchange(&mut self, line: &ToProgram) -> Result<(), StageError> {
+    fn exchange(&mut self, line: &ToProgram) -> Result<(), ProgramError> {
         (self.is_at_rest, self.asks) = (false, 0);
-        self.send(line)
+        self.running()?.send(line)
     }
 
-    fn send(&mut self, line: &ToProgram) -> Result<(), StageError> {
-        let process = self.process.as_mut();
-        let sent = process.map_or(Err(ProgramError::NotLocated), |process| process.send(line));
-        sent.map_err(|error| self.failed(error))
-    }
-
-    fn read(&mut self) -> Result<(FromProgram, String), StageError> {
-        let read = match &mut self.process {
-            Some(process) => process.read(),
-            None => Err(ProgramError::NotLocated),
-        };
-        let answered = read.and_then(|(answer, line)| match answer {
-            FromProgram::Error { message } => Err(ProgramError::GaveUp(message)),
-            answer => Ok((answer, line)),
-        });
-        answered.map_err(|error| self.failed(error))
+    fn read(&mut self) -> Result<(FromProgram, String), ProgramError> {
+        match self.running()?.read()? {
+            (FromProgram::Error { message }, _) => Err(ProgramError::GaveUp(message)),
+            read => Ok(read),
+        }
     }
 
     fn wrong(&mut self, problem: String, line: &str) -> StageError {
-        let error = match &self.process {
-            Some(process) => process.wrong(problem, line),
-            None => ProgramError::NotLocated,
-        };
-        self.failed(error)
-    }
-
-    fn failed(&mut self, error: ProgramError) -> StageError {
-        self.is_at_rest = false;
-        StageError::Program(error)
+        self.running().map_or_else(Into::into, |process| process.wrong(problem, line).into())
     }
 }
 
@@ -326,39 +311,32 @@ fn patch(
     entries: &[Entry],
     cx: &Situation,
 ) -> Result<Patch, String> {
-    let mut reading = AnswerReader::of(base, &cx.counts);
-    let (read, reason) = match answer {
+    let (edits, reason) = match answer {
         FromProgram::Unchanged { .. } => return Ok(Patch::default()),
         FromProgram::Messages { messages, reason } => {
-            reading.claim(&messages)?;
-            (reading.entries(&messages, 0..base.len()), reason)
+            (vec![EditLine { from: 0, to: base.len(), with: messages }], reason)
         }
-        FromProgram::Edits { edits, reason } => (spliced(&mut reading, base, &edits), reason),
+        FromProgram::Edits { edits, reason } => (edits, reason),
         FromProgram::Summary { from, to, text, reason } => {
             let message = serde_json::json!({ "role": "user", "content": text });
-            let with = vec![message];
-            let edit = EditLine { from, to, with };
-            (spliced(&mut reading, base, &[edit]), reason)
+            (vec![EditLine { from, to, with: vec![message] }], reason)
         }
         FromProgram::Hello(_)
         | FromProgram::Message { .. }
         | FromProgram::Ask(_)
         | FromProgram::Error { .. } => return Err("this is no answer to what was asked".to_owned()),
     };
-    let target = read?;
+    let target = spliced(base, &edits, cx)?;
     if target.is_empty() {
         return Err("a context of no messages cannot be sent".to_owned());
     }
-    let edits = edits_to(entries, standing(&target, entries));
-    Ok(Patch::new(reason.unwrap_or_default(), edits))
+    let planned = edits_to(entries, standing(&target, entries));
+    Ok(Patch::new(reason.unwrap_or_default(), planned))
 }
 
 /// The entries of `base` with these edits made.
-fn spliced(
-    reading: &mut AnswerReader<'_>,
-    base: &[Entry],
-    edits: &[EditLine],
-) -> Result<Vec<Entry>, String> {
+fn spliced(base: &[Entry], edits: &[EditLine], cx: &Situation) -> Result<Vec<Entry>, String> {
+    let mut reading = AnswerReader::of(base, &cx.counts);
     let mut next = 0;
     for EditLine { from, to, with } in edits {
         reading.range(*from, *to)?;
