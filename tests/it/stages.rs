@@ -328,26 +328,6 @@ fn a_repaired_prompt_keeps_every_pair() {
 }
 
 #[test]
-fn messages_of_one_role_become_one() {
-    let uses = ["a", "b"].map(|id| tool_use(id, "Read", id));
-    let messages = vec![
-        typed("go"),
-        Message::new(Role::Assistant, uses.to_vec()),
-        answers("a", "one"),
-        answers("b", "two"),
-        said("ok"),
-        typed("more"),
-        said("ok"),
-    ];
-    let stages = "[[stage]]\nkind = 'normalize'\nmerge_same_role = true\n\
-         [[stage]]\nkind = 'summarize'\nwhen = { rounds_every = 2 }\ntranscript = true";
-    let replay = staged(messages, stages, 200_000);
-    assert_eq!(fired(&replay.record), ["1 normalize", "2 summarize"]);
-    // What was two messages is one line.
-    assert_eq!(replay.offloaded.values().next().unwrap().lines().count(), 5);
-}
-
-#[test]
 fn a_control_cuts_to_the_sizes_of_what_it_follows() {
     let prepared = prepared(reading_session(20, 4_000));
     let sizes = BTreeMap::from([(5, Tokens(3_500)), (10, Tokens(2_100)), (11, Tokens(90_000))]);

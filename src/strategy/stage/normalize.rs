@@ -10,7 +10,6 @@ const DROP_CALL: &str = "drop_call";
 pub(super) struct Normalize {
     missing_result: Arc<str>,
     orphan_result: Orphans,
-    merge_same_role: bool,
     /// Entries up to here need no second look.
     #[serde(skip)]
     sound: PositionNotes<usize>,
@@ -38,7 +37,7 @@ impl Stage for Normalize {
         for (at, turn) in ranges.iter().enumerate() {
             let before = &entries[turn.clone()];
             let next = ranges.get(at + 1);
-            let mut written = match before[0].role() {
+            let written = match before[0].role() {
                 Role::Assistant => {
                     let answers = next.cloned().unwrap_or(turn.end..turn.end);
                     let ids = answered(&entries[answers]);
@@ -52,9 +51,6 @@ impl Stage for Normalize {
                     self.user_turn(before, &asked, &mut repair, cx)
                 }
             };
-            if self.merge_same_role {
-                merge(&mut written, cx);
-            }
             if is_changed(before, &written) {
                 repair.edits.push(Edit::replacing(turn.clone(), written));
             }
@@ -191,24 +187,6 @@ fn rewritten(entry: &Entry, content: Vec<ContentBlock>, cx: &Situation) -> Optio
     let message = entry.message.with_content(content).with_tags(tags);
     let origin = Origin::derived_from([entry]);
     Some(Entry::new(origin, Arc::new(message), &cx.counts))
-}
-
-/// Makes one message of all pieces of a turn: results first, then the rest in order.
-fn merge(pieces: &mut Vec<Entry>, cx: &Situation) {
-    if pieces.len() < 2 {
-        return;
-    }
-    let entries: Vec<Entry> = std::mem::take(pieces);
-    let blocks = entries.iter().flat_map(|entry| entry.message.content());
-    let mut content: Vec<ContentBlock> = blocks.cloned().collect();
-    content.sort_by_key(|block| !block.is_result());
-    let tags = entries.iter().flat_map(|entry| entry.message.tags.iter());
-    let role = entries.first().map_or(Role::User, Entry::role);
-    let mut message = Message::new(role, content).with_tags(tags.chain([Tag::Meta]));
-    let last = entries.last();
-    message.details.timestamp = last.and_then(|entry| entry.message.details.timestamp);
-    let origin = Origin::derived_from(&entries);
-    pieces.push(Entry::new(origin, Arc::new(message), &cx.counts));
 }
 
 fn is_changed(before: &[Entry], after: &[Entry]) -> bool {

@@ -173,10 +173,6 @@ pub(super) fn stages() -> Vec<StrategySpec> {
             ),
         ));
     }
-    specs.push(own(
-        "merge",
-        "breaks = ['keeps_last_user_message']\n[[stage]]\nkind = 'normalize'\nmerge_same_role = true",
-    ));
     specs
 }
 
