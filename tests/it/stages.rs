@@ -81,9 +81,9 @@ fn an_output_keeps_its_head_and_tail() {
             &format!("{0}…90 tokens truncated…{0}", "x".repeat(20)),
         ),
         (
-            "max_lines = 2\nserialization_factor = 1\nline_count_header = true",
+            "max_lines = 2\nserialization_factor = 1",
             &"one line of many\n".repeat(9),
-            "Total output lines: 9\n\none line of many\n…7 lines truncated…one line of many\n",
+            "one line of many\n…7 lines truncated…one line of many\n",
         ),
         (
             "max_chars = 10\ntools = ['class:read']",

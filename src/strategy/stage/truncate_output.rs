@@ -16,7 +16,6 @@ struct TruncateOutput {
     cut_over: CutOver,
     tools: ToolList,
     except_tools: ToolList,
-    line_count_header: bool,
     /// The tool uses of the last turn of the model: what comes in answers one of them.
     #[serde(skip)]
     asked: Vec<ToolUse>,
@@ -62,12 +61,7 @@ impl TruncateOutput {
             CutOver::Budget => index(max as f64 * self.serialization_factor),
             CutOver::Max => max,
         };
-        Shortening {
-            limit,
-            unit,
-            head_fraction: self.head_fraction,
-            line_count_header: self.line_count_header,
-        }
+        Shortening { limit, unit, head_fraction: self.head_fraction }
     }
 }
 
@@ -82,7 +76,6 @@ pub(super) fn without_middle(
         limit: usize::try_from(limit.0).unwrap_or(usize::MAX),
         unit: LimitUnit::Tokens,
         head_fraction: 0.5,
-        line_count_header: false,
     };
     shortening.of(text, counter.count(text), counter)
 }
@@ -93,7 +86,6 @@ struct Shortening {
     limit: usize,
     unit: LimitUnit,
     head_fraction: f64,
-    line_count_header: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,12 +166,7 @@ impl Shortening {
             LimitUnit::Chars | LimitUnit::Bytes => (gone.chars().count() as u64, "chars"),
             LimitUnit::Lines => (gone.lines().count() as u64, "lines"),
         };
-        let header = if self.line_count_header {
-            format!("Total output lines: {}\n\n", text.lines().count())
-        } else {
-            String::new()
-        };
-        let short = format!("{header}{}…{count} {unit} truncated…{}", &text[..head], &text[tail..]);
+        let short = format!("{}…{count} {unit} truncated…{}", &text[..head], &text[tail..]);
         (short.len() < text.len()).then(|| short.into())
     }
 }
