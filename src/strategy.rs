@@ -259,12 +259,6 @@ pub enum StageError {
         /// Tokens of the messages after.
         after: Tokens,
     },
-    /// The result would make the stage fire again.
-    #[error("the context would still be over the trigger, with {after} tokens of messages")]
-    StillOver {
-        /// Tokens of the messages after.
-        after: Tokens,
-    },
     /// The result is larger than its input.
     #[error("the context would grow from {before} to {after} tokens")]
     Inflation {

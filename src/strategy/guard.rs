@@ -19,8 +19,6 @@ pub struct Guards {
     pub max_per_turn: u32,
     /// The fate of a patch that makes the context larger.
     pub on_inflation: OnInflation,
-    /// The fate of a patch after which the stage's trigger would still fire for size.
-    pub post_check: PostCheck,
     /// The reaction if the model refuses the request for a summary as too long.
     pub on_summary_overflow: OnSummaryOverflow,
     /// How often it does that within one attempt.
@@ -32,16 +30,6 @@ pub struct Guards {
     /// The reaction if the model wrote something else: went on with the conversation, or asked a
     /// question.
     pub on_chat: OnNoSummary,
-}
-
-/// The fate of a patch after which the context is still over the size that made the stage fire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PostCheck {
-    /// It stays.
-    Keep,
-    /// It is taken back and counts as a failure, so that a stage behind it may do better.
-    Discard,
 }
 
 /// The reaction if the model refuses the request for a summary as too long.
@@ -93,7 +81,6 @@ impl Default for Guards {
             min_gain_fraction: 0.0,
             max_per_turn: 0,
             on_inflation: OnInflation::Discard,
-            post_check: PostCheck::Keep,
             on_summary_overflow: OnSummaryOverflow::Fail,
             summary_overflow_tries: 3,
             on_empty: OnNoSummary::Keep,

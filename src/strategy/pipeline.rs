@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::external::{Hello, LoadedFiles, ProgramError};
-use super::guard::{Guards, OnInflation, PostCheck};
+use super::guard::{Guards, OnInflation};
 use super::history::SeenHistory;
 use super::situation::Situation;
 use super::trigger::{Condition, Fired, Trigger};
@@ -448,10 +448,6 @@ fn settle(
             fail(state, StageError::NoGain { before, after }, notes);
         }
         return;
-    }
-    if notes.guards.post_check == PostCheck::Discard && notes.when.is_over(&state.context, cx) {
-        state.context.revert(&change);
-        return fail(state, StageError::StillOver { after }, notes);
     }
     notes.failures = 0;
     let (call, turn) = (cx.call, cx.turn);

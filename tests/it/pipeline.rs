@@ -237,36 +237,6 @@ fn notes_that_were_written_close_a_breaker() {
 }
 
 #[test]
-fn what_would_fire_again_may_make_way_for_a_better_stage() {
-    let stages = |guard: &str| {
-        format!(
-            "[[stage]]\nkind = 'summarize'\nname = 'little'\nwhen = {{ tokens_over = 2_500 }}\n\
-             keep_last_rounds = 4\nguards.post_check = '{guard}'\n\
-             [[stage]]\nkind = 'summarize'\nname = 'full'\n\
-             when = {{ all = [{{ tokens_over = 2_500 }}, {{ unless = 'little' }}] }}"
-        )
-    };
-    let run = |rounds, stages: &str| {
-        let model = Scripted::new().texts(["S"; 9]);
-        through(reads(rounds), stages, 200_000, model)
-    };
-    let record = run(4, &stages("keep"));
-    assert_eq!(fired(&record), ["3 little", "4 little"]);
-    assert!(record.failures.is_empty());
-    // What was kept is most of it: the whole history goes instead.
-    let record = run(4, &stages("discard"));
-    assert_eq!(fired(&record), ["3 full"]);
-    assert_eq!(tried(&record), [3]);
-    assert_eq!(
-        record.failures[0].error,
-        "the context would still be over the trigger, with 3019 tokens of messages"
-    );
-    let record = run(5, &stages("discard").replace("rounds = 4", "rounds = 2"));
-    assert_eq!(fired(&record), ["3 little", "4 little", "5 little"]);
-    assert!(record.failures.is_empty());
-}
-
-#[test]
 fn what_leaves_the_context_over_its_own_trigger_is_noted() {
     let over = |rounds: usize, stages: &str| -> Vec<(usize, bool)> {
         let model = Scripted::new().texts(["S"; 9]);
