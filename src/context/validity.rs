@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use super::{Entry, Origin};
 use crate::session::wire::RuleSet;
-use crate::session::{Message, Role, Tag};
+use crate::session::{Role, Tag};
 
 mod checker;
 mod rule;
@@ -93,11 +93,7 @@ impl fmt::Display for Subject {
 /// Whether the entry is a summary or an extract: it represents messages, and is not a placeholder
 /// (those are tagged [`Tag::Meta`]).
 pub fn is_summary(entry: &Entry) -> bool {
-    is_summary_of(&entry.origin, &entry.message)
-}
-
-fn is_summary_of(origin: &Origin, message: &Message) -> bool {
-    matches!(origin, Origin::Derived(_)) && !message.has_tag(Tag::Meta)
+    matches!(entry.origin, Origin::Derived(_)) && !entry.message.has_tag(Tag::Meta)
 }
 
 /// All rules that these entries, sent to the API as they are, break.
@@ -136,10 +132,9 @@ fn duplicate_use(id: &Arc<str>) -> Finding {
 }
 
 /// The ranges of messages that a summary represents; none for other entries.
-fn summary_ranges(origin: &Origin, message: &Message) -> impl Iterator<Item = (usize, usize)> {
-    let ranges = origin.replaced().iter().map(|range| (range.start, range.end));
-    let summary = is_summary_of(origin, message);
-    ranges.filter(move |(start, end)| summary && start < end)
+fn summary_ranges(entry: &Entry) -> impl Iterator<Item = (usize, usize)> {
+    let ranges = entry.origin.replaced().iter().map(|range| (range.start, range.end));
+    ranges.filter(move |(start, end)| is_summary(entry) && start < end)
 }
 
 /// The first message that two of these ranges hold; they come in ascending order.
@@ -160,7 +155,7 @@ mod tests {
 
     use super::short::{entries, lines};
     use super::*;
-    use crate::session::{ContentBlock, JsonText};
+    use crate::session::{ContentBlock, JsonText, Message};
 
     fn check_entries(entries: &[Entry], expected: &[&str]) {
         check_with(RuleSet::Anthropic, entries, expected);
@@ -318,8 +313,7 @@ mod tests {
         let mut placeholder = entries(text);
         for entry in &mut placeholder {
             entry.origin = derived(0..3);
-            entry.message =
-                Arc::new(crate::session::Message::clone(&entry.message).with_tags([Tag::Meta]));
+            entry.message = Arc::new(Message::clone(&entry.message).with_tags([Tag::Meta]));
         }
         check_entries(&placeholder, &[]);
     }

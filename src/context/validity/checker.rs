@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{Finding, Rule, Subject, check_ends, duplicate_use, overlap, summary_ranges};
 use crate::context::{Applied, EditList, Entry, Moved, Origin, visit};
 use crate::session::wire::RuleSet;
-use crate::session::{ContentBlock, Message, Role};
+use crate::session::{ContentBlock, Role};
 
 /// Follows a context, and knows at any time which rules it would break if it were sent.
 ///
@@ -17,7 +17,7 @@ use crate::session::{ContentBlock, Message, Role};
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     rules: RuleSet,
-    entries: EditList<Sent>,
+    entries: EditList<Entry>,
     /// The findings about entries, by the entry's mark, where there are any.
     found: BTreeMap<usize, Vec<Finding>>,
     /// All findings, with the number of entries that have each.
@@ -45,25 +45,6 @@ struct LastTurn {
     unanswered: BTreeMap<Arc<str>, Vec<usize>>,
 }
 
-/// What the rules ask of an entry: not its size.
-#[derive(Debug, Clone)]
-struct Sent {
-    origin: Origin,
-    message: Arc<Message>,
-}
-
-impl From<&Entry> for Sent {
-    fn from(entry: &Entry) -> Self {
-        Self { origin: entry.origin.clone(), message: entry.message.clone() }
-    }
-}
-
-impl Sent {
-    fn role(&self) -> Role {
-        self.message.role()
-    }
-}
-
 impl Checker {
     /// Follows an empty context whose prompts are held to these rules.
     pub fn new(rules: RuleSet) -> Self {
@@ -77,9 +58,8 @@ impl Checker {
 
     /// An entry was appended at the end.
     pub fn append(&mut self, entry: &Entry) {
-        let sent = Sent::from(entry);
-        self.enters(&sent);
-        self.entries.push(sent);
+        self.enters(entry);
+        self.entries.push(entry.clone());
         self.check(self.entries.len() - 1);
     }
 
@@ -100,17 +80,16 @@ impl Checker {
         // From the back: indices count before the whole patch.
         for edit in edits.iter().rev() {
             let end = edit.entries.end.min(length);
-            let with: Vec<Sent> = edit.with.iter().map(Sent::from).collect();
-            for entry in &with {
+            for entry in &edit.with {
                 self.enters(entry);
             }
             let range = edit.entries.start.min(end)..end;
             let at = range.start;
-            let (removed, moved) = self.entries.splice(range, &with);
+            let (removed, moved) = self.entries.splice(range, &edit.with);
             for entry in &removed {
                 self.leaves(entry);
             }
-            self.follow_marks(at, removed.len(), with.len(), moved);
+            self.follow_marks(at, removed.len(), edit.with.len(), moved);
         }
         let end = end + self.entries.len() - length;
         // Behind the begin of a response everything is as it was.
@@ -126,7 +105,7 @@ impl Checker {
     /// the first that begins a response behind one that is not edited either.
     fn until_next_response(&self, place: usize) -> usize {
         let behind = &self.entries[place..];
-        let roles = behind.windows(2).map(|pair| [&pair[0], &pair[1]].map(Sent::role));
+        let roles = behind.windows(2).map(|pair| [&pair[0], &pair[1]].map(Entry::role));
         let response = roles.enumerate().find(|(_, roles)| *roles == [Role::User, Role::Assistant]);
         response.map_or(behind.len(), |(at, _)| at + 1)
     }
@@ -145,24 +124,22 @@ impl Checker {
     /// Has the findings follow their entries, which one side of an edit of the list moved.
     fn follow_marks(&mut self, at: usize, removed: usize, written: usize, moved: Moved) {
         let first = self.entries.first_mark();
-        let (front, behind) = match moved {
+        match moved {
             Moved::Front => {
                 let behind = self.found.split_off(&(first + at + written));
-                (std::mem::replace(&mut self.found, behind), BTreeMap::new())
+                let front = std::mem::replace(&mut self.found, behind).into_iter();
+                self.found.extend(front.map(|(mark, found)| (mark + removed - written, found)));
             }
             Moved::Back => {
                 let end = first + at + removed;
-                let behind = self.found.split_off(&end);
+                let behind = self.found.split_off(&end).into_iter();
+                self.found.extend(behind.map(|(mark, found)| (mark + written - removed, found)));
                 let places = self.turn.unanswered.values_mut().flatten();
                 for place in places.filter(|place| **place >= end) {
                     *place = *place + written - removed;
                 }
-                (BTreeMap::new(), behind)
             }
-        };
-        self.found.extend(front.into_iter().map(|(mark, found)| (mark + removed - written, found)));
-        self.found
-            .extend(behind.into_iter().map(|(mark, found)| (mark + written - removed, found)));
+        }
     }
 
     /// All rules that the context, sent as it is now, breaks.
@@ -172,11 +149,11 @@ impl Checker {
             // Twice says that it is repeated; how often does not matter.
             std::iter::repeat_n(*range, count.min(2))
         })));
-        findings.extend(check_ends(self.rules, self.entries.iter().map(Sent::role)));
+        findings.extend(check_ends(self.rules, self.entries.iter().map(Entry::role)));
         findings
     }
 
-    fn enters(&mut self, entry: &Sent) {
+    fn enters(&mut self, entry: &Entry) {
         for (_, tool_use) in entry.message.tool_uses() {
             let count = self.uses.entry(tool_use.id.clone()).or_default();
             *count += 1;
@@ -184,25 +161,25 @@ impl Checker {
                 self.standing.insert(duplicate_use(&tool_use.id), 1);
             }
         }
-        for range in summary_ranges(&entry.origin, &entry.message) {
+        for range in summary_ranges(entry) {
             *self.summaries.entry(range).or_default() += 1;
         }
     }
 
-    fn leaves(&mut self, entry: &Sent) {
+    fn leaves(&mut self, entry: &Entry) {
         for (_, tool_use) in entry.message.tool_uses() {
             if drop_one(&mut self.uses, &tool_use.id) == 1 {
                 self.standing.remove(&duplicate_use(&tool_use.id));
             }
         }
-        for range in summary_ranges(&entry.origin, &entry.message) {
+        for range in summary_ranges(entry) {
             drop_one(&mut self.summaries, &range);
         }
     }
 
     /// Where the turn begins that the entry before `end` is in.
     fn turn_start(&self, end: usize) -> usize {
-        let last = self.entries[..end].last().map(Sent::role);
+        let last = self.entries[..end].last().map(Entry::role);
         let turn = self.entries[..end].iter().rev();
         end - turn.take_while(|entry| Some(entry.role()) == last).count()
     }
