@@ -28,8 +28,9 @@ pub struct Pipeline {
     retries: Retries,
     /// Recoveries since a person last typed something.
     in_turn: u32,
-    /// What its stages see at each call, if that is not what they left before.
-    history: Option<SeenHistory>,
+    /// The whole history, where its stages see that before each call: what they made of it for the call before is
+    /// forgotten. After a refusal they go on with what was sent.
+    pub(super) history: Option<SeenHistory>,
 }
 
 /// How often a refused prompt is recovered.
@@ -86,7 +87,7 @@ pub(super) struct Notes {
     /// When it fires.
     pub(super) when: Trigger,
     /// When its request is made ahead, if it ever is; what it planned waits until it fires.
-    prepare_at: Option<Trigger>,
+    pub(super) prepare_at: Option<Trigger>,
     prepared: Option<PreparedPatch>,
     guards: Guards,
     /// Attempts that failed in a row: at so many its circuit breaker is open.
@@ -122,13 +123,6 @@ impl Slot {
     /// Tokens of the newest messages that it leaves as they are, at least, where it has that many.
     pub(super) fn least_kept(&self, window: Window) -> Tokens {
         self.stage.least_kept(window)
-    }
-
-    /// The same stage, asked ahead at this trigger.
-    #[must_use]
-    pub fn preparing_at(mut self, trigger: Option<Trigger>) -> Self {
-        self.notes.prepare_at = trigger;
-        self
     }
 }
 
@@ -172,14 +166,6 @@ impl Pipeline {
     /// A strategy of these stages. A refused prompt is recovered as often as `retries` says.
     pub fn new(slots: Vec<Slot>, retries: Retries) -> Self {
         Self { slots, retries, in_turn: 0, history: None }
-    }
-
-    /// The same strategy, whose stages see the whole history before each call: what they made of it for the call
-    /// before is forgotten. After a refusal they go on with what was sent.
-    #[must_use]
-    pub fn seeing_all(mut self) -> Self {
-        self.history = Some(SeenHistory::default());
-        self
     }
 
     /// The stages' names in order, each with its failures in a row and whether its circuit breaker is open.

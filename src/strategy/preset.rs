@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::control::ControlName;
 use super::external::{Host, Programs};
+use super::history::SeenHistory;
 use super::knob::KEYS;
 use super::law::Law;
 use super::pipeline::Pipeline;
@@ -473,9 +474,9 @@ impl StrategySpec {
     /// Makes the strategy: one value per cell.
     pub fn build(&self) -> Result<Pipeline, SettingError> {
         let (slots, retries) = self.slots()?;
-        let pipeline = Pipeline::new(slots, retries);
-        let sees_all = self.sees_all()?;
-        Ok(if sees_all { pipeline.seeing_all() } else { pipeline })
+        let mut pipeline = Pipeline::new(slots, retries);
+        pipeline.history = self.sees_all()?.then(SeenHistory::default);
+        Ok(pipeline)
     }
 }
 

@@ -240,7 +240,9 @@ impl StrategySpec {
         let stage = (kind.build)(&knobs)?;
         let ahead = reader.setting("prepare_at");
         let trigger = ahead.map(|setting| Trigger::read(&format!("{name}.prepare_at"), setting));
-        Ok(Slot::new(name.into(), when, guards, stage).preparing_at(trigger.transpose()?))
+        let mut slot = Slot::new(name.into(), when, guards, stage);
+        slot.notes.prepare_at = trigger.transpose()?;
+        Ok(slot)
     }
 
     /// `[overflow]`: a stage of this strategy, or another kind, with knobs of its own, that is
