@@ -86,19 +86,6 @@ pub enum SettingValue {
     Table(SettingTable),
 }
 
-impl SettingValue {
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Text(_) => "text",
-            Self::Integer(_) => "a whole number",
-            Self::Real(_) => "a number",
-            Self::Flag(_) => "a boolean",
-            Self::List(_) => "a list",
-            Self::Table(_) => "a table",
-        }
-    }
-}
-
 impl fmt::Display for SettingValue {
     /// Writes the value as TOML would, on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -47,10 +47,9 @@ impl<'a> Reader<'a> {
             value @ (SettingValue::Text(_)
             | SettingValue::Integer(_)
             | SettingValue::Real(_)
-            | SettingValue::Flag(_)) => {
-                format!("`{value}`")
-            }
-            value @ (SettingValue::List(_) | SettingValue::Table(_)) => value.kind().to_owned(),
+            | SettingValue::Flag(_)) => format!("`{value}`"),
+            SettingValue::List(_) => "a list".to_owned(),
+            SettingValue::Table(_) => "a table".to_owned(),
         };
         let path = self.path_of(key);
         SettingError::new(&setting.place, format!("`{path}` must be {wanted}, not {got}"))
