@@ -2,11 +2,10 @@
 //! again what follows it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Finding, Rule, Subject, check_ends, duplicate_use, overlap, summary_ranges};
-use crate::context::{Applied, EditList, Entry, Moved, Origin, visit};
+use crate::context::{Applied, EditList, Entry, Origin, visit};
 use crate::session::wire::RuleSet;
 use crate::session::{ContentBlock, Role};
 
@@ -17,9 +16,7 @@ use crate::session::{ContentBlock, Role};
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     rules: RuleSet,
-    entries: EditList<Entry>,
-    /// The findings about entries, by the entry's mark, where there are any.
-    found: BTreeMap<usize, Vec<Finding>>,
+    entries: EditList<CheckedEntry>,
     /// All findings, with the number of entries that have each.
     standing: BTreeMap<Finding, usize>,
     uses: BTreeMap<Arc<str>, usize>,
@@ -40,9 +37,26 @@ struct LastTurn {
     answered: BTreeSet<Arc<str>>,
     /// Whether nothing but tool results was seen in it.
     results_may_follow: bool,
-    /// Entries of the last assistant turn, by their marks, under the tool uses in them that still
+    /// Entries of the last assistant turn, by their places, under the tool uses in them that still
     /// lack a result.
     unanswered: BTreeMap<Arc<str>, Vec<usize>>,
+}
+
+/// An entry, and what breaks a rule in it.
+#[derive(Debug, Clone)]
+struct CheckedEntry {
+    entry: Entry,
+    found: Vec<Finding>,
+}
+
+impl CheckedEntry {
+    fn new(entry: &Entry) -> Self {
+        Self { entry: entry.clone(), found: Vec::new() }
+    }
+
+    fn role(&self) -> Role {
+        self.entry.role()
+    }
 }
 
 impl Checker {
@@ -59,7 +73,7 @@ impl Checker {
     /// An entry was appended at the end.
     pub fn append(&mut self, entry: &Entry) {
         self.enters(entry);
-        self.entries.push(entry.clone());
+        self.entries.push(CheckedEntry::new(entry));
         self.check(self.entries.len() - 1);
     }
 
@@ -76,7 +90,11 @@ impl Checker {
         // one before that is answered by a turn that may have become longer.
         let from = self.turn_start(self.turn_start(start));
         let end = length - behind + self.until_next_response(length - behind);
-        self.forget_findings(from..end);
+        for checked in &mut self.entries[from..end] {
+            for finding in checked.found.drain(..) {
+                drop_one(&mut self.standing, &finding);
+            }
+        }
         // From the back: indices count before the whole patch.
         for edit in edits.iter().rev() {
             let end = edit.entries.end.min(length);
@@ -84,12 +102,11 @@ impl Checker {
                 self.enters(entry);
             }
             let range = edit.entries.start.min(end)..end;
-            let at = range.start;
-            let (removed, moved) = self.entries.splice(range, &edit.with);
-            for entry in &removed {
-                self.leaves(entry);
+            let with: Vec<CheckedEntry> = edit.with.iter().map(CheckedEntry::new).collect();
+            let (removed, _) = self.entries.splice(range, &with);
+            for checked in &removed {
+                self.leaves(&checked.entry);
             }
-            self.follow_marks(at, removed.len(), edit.with.len(), moved);
         }
         let end = end + self.entries.len() - length;
         // Behind the begin of a response everything is as it was.
@@ -98,6 +115,9 @@ impl Checker {
         (from..end).for_each(|at| self.check(at));
         if let Some(turn) = known {
             self.turn = turn;
+            for place in self.turn.unanswered.values_mut().flatten() {
+                *place = *place + self.entries.len() - length;
+            }
         }
     }
 
@@ -105,41 +125,9 @@ impl Checker {
     /// the first that begins a response behind one that is not edited either.
     fn until_next_response(&self, place: usize) -> usize {
         let behind = &self.entries[place..];
-        let roles = behind.windows(2).map(|pair| [&pair[0], &pair[1]].map(Entry::role));
+        let roles = behind.windows(2).map(|pair| [&pair[0], &pair[1]].map(CheckedEntry::role));
         let response = roles.enumerate().find(|(_, roles)| *roles == [Role::User, Role::Assistant]);
         response.map_or(behind.len(), |(at, _)| at + 1)
-    }
-
-    /// Forgets the findings about these entries.
-    fn forget_findings(&mut self, entries: Range<usize>) {
-        let first = self.entries.first_mark();
-        let mut behind = self.found.split_off(&(first + entries.start));
-        let mut kept = behind.split_off(&(first + entries.end));
-        self.found.append(&mut kept);
-        for finding in behind.values().flatten() {
-            drop_one(&mut self.standing, finding);
-        }
-    }
-
-    /// Has the findings follow their entries, which one side of an edit of the list moved.
-    fn follow_marks(&mut self, at: usize, removed: usize, written: usize, moved: Moved) {
-        let first = self.entries.first_mark();
-        match moved {
-            Moved::Front => {
-                let behind = self.found.split_off(&(first + at + written));
-                let front = std::mem::replace(&mut self.found, behind).into_iter();
-                self.found.extend(front.map(|(mark, found)| (mark + removed - written, found)));
-            }
-            Moved::Back => {
-                let end = first + at + removed;
-                let behind = self.found.split_off(&end).into_iter();
-                self.found.extend(behind.map(|(mark, found)| (mark + written - removed, found)));
-                let places = self.turn.unanswered.values_mut().flatten();
-                for place in places.filter(|place| **place >= end) {
-                    *place = *place + written - removed;
-                }
-            }
-        }
     }
 
     /// All rules that the context, sent as it is now, breaks.
@@ -149,7 +137,7 @@ impl Checker {
             // Twice says that it is repeated; how often does not matter.
             std::iter::repeat_n(*range, count.min(2))
         })));
-        findings.extend(check_ends(self.rules, self.entries.iter().map(Entry::role)));
+        findings.extend(check_ends(self.rules, self.entries.iter().map(CheckedEntry::role)));
         findings
     }
 
@@ -179,7 +167,7 @@ impl Checker {
 
     /// Where the turn begins that the entry before `end` is in.
     fn turn_start(&self, end: usize) -> usize {
-        let last = self.entries[..end].last().map(Entry::role);
+        let last = self.entries[..end].last().map(CheckedEntry::role);
         let turn = self.entries[..end].iter().rev();
         end - turn.take_while(|entry| Some(entry.role()) == last).count()
     }
@@ -187,8 +175,7 @@ impl Checker {
     /// Checks an entry behind those that are checked.
     fn check(&mut self, at: usize) {
         visit(1);
-        let entry = self.entries[at].clone();
-        let mark = self.entries.first_mark() + at;
+        let entry = self.entries[at].entry.clone();
         let role = entry.role();
         let combines = self.rules.combines_messages();
         let begins = at == 0 || self.entries[at - 1].role() != role;
@@ -200,39 +187,39 @@ impl Checker {
             self.turn.unanswered.clear();
         }
         if role == Role::Assistant && !begins {
-            self.drop_found(mark - 1, |found| found.rule == Rule::ThinkingLast);
+            self.drop_found(at - 1, |found| found.rule == Rule::ThinkingLast);
         }
         let content = entry.message.content();
         if content.is_empty() || !combines && content.iter().all(ContentBlock::is_thinking) {
-            self.find(mark, Rule::EmptyContent, Subject::of(&entry.origin));
+            self.find(at, Rule::EmptyContent, Subject::of(&entry.origin));
         }
         for (index, block) in content.iter().enumerate() {
             match block {
                 ContentBlock::ToolResult(result) => {
                     let id = &result.tool_use_id;
-                    self.check_result(mark, role, id);
+                    self.check_result(at, role, id);
                     continue;
                 }
                 ContentBlock::ToolUse(tool_use) => {
                     let id = &tool_use.id;
                     if !tool_use.input.as_str().trim_start().starts_with('{') {
-                        self.find(mark, Rule::InputNotObject, Subject::ToolUse(id.clone()));
+                        self.find(at, Rule::InputNotObject, Subject::ToolUse(id.clone()));
                     }
                     let subject = Subject::ToolUse(id.clone());
-                    if self.find(mark, Rule::UnansweredUse, subject) && role == Role::Assistant {
+                    if self.find(at, Rule::UnansweredUse, subject) && role == Role::Assistant {
                         let places = self.turn.unanswered.entry(id.clone());
-                        places.or_default().push(mark);
+                        places.or_default().push(at);
                     }
                 }
                 ContentBlock::Text(text) => {
                     if text.trim_start().is_empty() {
-                        self.find(mark, Rule::EmptyText, Subject::of(&entry.origin));
+                        self.find(at, Rule::EmptyText, Subject::of(&entry.origin));
                     }
                 }
                 ContentBlock::Thinking(_) => {
                     let edited = matches!(entry.origin, Origin::Edited { .. });
                     if edited && !entry.origin.is_verbatim(index) {
-                        self.find(mark, Rule::ThinkingEdited, Subject::of(&entry.origin));
+                        self.find(at, Rule::ThinkingEdited, Subject::of(&entry.origin));
                     }
                 }
                 ContentBlock::Image(_) | ContentBlock::Opaque(_) => {}
@@ -240,7 +227,7 @@ impl Checker {
             self.turn.results_may_follow &= !combines;
         }
         if role == Role::Assistant && content.last().is_some_and(ContentBlock::is_thinking) {
-            self.find(mark, Rule::ThinkingLast, Subject::of(&entry.origin));
+            self.find(at, Rule::ThinkingLast, Subject::of(&entry.origin));
         }
         // A message's own results are sent before the rest of it.
         self.turn.results_may_follow &= content.iter().all(ContentBlock::is_result);
@@ -255,64 +242,56 @@ impl Checker {
             (Role::User, true) => self.turn_start(at)..at,
             (Role::User, false) => at.saturating_sub(1)..at,
         };
-        let asked = self.entries[before].iter().flat_map(|entry| entry.message.tool_uses());
+        let asked =
+            self.entries[before].iter().flat_map(|checked| checked.entry.message.tool_uses());
         self.turn.asked =
             asked.zip(0..).map(|((_, tool_use), place)| (tool_use.id.clone(), place)).collect();
         self.turn.reached = 0;
     }
 
-    fn check_result(&mut self, mark: usize, role: Role, id: &Arc<str>) {
+    fn check_result(&mut self, at: usize, role: Role, id: &Arc<str>) {
         let subject = Subject::ToolUse(id.clone());
         match self.turn.asked.get(id).copied() {
             None => {
-                self.find(mark, Rule::OrphanResult, subject.clone());
+                self.find(at, Rule::OrphanResult, subject.clone());
             }
             Some(place) => {
                 if !self.turn.results_may_follow {
-                    self.find(mark, Rule::ResultsNotFirst, subject.clone());
+                    self.find(at, Rule::ResultsNotFirst, subject.clone());
                 }
                 if place < self.turn.reached {
-                    self.find(mark, Rule::ResultsReordered, subject.clone());
+                    self.find(at, Rule::ResultsReordered, subject.clone());
                 }
                 self.turn.reached = self.turn.reached.max(place);
             }
         }
         if !self.turn.answered.insert(id.clone()) {
-            self.find(mark, Rule::DuplicateResult, subject.clone());
+            self.find(at, Rule::DuplicateResult, subject.clone());
         }
         if role == Role::User {
             let finding = Rule::UnansweredUse.broken_by(subject);
-            for mark in self.turn.unanswered.remove(id).into_iter().flatten() {
-                self.drop_found(mark, |found| *found == finding);
+            for at in self.turn.unanswered.remove(id).into_iter().flatten() {
+                self.drop_found(at, |found| *found == finding);
             }
         }
     }
 
     /// Drops findings about an entry that what follows it has settled.
-    fn drop_found(&mut self, mark: usize, is_settled: impl Fn(&Finding) -> bool) {
-        let Some(found) = self.found.get_mut(&mark) else {
-            return;
-        };
-        found.retain(|found| {
+    fn drop_found(&mut self, at: usize, is_settled: impl Fn(&Finding) -> bool) {
+        self.entries[at].found.retain(|found| {
             let settled = is_settled(found);
             if settled {
                 drop_one(&mut self.standing, found);
             }
             !settled
         });
-        if found.is_empty() {
-            self.found.remove(&mark);
-        }
     }
 
     /// Adds a finding about an entry, unless the provider does not mind or it is there already.
-    fn find(&mut self, mark: usize, rule: Rule, subject: Subject) -> bool {
+    fn find(&mut self, at: usize, rule: Rule, subject: Subject) -> bool {
         let finding = Finding { rule, subject };
-        if rule.level(self.rules).is_none() {
-            return false;
-        }
-        let found = self.found.entry(mark).or_default();
-        let new = !found.contains(&finding);
+        let found = &mut self.entries[at].found;
+        let new = rule.level(self.rules).is_some() && !found.contains(&finding);
         if new {
             *self.standing.entry(finding.clone()).or_default() += 1;
             found.push(finding);
