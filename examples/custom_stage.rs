@@ -38,7 +38,7 @@ impl Stage for KeepNewest {
         let mut patch = Patch::default();
         if let Some(cut) = cut.filter(|cut| *cut > 1) {
             patch.reason = format!("the newest {} entries", entries.len() - cut);
-            patch.edits = vec![Edit::Replace { entries: 1..cut, with: Vec::new() }];
+            patch.edits = vec![Edit::replacing(1..cut, [])];
         }
         Step::Done(Ok(patch))
     }

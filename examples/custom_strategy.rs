@@ -56,8 +56,8 @@ impl Strategy for SummariseAll {
             let all = compaction.context.entries();
             let summary = Arc::new(Message::text(Role::User, response.text));
             let entry = Entry::new(Origin::derived_from(all), summary, &cx.counts);
-            let edit = Edit::Replace { entries: 0..all.len(), with: vec![entry] };
-            if let Ok(change) = compaction.context.apply(vec![edit], &cx.counts) {
+            let edit = Edit::replacing(0..all.len(), [entry]);
+            if let Ok(change) = compaction.context.apply(vec![edit]) {
                 compaction.applied.push(Applied {
                     call: cx.call,
                     stage: "summarise_all".into(),

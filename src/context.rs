@@ -22,7 +22,7 @@ pub use attachments::Attachments;
 #[cfg(test)]
 pub(crate) use edit_list::visited;
 pub(crate) use edit_list::{EditList, Moved, visit};
-pub use patch::{Applied, AppliedEdit, CacheEffect, Change, Edit, Patch, PatchError};
+pub use patch::{Applied, CacheEffect, Change, Edit, Patch, PatchError};
 
 /// One message of a context, with its origin and size.
 #[derive(Debug, Clone, PartialEq)]
@@ -327,47 +327,21 @@ impl Context {
     ///
     /// On an error nothing is changed. Editing blocks costs what is edited; replacing entries
     /// costs the length of the context in front of them or behind them, whichever is shorter.
-    pub fn apply(&mut self, edits: Vec<Edit>, counts: &CountedTexts) -> Result<Change, PatchError> {
-        self.check(&edits)?;
+    pub fn apply(&mut self, edits: Vec<Edit>) -> Result<Change, PatchError> {
+        check(&edits, self.entries.len())?;
         let before = self.size;
-        let mut change = Change { edits: Vec::new(), removed: Vec::new(), before, after: before };
+        let mut removed = Vec::new();
         let mut is_in_place = true;
         let mut shift = 0_isize;
-        for edit in edits {
-            match edit {
-                Edit::EditBlock { entry, block, text, cache } => {
-                    let at = entry.saturating_add_signed(shift);
-                    let with = vec![self.entries[at].with_block_text(block, &text, counts)];
-                    let (old, _) = self.replace(at..at + 1, &with);
-                    match change.edits.last_mut() {
-                        // A second block of the same entry: one change of that entry.
-                        Some(last) if last.entries == (entry..entry + 1) => {
-                            last.with = with;
-                            last.cache = last.cache.max(cache);
-                        }
-                        _ => {
-                            change.removed.extend(old);
-                            change.edits.push(AppliedEdit {
-                                entries: entry..entry + 1,
-                                with,
-                                cache,
-                            });
-                        }
-                    }
-                }
-                Edit::Replace { entries, with } => {
-                    let start = entries.start.saturating_add_signed(shift);
-                    let (old, is_same_shape) = self.replace(start..start + entries.len(), &with);
-                    shift += signed(with.len()) - signed(old.len());
-                    is_in_place &= is_same_shape;
-                    change.removed.extend(old);
-                    change.edits.push(AppliedEdit { entries, with, cache: CacheEffect::Breaks });
-                }
-            }
+        for Edit { entries, with, .. } in &edits {
+            let start = entries.start.saturating_add_signed(shift);
+            let (old, same_shape) = self.replace(start..start + entries.len(), with);
+            shift += signed(with.len()) - signed(old.len());
+            is_in_place &= same_shape;
+            removed.extend(old);
         }
         self.replacements += u64::from(!is_in_place);
-        change.after = self.size;
-        Ok(change)
+        Ok(Change { edits, removed, before, after: self.size })
     }
 
     /// Takes back the change that was made last. Where it moved nothing, this costs what it
@@ -406,37 +380,21 @@ impl Context {
     pub fn into_entries(self) -> Vec<Entry> {
         self.entries.into_vec()
     }
+}
 
-    fn check(&self, edits: &[Edit]) -> Result<(), PatchError> {
-        let mut next = BlockAt { entry: 0, block: 0 };
-        for edit in edits {
-            match edit {
-                Edit::Replace { entries, .. } => {
-                    let (entry, block) = (entries.start, 0);
-                    if (BlockAt { entry, block }) < next || entries.end < entry {
-                        return Err(PatchError::Overlap { entry });
-                    }
-                    let entry = entries.end;
-                    if entry > self.entries.len() {
-                        return Err(PatchError::NoSuchEntry { entry: entry - 1 });
-                    }
-                    next = BlockAt { entry, block };
-                }
-                &Edit::EditBlock { entry, block, .. } => {
-                    if (BlockAt { entry, block }) < next {
-                        return Err(PatchError::Overlap { entry });
-                    }
-                    let found = self.entries.get(entry).ok_or(PatchError::NoSuchEntry { entry })?;
-                    if block >= found.message.content().len() {
-                        return Err(PatchError::NoSuchBlock { entry, block });
-                    }
-                    let block = block + 1;
-                    next = BlockAt { entry, block };
-                }
-            }
+/// Whether edits fit a context of so many entries.
+fn check(edits: &[Edit], length: usize) -> Result<(), PatchError> {
+    let mut next = 0;
+    for Edit { entries, .. } in edits {
+        if entries.start < next || entries.end < entries.start {
+            return Err(PatchError::Overlap { entry: entries.start });
         }
-        Ok(())
+        if entries.end > length {
+            return Err(PatchError::NoSuchEntry { entry: entries.end - 1 });
+        }
+        next = entries.end;
     }
+    Ok(())
 }
 
 fn signed(length: usize) -> isize {

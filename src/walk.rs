@@ -192,7 +192,7 @@ impl Walker {
             strategy.on_rewrite(messages);
         }
         let mut done = Compaction::unchanged(Context::default());
-        let applied = self.context.apply(edits, &self.present.counts);
+        let applied = self.context.apply(edits);
         match applied {
             Ok(change) if change.edits.is_empty() => {}
             Ok(change) => done.applied.push(Applied {

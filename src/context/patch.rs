@@ -4,40 +4,42 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::{BlockAt, Entry};
-use crate::tokens::Size;
+use crate::tokens::{CountedTexts, Size};
 
-/// One change to a context.
+/// One change to a context, as it is planned and as it was applied: some entries make way for others.
+///
+/// Indices are those of the context before the whole patch. An empty range inserts.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Edit {
-    /// These entries make way for others; an empty range inserts.
-    Replace {
-        /// The entries to remove.
-        entries: Range<usize>,
-        /// The entries that take their place.
-        with: Vec<Entry>,
-    },
-    /// One block of an entry gets another text.
-    EditBlock {
-        /// Index of the entry.
-        entry: usize,
-        /// Index of the block in it.
-        block: usize,
-        /// The new text of the block.
-        text: Arc<str>,
-        /// Whether the provider's cache survives it.
-        cache: CacheEffect,
-    },
+pub struct Edit {
+    /// The entries to remove.
+    pub entries: Range<usize>,
+    /// The entries that take their place.
+    pub with: Vec<Entry>,
+    /// Whether the provider's cache survives it.
+    pub cache: CacheEffect,
 }
 
 impl Edit {
     /// These entries make way for others.
-    pub(crate) fn replacing(entries: Range<usize>, with: impl IntoIterator<Item = Entry>) -> Self {
-        Self::Replace { entries, with: with.into_iter().collect() }
+    pub fn replacing(entries: Range<usize>, with: impl IntoIterator<Item = Entry>) -> Self {
+        Self { entries, with: with.into_iter().collect(), cache: CacheEffect::Breaks }
     }
 
-    /// The block gets another text.
-    pub(crate) fn block(at: BlockAt, text: Arc<str>, cache: CacheEffect) -> Self {
-        Self::EditBlock { entry: at.entry, block: at.block, text, cache }
+    /// Blocks of these entries, in ascending order, get other texts: one edit for each entry.
+    pub fn blocks(
+        entries: &[Entry],
+        texts: impl IntoIterator<Item = (BlockAt, Arc<str>)>,
+        cache: CacheEffect,
+        counts: &CountedTexts,
+    ) -> Vec<Self> {
+        let mut edits: Vec<Self> = Vec::new();
+        for (BlockAt { entry, block }, text) in texts {
+            let earlier = edits.pop_if(|edit| edit.entries.start == entry);
+            let old = earlier.as_ref().and_then(|edit| edit.with.first());
+            let with = old.unwrap_or(&entries[entry]).with_block_text(block, &text, counts);
+            edits.push(Self { cache, ..Self::replacing(entry..entry + 1, [with]) });
+        }
+        edits
     }
 }
 
@@ -79,27 +81,13 @@ impl Patch {
 #[derive(Debug, Clone)]
 pub struct Change {
     /// The replacements, in order.
-    pub edits: Vec<AppliedEdit>,
+    pub edits: Vec<Edit>,
     /// The entries that were there before, those of each edit in order.
     pub removed: Vec<Entry>,
     /// Size of the messages before.
     pub before: Size,
     /// Size of the messages after.
     pub after: Size,
-}
-
-/// One edit as it was applied.
-///
-/// An edited block appears as its entry replaced by one entry, so that an observer need know only
-/// one shape; several edited blocks of one entry appear once.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AppliedEdit {
-    /// Indices in the context before the whole patch.
-    pub entries: Range<usize>,
-    /// The entries in their place.
-    pub with: Vec<Entry>,
-    /// Whether the provider's cache survives it.
-    pub cache: CacheEffect,
 }
 
 /// A patch that was applied: enough to follow a context without looking at it.
@@ -122,7 +110,7 @@ pub struct Applied {
 
 impl Applied {
     /// Each edit, with the entries that it removed.
-    pub(crate) fn edits(&self) -> impl Iterator<Item = (&[Entry], &AppliedEdit)> {
+    pub(crate) fn edits(&self) -> impl Iterator<Item = (&[Entry], &Edit)> {
         let mut removed = &self.change.removed[..];
         self.change.edits.iter().map_while(move |edit| {
             let (own, rest) = removed.split_at_checked(edit.entries.len())?;
@@ -156,12 +144,4 @@ pub enum PatchError {
     /// A write-time patch turned the one entry into none or several.
     #[error("what is appended must stay one entry")]
     NotOneEntry,
-    /// The entry has no such block.
-    #[error("entry {entry} has no block {block}")]
-    NoSuchBlock {
-        /// Index of the entry.
-        entry: usize,
-        /// Index of the block.
-        block: usize,
-    },
 }

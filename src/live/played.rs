@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::context::{Applied, Context, Edit};
+use crate::context::{Applied, Context};
 use crate::model::Request;
 use crate::step::Step;
 use crate::strategy::{Compaction, Situation, StageFailure, Strategy};
@@ -21,14 +21,10 @@ pub(super) struct StrategyWork {
 
 impl StrategyWork {
     /// Applies the recorded edits again.
-    fn apply(self, mut context: Context, cx: &Situation) -> Compaction {
+    fn apply(self, mut context: Context) -> Compaction {
         for applied in &self.applied {
-            let edits = applied.change.edits.iter().map(|edit| Edit::Replace {
-                entries: edit.entries.clone(),
-                with: edit.with.clone(),
-            });
             // A context that is another one is left as it is; the sizes then say so.
-            drop(context.apply(edits.collect(), &cx.counts));
+            drop(context.apply(applied.change.edits.clone()));
         }
         Compaction {
             applied: self.applied,
@@ -44,31 +40,26 @@ impl StrategyWork {
 pub(super) struct PlayedStrategy(pub(super) BTreeMap<WalkMoment, StrategyWork>);
 
 impl PlayedStrategy {
-    fn play<'a>(
-        &mut self,
-        moment: WalkMoment,
-        context: Context,
-        cx: &'a Situation,
-    ) -> Step<'a, Compaction> {
+    fn play(&mut self, moment: WalkMoment, context: Context) -> Step<'_, Compaction> {
         let Some(mut work) = self.0.remove(&moment) else {
             return Step::Done(Compaction::unchanged(context));
         };
         let requests = std::mem::take(&mut work.requests);
-        Step::ask_all(requests, move |_| Step::Done(work.apply(context, cx)))
+        Step::ask_all(requests, move |_| Step::Done(work.apply(context)))
     }
 }
 
 impl Strategy for PlayedStrategy {
-    fn on_append(&mut self, context: Context, cx: &Situation) -> Compaction {
+    fn on_append(&mut self, context: Context, _: &Situation) -> Compaction {
         let index = context.entries().first().and_then(|entry| entry.origin.message());
         match index.and_then(|index| self.0.remove(&WalkMoment::Append(index))) {
-            Some(work) => work.apply(context, cx),
+            Some(work) => work.apply(context),
             None => Compaction::unchanged(context),
         }
     }
 
     fn before_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(WalkMoment::Before(cx.call), context, cx)
+        self.play(WalkMoment::Before(cx.call), context)
     }
 
     fn on_overflow<'a>(&'a mut self, context: Context, _: &'a Situation) -> Step<'a, Compaction> {
@@ -76,7 +67,7 @@ impl Strategy for PlayedStrategy {
     }
 
     fn after_call<'a>(&'a mut self, context: Context, cx: &'a Situation) -> Step<'a, Compaction> {
-        self.play(WalkMoment::After(cx.call), context, cx)
+        self.play(WalkMoment::After(cx.call), context)
     }
 
     /// The prompts were sent, whatever the window is taken to be.

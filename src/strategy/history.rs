@@ -80,7 +80,7 @@ impl SeenHistory {
             let target = standing(state.context.entries(), sent.entries());
             let edits = edits_to(sent.entries(), target);
             let changed = !edits.is_empty();
-            match sent.apply(edits, &cx.counts) {
+            match sent.apply(edits) {
                 Ok(change) => {
                     sent.follow_positions_of(&state.context);
                     let reasons: Vec<&str> = left.applied.iter().map(|one| &*one.reason).collect();

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::context::{BlockAt, CacheEffect, Context, Edit};
+use crate::context::{BlockAt, Context};
 use crate::units::Tokens;
 
 /// Blocks with the texts they are to have.
@@ -48,16 +48,11 @@ impl PendingEdits {
         Some(block.at.entry)
     }
 
-    /// The edits to plan now, ascending: those that are not in place, if any was added since the
+    /// The blocks to rewrite now, ascending: those that are not in place, if any was added since the
     /// last time, and all together free `min_gain` at least.
     ///
-    /// Costs O(1) where there are none to plan.
-    pub(crate) fn edits(
-        &mut self,
-        context: &Context,
-        cache: CacheEffect,
-        min_gain: Tokens,
-    ) -> Vec<Edit> {
+    /// Costs O(1) where there are none.
+    pub(crate) fn due(&mut self, context: &Context, min_gain: Tokens) -> Vec<(BlockAt, Arc<str>)> {
         // A patch is applied whole or not at all: where the first is in place, the others are,
         // but for those that came since.
         if self.blocks.first().is_some_and(|block| block.is_in_place(context)) {
@@ -69,7 +64,6 @@ impl PendingEdits {
         }
         self.has_new = false;
         self.blocks.sort_by_key(|block| block.at);
-        let blocks = self.blocks.iter();
-        blocks.map(|block| Edit::block(block.at, block.text.clone(), cache)).collect()
+        self.blocks.iter().map(|block| (block.at, block.text.clone())).collect()
     }
 }

@@ -413,7 +413,7 @@ fn settle(
         }
         Err(error) => return fail(state, error, notes),
     };
-    let change = match state.context.apply(patch.edits, &cx.counts) {
+    let change = match state.context.apply(patch.edits) {
         Ok(change) => change,
         Err(source) => {
             let stage = notes.name.clone();

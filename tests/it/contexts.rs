@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use proctor::context::{Applied, CacheEffect, Context, Edit, Entry, Origin, PatchError};
+use proctor::context::{Applied, BlockAt, CacheEffect, Context, Edit, Entry, Origin, PatchError};
 use proctor::session::{
     ContentBlock, Image, JsonText, Message, Role, Tag, Thinking, ToolClass, ToolResult, ToolUse,
 };
@@ -48,22 +48,15 @@ pub(crate) fn plan(context: &Context, changes: &[Change], counts: &CountedTexts)
                 let entry = |(origin, message): &(Origin, Message)| {
                     Entry::new(origin.clone(), Arc::new(message.clone()), counts)
                 };
-                edits.push(Edit::Replace {
-                    entries: start..end,
-                    with: with.iter().map(entry).collect(),
-                });
+                edits.push(Edit::replacing(start..end, with.iter().map(entry)));
                 next = end;
             }
             Change::EditBlock(gap, block, text) => {
                 let entry = next + gap;
                 let blocks = entries.get(entry).map_or(0, |at| at.message.content().len());
                 if blocks > 0 {
-                    edits.push(Edit::EditBlock {
-                        entry,
-                        block: block % blocks,
-                        text: text.as_str().into(),
-                        cache: CacheEffect::Breaks,
-                    });
+                    let text = (BlockAt { entry, block: block % blocks }, text.as_str().into());
+                    edits.extend(Edit::blocks(entries, [text], CacheEffect::Breaks, counts));
                     next = entry + 1;
                 }
             }
@@ -73,16 +66,12 @@ pub(crate) fn plan(context: &Context, changes: &[Change], counts: &CountedTexts)
 }
 
 /// Applies edits that fit, as the pipeline does.
-pub(crate) fn apply(
-    context: &mut Context,
-    edits: Vec<Edit>,
-    counts: &CountedTexts,
-) -> Result<Applied, PatchError> {
+pub(crate) fn apply(context: &mut Context, edits: Vec<Edit>) -> Result<Applied, PatchError> {
     Ok(Applied {
         call: 0,
         stage: "test".into(),
         reason: String::new(),
-        change: context.apply(edits, counts)?,
+        change: context.apply(edits)?,
         is_still_over: false,
         prepared_at: None,
     })
@@ -174,9 +163,9 @@ proptest! {
         }
         let before = shown(&context);
         let planned = plan(&context, &changes, &counts);
-        let only_blocks = planned.iter().all(|edit| matches!(edit, Edit::EditBlock { .. }));
+        let only_blocks = changes.iter().all(|change| matches!(change, Change::EditBlock(..)));
         let replacements = context.replacements();
-        let change = context.apply(planned, &counts).unwrap();
+        let change = context.apply(planned).unwrap();
         context.revert(&change);
         prop_assert_eq!(shown(&context), before);
         // Where only blocks were edited, nobody need look at everything again.
@@ -195,7 +184,7 @@ proptest! {
         }
         let results: Vec<_> = context.results().collect();
         let planned = plan(&context, &changes, &counts);
-        context.apply(planned, &counts).unwrap();
+        context.apply(planned).unwrap();
         prop_assert!(context.replacements() > 0 || context.results().eq(results));
         // The running number is that of a search of all entries.
         prop_assert_eq!(context.result_count(), context.results().count());
@@ -210,14 +199,10 @@ fn two_edited_blocks_of_a_message_are_both_named() {
     let entry = Entry::new(Origin::Verbatim(4), message, &counts);
     let mut context = Context::default();
     context.append(entry);
-    let edit = |block: usize| Edit::EditBlock {
-        entry: 0,
-        block,
-        text: "cut".into(),
-        cache: CacheEffect::Breaks,
-    };
-    for edits in [vec![edit(2)], vec![edit(0), edit(2)]] {
-        context.apply(edits, &counts).unwrap();
+    for blocks in [&[2][..], &[0, 2]] {
+        let texts = blocks.iter().map(|block| (BlockAt { entry: 0, block: *block }, "cut".into()));
+        let edits = Edit::blocks(context.entries(), texts, CacheEffect::Breaks, &counts);
+        context.apply(edits).unwrap();
     }
     let [entry] = context.entries() else {
         panic!("one entry");

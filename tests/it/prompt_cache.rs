@@ -165,7 +165,7 @@ proptest! {
                 }
                 Happening::Patch(changes) => {
                     let edits = contexts::plan(&context, changes, &counts);
-                    let applied = contexts::apply(&mut context, edits, &counts).unwrap();
+                    let applied = contexts::apply(&mut context, edits).unwrap();
                     let edits = applied.change.edits.iter().map(|edit| EditedEntries {
                         entries: edit.entries.clone(),
                         with: edit.with.iter().map(|entry| BlockList::of(entry, &counts)).collect(),
@@ -293,7 +293,7 @@ proptest! {
                 }
                 Happening::Patch(changes) => {
                     let edits = contexts::plan(&context, changes, &counts);
-                    let applied = contexts::apply(&mut context, edits, &counts).unwrap();
+                    let applied = contexts::apply(&mut context, edits).unwrap();
                     let edits = applied.change.edits.iter().map(|edit| EditedEntries {
                         entries: edit.entries.clone(),
                         with: edit.with.iter().map(|entry| BlockList::of(entry, &counts)).collect(),
@@ -384,7 +384,7 @@ proptest! {
                     ideal.side_request(&line, shared, asked.len(), now);
                     asked.push(reads);
                     let edits = contexts::plan(&context, changes, &counts);
-                    let applied = contexts::apply(&mut context, edits, &counts).unwrap();
+                    let applied = contexts::apply(&mut context, edits).unwrap();
                     let edits = applied.change.edits.iter().map(|edit| EditedEntries {
                         entries: edit.entries.clone(),
                         with: edit.with.iter().map(|entry| BlockList::of(entry, &counts)).collect(),

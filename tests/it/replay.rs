@@ -59,7 +59,7 @@ impl Stage for Recordings {
                 Recorded::Kept(_) | Recorded::Edited { .. } => None,
             })
             .collect();
-        let edits = vec![Edit::Replace { entries: 0..before, with }];
+        let edits = vec![Edit::replacing(0..before, with)];
         Step::Done(Ok(Patch { edits, reason: "recorded".to_owned(), saved: Vec::new() }))
     }
 }

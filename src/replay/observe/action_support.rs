@@ -227,7 +227,7 @@ impl Observer for ActionSupportObserver {
 mod tests {
     use super::super::tests::walk;
     use super::*;
-    use crate::context::{CacheEffect, Edit};
+    use crate::context::{BlockAt, CacheEffect, Context, Edit};
     use crate::session::{
         ContentBlock, JsonText, Message, Role, SessionParts, ToolClass, ToolResult, ToolUse,
     };
@@ -268,15 +268,11 @@ mod tests {
         let counts = CountedTexts::new(Arc::new(CharsPer4));
         let entities = Arc::new(ActionEntities::new(&session, &counts).unwrap());
         let mut observer = Box::new(ActionSupportObserver::new(entities.clone()));
-        let clear = |entry, text: &str| Edit::EditBlock {
-            entry,
-            block: 0,
-            text: text.into(),
-            cache: CacheEffect::Keeps,
-        };
-        let edits = |call| match call {
-            1 => vec![clear(0, "[cleared]"), clear(2, "kept: retry_limit")],
-            _ => Vec::new(),
+        let edits = |call, context: &Context| {
+            let texts = [(0, "[cleared]"), (2, "kept: retry_limit")];
+            let due = texts.into_iter().filter(|_| call == 1);
+            let texts = due.map(|(entry, text)| (BlockAt { entry, block: 0 }, text.into()));
+            Edit::blocks(context.entries(), texts, CacheEffect::Keeps, &counts)
         };
         walk(&session, &counts, &mut *observer, edits, |observer, context| {
             let mut again = ActionSupportObserver::new(entities.clone());
@@ -350,14 +346,9 @@ mod tests {
         // and, after the edit, at the fourth.
         let check = |stub: &str, reachable: [u32; 2]| {
             let mut observer = Box::new(ActionSupportObserver::new(entities.clone()));
-            let edits = |call| match call {
-                1 => vec![Edit::EditBlock {
-                    entry: 2,
-                    block: 0,
-                    text: stub.into(),
-                    cache: CacheEffect::Breaks,
-                }],
-                _ => Vec::new(),
+            let edits = |call, context: &Context| {
+                let text = (call == 1).then(|| (BlockAt { entry: 2, block: 0 }, stub.into()));
+                Edit::blocks(context.entries(), text, CacheEffect::Breaks, &counts)
             };
             walk(&session, &counts, &mut *observer, edits, |_, _| {});
             let found = [observer.reachable[1], observer.reachable[3]];

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 
 use super::messages::{beginning, kind, prompt_entry};
 use super::prelude::*;
-use crate::context::AppliedEdit;
+use crate::context::Edit;
 use crate::record::{CompactionChange, EntryEdit, Excerpt, MessageKind, Portion, PutEntry};
 
 /// Compactions of a stage whose texts are kept, beside the last one's.
@@ -94,7 +94,7 @@ fn size(entries: &[Entry]) -> Tokens {
 }
 
 /// The place of a patch that freed most: the entries before, and the entries after.
-fn place(applied: &Applied) -> Option<(&[Entry], &AppliedEdit)> {
+fn place(applied: &Applied) -> Option<(&[Entry], &Edit)> {
     // Of equals the first.
     let edits = applied.edits().enumerate();
     let best = edits.max_by_key(|(at, (own, edit))| (size(own) - size(&edit.with), Reverse(*at)));
@@ -183,7 +183,7 @@ impl Observer for Changes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::{CacheEffect, Context, Edit};
+    use crate::context::{BlockAt, CacheEffect, Context};
     use crate::session::{ContentBlock, Message, ToolResult};
     use crate::tokens::{CharsPer4, CountedTexts};
 
@@ -223,7 +223,7 @@ mod tests {
                 call,
                 stage: "own".into(),
                 reason: String::new(),
-                change: context.apply(edits, &counts).unwrap(),
+                change: context.apply(edits).unwrap(),
                 is_still_over: false,
                 prepared_at: None,
             });
@@ -243,13 +243,9 @@ mod tests {
         record
     }
 
-    fn clear(_: &Context, _: &CountedTexts) -> Vec<Edit> {
-        vec![Edit::EditBlock {
-            entry: 2,
-            block: 0,
-            text: "[cleared]".into(),
-            cache: CacheEffect::Breaks,
-        }]
+    fn clear(context: &Context, counts: &CountedTexts) -> Vec<Edit> {
+        let cleared = (BlockAt { entry: 2, block: 0 }, "[cleared]".into());
+        Edit::blocks(context.entries(), [cleared], CacheEffect::Breaks, counts)
     }
 
     fn summarise(context: &Context, counts: &CountedTexts) -> Vec<Edit> {
@@ -257,7 +253,7 @@ mod tests {
         let summary = Message::text(Role::User, "It was read.");
         let origin = Origin::derived_from(&all[..3]);
         let summary = Entry::new(origin, Arc::new(summary), counts);
-        vec![Edit::Replace { entries: 0..4, with: vec![summary, all[3].clone()] }]
+        vec![Edit::replacing(0..4, [summary, all[3].clone()])]
     }
 
     fn parts(of: &BTreeMap<MessageKind, Portion>) -> Vec<(MessageKind, u64)> {

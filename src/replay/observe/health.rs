@@ -200,7 +200,7 @@ mod tests {
             with.push(Entry::new(Origin::derived_from(&gone), message, &counts));
         }
         let entries = from..3;
-        let change = context.apply(vec![Edit::Replace { entries, with }], &counts);
+        let change = context.apply(vec![Edit::replacing(entries, with)]);
         is_larger(&Applied {
             call: 0,
             stage: "summarize".into(),

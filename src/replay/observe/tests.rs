@@ -136,19 +136,19 @@ pub(super) fn walk<O: Observer>(
     session: &Session,
     counts: &CountedTexts,
     observer: &mut O,
-    edits: impl Fn(usize) -> Vec<Edit>,
+    edits: impl Fn(usize, &Context) -> Vec<Edit>,
     after: impl Fn(&O, &Context),
 ) {
     let mut context = Context::default();
     for (at, message) in session.messages().iter().enumerate() {
         if let Ok(call) = session.calls().binary_search(&at) {
-            let edits = edits(call);
+            let edits = edits(call, &context);
             if !edits.is_empty() {
                 observer.patched(&Applied {
                     call,
                     stage: "test".into(),
                     reason: String::new(),
-                    change: context.apply(edits, counts).unwrap(),
+                    change: context.apply(edits).unwrap(),
                     is_still_over: false,
                     prepared_at: None,
                 });

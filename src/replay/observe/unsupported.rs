@@ -189,11 +189,8 @@ mod tests {
         for (entries, text) in summaries {
             let origin = Origin::derived_from(&context.entries()[..*entries]);
             let message = Arc::new(Message::text(Role::User, *text));
-            let edit = Edit::Replace {
-                entries: 0..*entries,
-                with: vec![Entry::new(origin, message, &counts)],
-            };
-            let change = context.apply(vec![edit], &counts).unwrap();
+            let edit = Edit::replacing(0..*entries, [Entry::new(origin, message, &counts)]);
+            let change = context.apply(vec![edit]).unwrap();
             observer.patched(&Applied {
                 call: 3,
                 stage: "summarize".into(),

@@ -381,7 +381,7 @@ pub(crate) fn edits_to(entries: &[Entry], target: Vec<Entry>) -> Vec<Edit> {
 
 fn push_edit(edits: &mut Vec<Edit>, entries: Range<usize>, with: Vec<Entry>) {
     if !entries.is_empty() || !with.is_empty() {
-        edits.push(Edit::Replace { entries, with });
+        edits.push(Edit::replacing(entries, with));
     }
 }
 

@@ -23,7 +23,7 @@ struct ToolUseQueue {
 }
 
 impl Stage for ClearInputs {
-    fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> PlannedPatch<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let (uses, new) = self.notes.with_new(context);
         for at in new {
             let tools = context.entries()[at].message.tool_uses().enumerate();
@@ -37,15 +37,16 @@ impl Stage for ClearInputs {
         }
         uses.old.extend(uses.newest.drain(..count));
         let mut old = std::mem::take(&mut uses.old);
-        let mut edits = Vec::new();
+        let mut shorter = Vec::new();
         old.retain(|at| {
-            let edit = self.shortened(context, *at);
-            edits.extend(edit.clone());
-            edit.is_some()
+            let found = self.shortened(context, *at);
+            shorter.extend(found.clone());
+            found.is_some()
         });
         self.notes.up_to_date(context).old = old;
-        let (cut, kept) = (edits.len(), self.keep_last);
+        let (cut, kept) = (shorter.len(), self.keep_last);
         let reason = format!("arguments of {cut} tool uses older than the last {kept}");
+        let edits = Edit::blocks(context.entries(), shorter, CacheEffect::Breaks, &cx.counts);
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 
@@ -59,7 +60,11 @@ const MARK: &str = " chars cut…";
 
 impl ClearInputs {
     /// The tool use with its long texts shortened; `None` if there are none.
-    fn shortened(&self, context: &Context, (entry, index): (usize, usize)) -> Option<Edit> {
+    fn shortened(
+        &self,
+        context: &Context,
+        (entry, index): (usize, usize),
+    ) -> Option<(BlockAt, Arc<str>)> {
         let message = &context.entries()[entry].message;
         let (block, tool) = message.tool_uses().nth(index)?;
         let old = tool.input.as_str();
@@ -72,8 +77,7 @@ impl ClearInputs {
             return None;
         }
         let new = input.to_string();
-        (new.len() < old.len())
-            .then(|| Edit::block(BlockAt { entry, block }, new.into(), CacheEffect::Breaks))
+        (new.len() < old.len()).then(|| (BlockAt { entry, block }, new.into()))
     }
 
     /// Shortens every long text in a value; whether there was one.
@@ -175,8 +179,8 @@ mod tests {
             std::sync::Arc::new(asks(&[("a", "Write", &input), ("b", "Write", &input)])),
             &trial.cx.counts,
         )];
-        let edit = crate::context::Edit::Replace { entries: 1..2, with };
-        trial.context.apply(vec![edit], &trial.cx.counts).unwrap();
+        let edit = crate::context::Edit::replacing(1..2, with);
+        trial.context.apply(vec![edit]).unwrap();
         assert_eq!(trial.context.replacements(), 0);
         trial.append([asks(&[("c", "Write", &input)]), answers(&[("c", "ok")])]);
         assert_eq!(

@@ -79,14 +79,14 @@ impl Stage for ClearResults {
             Mode::Rewrite => CacheEffect::Breaks,
             Mode::CacheEdit => CacheEffect::Keeps,
         };
-        let pending = &mut progress.pending;
-        let edits = pending.edits(context, cache, self.min_gain_tokens);
+        let due = progress.pending.due(context, self.min_gain_tokens);
         self.notes = notes;
         let than = match self.protect_tokens {
             Tokens::ZERO => self.keep_last.to_string(),
             tokens => format!("{tokens} tokens"),
         };
-        let reason = format!("{} results older than the last {than}", edits.len());
+        let reason = format!("{} results older than the last {than}", due.len());
+        let edits = Edit::blocks(context.entries(), due, cache, &cx.counts);
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 
@@ -208,7 +208,6 @@ impl ClearResults {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::Edit;
     use crate::session::Message;
     use crate::strategy::stage::trial::{Trial, answers, asks, said, typed};
 
@@ -376,10 +375,8 @@ mod tests {
             trial.append(round("0", "Read", 400));
             trial.append(round("1", "Read", 400));
             let edits = trial.planned();
-            assert!(
-                matches!(edits[..], [Edit::EditBlock { entry: 1, cache: found, .. }] if found == cache),
-                "{edits:?}"
-            );
+            let found = edits.iter().map(|edit| (edit.entries.clone(), edit.cache));
+            assert!(found.eq([(1..2, cache)]), "{edits:?}");
         }
     }
 }

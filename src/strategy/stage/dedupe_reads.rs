@@ -37,8 +37,9 @@ struct ShownView {
 impl Stage for DedupeReads {
     fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let pending = &mut self.look(context, cx).pending;
-        let edits = pending.edits(context, CacheEffect::Breaks, Tokens::ZERO);
-        let reason = format!("{} older views of files", edits.len());
+        let due = pending.due(context, Tokens::ZERO);
+        let reason = format!("{} older views of files", due.len());
+        let edits = Edit::blocks(context.entries(), due, CacheEffect::Breaks, &cx.counts);
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 
@@ -46,7 +47,7 @@ impl Stage for DedupeReads {
         if self.expected.is_empty() || entry.message.role() == Role::Assistant {
             return Ok(Patch::default());
         }
-        let mut edits = Vec::new();
+        let mut stubs = Vec::new();
         for (block, result) in entry.message.tool_results() {
             let Some(before) = self.expected.remove(&result.tool_use_id) else {
                 continue;
@@ -54,12 +55,13 @@ impl Stage for DedupeReads {
             let text = &entry.message.model_text()[block];
             let shorter = cx.counts.size(&self.stub).chars < cx.counts.size(text).chars;
             if !result.is_error && *text == before && shorter {
-                // The provider has not seen it yet.
-                let at = BlockAt { entry: 0, block };
-                edits.push(Edit::block(at, self.stub.clone(), CacheEffect::Breaks));
+                stubs.push((BlockAt { entry: 0, block }, self.stub.clone()));
             }
         }
-        let reason = format!("{} files read again unchanged", edits.len());
+        let reason = format!("{} files read again unchanged", stubs.len());
+        // The provider has not seen it yet.
+        let (entries, cache) = (std::slice::from_ref(entry), CacheEffect::Breaks);
+        let edits = Edit::blocks(entries, stubs, cache, &cx.counts);
         Ok(Patch::new(reason, edits))
     }
 

@@ -35,7 +35,7 @@ struct Candidate {
 const OPENING: &str = "<persisted-output>";
 
 impl Stage for OffloadResults {
-    fn plan<'a>(&'a mut self, context: &Context, _: &'a Situation) -> PlannedPatch<'a> {
+    fn plan<'a>(&'a mut self, context: &Context, cx: &'a Situation) -> PlannedPatch<'a> {
         let mut candidates: Vec<Candidate> =
             self.due(context).into_iter().filter_map(|at| candidate(context, at)).collect();
         let mut total: usize = candidates.iter().map(|one| one.chars).sum();
@@ -67,8 +67,8 @@ impl Stage for OffloadResults {
         }
         let (count, limit) = (left.len(), self.max_total_chars);
         let reason = format!("{count} results put aside: over {limit} characters");
-        let edits = left.into_iter().map(|(at, text)| Edit::block(at, text, CacheEffect::Breaks));
-        Step::Done(Ok(Patch { edits: edits.collect(), reason, saved }))
+        let edits = Edit::blocks(context.entries(), left, CacheEffect::Breaks, &cx.counts);
+        Step::Done(Ok(Patch { edits, reason, saved }))
     }
 }
 

@@ -44,9 +44,10 @@ impl Stage for Snip {
             }
         }
         let pending = &mut results.pending;
-        let edits = pending.edits(context, CacheEffect::Breaks, Tokens::ZERO);
+        let due = pending.due(context, Tokens::ZERO);
         self.notes = notes;
-        let reason = format!("{} results that were marked", edits.len());
+        let reason = format!("{} results that were marked", due.len());
+        let edits = Edit::blocks(context.entries(), due, CacheEffect::Breaks, &cx.counts);
         Step::Done(Ok(Patch::new(reason, edits)))
     }
 }

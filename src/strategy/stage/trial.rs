@@ -154,7 +154,7 @@ impl Trial {
             let patch = self.stage.on_append(&entry, &self.cx).unwrap();
             let mut single = Context::default();
             single.append(entry);
-            single.apply(patch.edits, &self.cx.counts).unwrap();
+            single.apply(patch.edits).unwrap();
             for entry in single.into_entries() {
                 self.context.append(entry);
             }
@@ -170,7 +170,7 @@ impl Trial {
     fn after_call(&mut self) -> Result<(), StageError> {
         let step = self.stage.after_call(&self.context, &self.cx);
         let patch = drive(step, &mut self.model)?;
-        self.context.apply(patch.edits, &self.cx.counts).unwrap();
+        self.context.apply(patch.edits).unwrap();
         Ok(())
     }
 
@@ -179,12 +179,12 @@ impl Trial {
         let step = self.stage.plan(&self.context, &self.cx);
         let patch = drive(step, &mut self.model)?;
         let is_planned = !patch.edits.is_empty();
-        self.context.apply(patch.edits, &self.cx.counts).unwrap();
+        self.context.apply(patch.edits).unwrap();
         Ok(is_planned.then_some(patch.reason))
     }
 
     /// The edits that are planned; nothing is applied.
-    pub(super) fn planned(&mut self) -> Vec<crate::context::Edit> {
+    pub(super) fn planned(&mut self) -> Vec<Edit> {
         let step = self.stage.plan(&self.context, &self.cx);
         drive(step, &mut self.model).unwrap().edits
     }
@@ -194,7 +194,7 @@ impl Trial {
         let step = self.stage.plan(&self.context, &self.cx);
         let patch = drive(step, &mut self.model).unwrap();
         let edits = patch.edits.len();
-        let change = self.context.apply(patch.edits, &self.cx.counts).unwrap();
+        let change = self.context.apply(patch.edits).unwrap();
         self.context.revert(&change);
         edits
     }
@@ -204,8 +204,8 @@ impl Trial {
         let origin = Origin::derived_from(&self.context.entries()[entries.clone()]);
         let message = Arc::new(Message::text(Role::User, note).with_tags([Tag::CompactSummary]));
         let with = vec![Entry::new(origin, message, &self.cx.counts)];
-        let edit = crate::context::Edit::Replace { entries, with };
-        self.context.apply(vec![edit], &self.cx.counts).unwrap();
+        let edit = Edit::replacing(entries, with);
+        self.context.apply(vec![edit]).unwrap();
     }
 
     /// The context, one text per block.

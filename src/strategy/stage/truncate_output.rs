@@ -114,7 +114,7 @@ impl Stage for TruncateOutput {
     fn on_append(&mut self, entry: &Entry, cx: &Situation) -> Result<Patch, StageError> {
         let message = &entry.message;
         let shortening = self.shortening();
-        let mut edits = Vec::new();
+        let mut cut = Vec::new();
         for (block, result) in message.tool_results() {
             let tool = self.asked.iter().find(|tool| tool.id == result.tool_use_id);
             if !self.tools.allow(tool) || self.except_tools.name(tool) {
@@ -123,13 +123,14 @@ impl Stage for TruncateOutput {
             let text = &message.model_text()[block];
             let tokens = cx.counts.size(text).tokens;
             if let Some(short) = shortening.of(text, tokens, &**cx.counts.counter()) {
-                // The provider has not seen it yet.
-                let at = BlockAt { entry: 0, block };
-                edits.push(Edit::block(at, short, CacheEffect::Breaks));
+                cut.push((BlockAt { entry: 0, block }, short));
             }
         }
         let Shortening { limit, unit, .. } = shortening;
-        let reason = format!("{} outputs over {limit} {}", edits.len(), unit.name());
+        let reason = format!("{} outputs over {limit} {}", cut.len(), unit.name());
+        // The provider has not seen it yet.
+        let (entries, cache) = (std::slice::from_ref(entry), CacheEffect::Breaks);
+        let edits = Edit::blocks(entries, cut, cache, &cx.counts);
         Ok(Patch::new(reason, edits))
     }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::context::{CacheEffect, Context, Edit};
+use crate::context::{BlockAt, CacheEffect, Context, Edit};
 use crate::record::{DeathCause, End};
 use crate::session::ground_truth::{
     ArtifactVerb, Importance, PlanItem, Revision, RuleForm, TouchedFile,
@@ -143,7 +143,7 @@ impl Cell {
     }
 
     fn patch(&mut self, call: usize, edits: Vec<Edit>) {
-        let change = self.context.apply(edits, &self.counts).unwrap();
+        let change = self.context.apply(edits).unwrap();
         self.observer.patched(&Applied {
             call,
             stage: "clear".into(),
@@ -158,7 +158,7 @@ impl Cell {
         let entries = &self.context.entries()[range.clone()];
         let message = Arc::new(Message::text(Role::User, text));
         let with = vec![Entry::new(Origin::derived_from(entries), message, &self.counts)];
-        Edit::Replace { entries: range, with }
+        Edit::replacing(range, with)
     }
 
     fn call(&mut self, call: usize) {
@@ -236,13 +236,10 @@ fn a_loss_names_the_patch_that_caused_it() {
     assert_eq!(results[2].fate, Fate::Kept);
     assert_eq!(results[2].compacted_score, None);
 
-    let edit = Edit::EditBlock {
-        entry: 1,
-        block: 0,
-        text: "[cleared] gateway staging 48213".into(),
-        cache: CacheEffect::Breaks,
-    };
-    cell.patch(3, vec![edit]);
+    let text = (BlockAt { entry: 1, block: 0 }, "[cleared] gateway staging 48213".into());
+    let entries = cell.context.entries();
+    let edits = Edit::blocks(entries, [text], CacheEffect::Breaks, &cell.counts);
+    cell.patch(3, edits);
     cell.call(3);
     let results = cell.results(3);
     assert_eq!(results[0].fate, Fate::Kept, "it came back");
@@ -414,13 +411,10 @@ proptest! {
             match step {
                 Move::Append => cell.append(),
                 Move::Edit(at, text) if at < length => {
-                    let edit = Edit::EditBlock {
-                        entry: at,
-                        block: 0,
-                        text: WRITTEN[text].into(),
-                        cache: CacheEffect::Keeps,
-                    };
-                    cell.patch(call, vec![edit]);
+                    let text = (BlockAt { entry: at, block: 0 }, WRITTEN[text].into());
+                    let entries = cell.context.entries();
+                    let edits = Edit::blocks(entries, [text], CacheEffect::Keeps, &cell.counts);
+                    cell.patch(call, edits);
                 }
                 Move::Replace(at, span, with) if at < length => {
                     let range = at..(at + span).min(length);
@@ -436,8 +430,8 @@ proptest! {
                             let message = Message::text(Role::User, WRITTEN[*text]);
                             Entry::new(origin, Arc::new(message), &cell.counts)
                         })
-                        .collect();
-                    cell.patch(call, vec![Edit::Replace { entries: range, with }]);
+                        .collect::<Vec<_>>();
+                    cell.patch(call, vec![Edit::replacing(range, with)]);
                 }
                 Move::Edit(..) | Move::Replace(..) => {}
             }

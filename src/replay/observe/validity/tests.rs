@@ -4,31 +4,37 @@ use std::sync::Arc;
 
 use super::super::tests::walk;
 use super::*;
-use crate::context::Edit;
 use crate::context::validity::{Level, short};
+use crate::context::{BlockAt, CacheEffect, Context, Edit};
 use crate::session::SessionParts;
 use crate::tokens::{CharsPer4, CountedTexts};
 
 /// A change before a call.
 struct Change {
     call: usize,
-    edit: Edit,
+    edit: PlannedEdit,
 }
 
-fn replace(call: usize, entries: std::ops::Range<usize>, with: &[(Origin, &str)]) -> Change {
+enum PlannedEdit {
+    Replace(Edit),
+    Block(BlockAt, &'static str),
+}
+
+fn replacing(entries: std::ops::Range<usize>, with: &[(Origin, &str)]) -> Edit {
     let counts = CountedTexts::new(Arc::new(CharsPer4));
     let with = with.iter().map(|(origin, text)| {
         let message = short::messages(text).swap_remove(0);
         Entry::new(origin.clone(), Arc::new(message), &counts)
     });
-    let with = with.collect();
-    Change { call, edit: Edit::Replace { entries, with } }
+    Edit::replacing(entries, with)
 }
 
-fn edit(call: usize, entry: usize, block: usize, text: &str) -> Change {
-    let cache = crate::context::CacheEffect::Breaks;
-    let text = text.into();
-    Change { call, edit: Edit::EditBlock { entry, block, text, cache } }
+fn replace(call: usize, entries: std::ops::Range<usize>, with: &[(Origin, &str)]) -> Change {
+    Change { call, edit: PlannedEdit::Replace(replacing(entries, with)) }
+}
+
+fn edit(call: usize, entry: usize, block: usize, text: &'static str) -> Change {
+    Change { call, edit: PlannedEdit::Block(BlockAt { entry, block }, text) }
 }
 
 fn summary(start: usize, end: usize) -> Origin {
@@ -49,9 +55,16 @@ fn check_by(rules: RuleSet, text: &str, changes: &[Change], expected: &[&str]) {
     })
     .unwrap();
     let mut observer = Box::new(Validity::new(rules));
-    let edits = |call| {
+    let edits = |call, context: &Context| {
         let due = changes.iter().filter(|change| change.call == call);
-        due.map(|change| change.edit.clone()).collect()
+        let edits = due.flat_map(|change| match &change.edit {
+            PlannedEdit::Replace(edit) => vec![edit.clone()],
+            PlannedEdit::Block(at, text) => {
+                let text = [(*at, (*text).into())];
+                Edit::blocks(context.entries(), text, CacheEffect::Breaks, &counts)
+            }
+        });
+        edits.collect()
     };
     walk(&session, &counts, &mut *observer, edits, |_, _| {});
     let mut record = record();
@@ -224,9 +237,8 @@ fn gemini_wants_the_calls_of_the_turn_as_they_were_made() {
 
 #[test]
 fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
-    let counts = CountedTexts::new(Arc::new(CharsPer4));
-    let summary = |text| replace(0, 1..3, &[(summary(1, 3), text)]).edit;
-    let again = || replace(0, 1..2, &[(self::summary(1, 3), "U(so)")]).edit;
+    let summary = |text| replacing(1..3, &[(summary(1, 3), text)]);
+    let again = || replacing(1..2, &[(self::summary(1, 3), "U(so)")]);
     let mut context = Context::default();
     let mut observer = Validity::default();
     for entry in short::entries(WORK) {
@@ -237,7 +249,7 @@ fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
             call: 0,
             stage: "test".into(),
             reason: String::new(),
-            change: context.apply(vec![edit], &counts).unwrap(),
+            change: context.apply(vec![edit]).unwrap(),
             is_still_over: false,
             prepared_at: None,
         });
@@ -245,7 +257,7 @@ fn what_is_replaced_before_a_prompt_held_it_was_written_for_nothing() {
     };
     assert_eq!(patch(&mut context, &mut observer, summary("U(a-long-summary-of-it)")), 0);
     // An unchanged entry, as `normalize` puts back, is not a replacement.
-    let back = Edit::Replace { entries: 0..2, with: context.entries()[..2].to_vec() };
+    let back = Edit::replacing(0..2, context.entries()[..2].to_vec());
     assert_eq!(patch(&mut context, &mut observer, back), 0);
     // A prompt held it.
     observer.written.clear();

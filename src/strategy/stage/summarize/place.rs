@@ -94,7 +94,7 @@ impl SummaryPlacement {
             let message = Message::text(self.role, text).with_tags([Tag::CompactSummary]);
             with.push(Entry::new(origin, Arc::new(message), &cx.counts));
             with.append(&mut after);
-            Patch { edits: vec![Edit::Replace { entries, with }], reason, saved }
+            Patch { edits: vec![Edit::replacing(entries, with)], reason, saved }
         }
     }
 }
