@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use proctor::session::synthetic::{Length, Recipe, generate};
-use proctor::tokens::{COUNTERS, CharsPer4, CountedTexts, O200k, Reference, TokenCounter, counter};
+use proctor::tokens::{COUNTERS, CharsPer4, CountedTexts, O200k, TokenCounter, counter};
 
 fn texts() -> Vec<Arc<str>> {
     let recipe = Recipe { length: Length::Rounds(60), ..Recipe::default() };
@@ -26,11 +26,6 @@ fn tokens(c: &mut Criterion) {
         if let Some(counter) = counter(name) {
             group.bench_function(*name, |b| b.iter(|| black_box(count(&*counter))));
         }
-    }
-    for reference in [Reference::O200k, Reference::Cl100k] {
-        group.bench_function(reference.name(), |b| {
-            b.iter(|| black_box(count(&reference)));
-        });
     }
     for (name, encoding) in [
         ("tiktoken-rs o200k", tiktoken_rs::o200k_base_singleton()),

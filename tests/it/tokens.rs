@@ -6,15 +6,17 @@ use std::sync::Arc;
 use proctor::model::scripted::Scripted;
 use proctor::replay::{Models, NoClock, PreparedSession, Replay, Replayed, replay};
 use proctor::session::import;
-use proctor::tokens::{
-    CharsPer4, Cl100k, Cl100kContent, CountedTexts, O200k, Reference, TokenCounter,
-};
+use proctor::tokens::{CharsPer4, Cl100k, Cl100kContent, CountedTexts, O200k, TokenCounter};
 use proctor::units::Tokens;
 use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::shared::{files, folder};
 use crate::support;
+
+mod reference;
+
+use reference::Reference;
 
 /// All strings in a JSON value.
 fn strings(value: &Value, found: &mut BTreeSet<Arc<str>>) {

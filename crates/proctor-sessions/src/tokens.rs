@@ -23,7 +23,6 @@ mod content;
 mod estimates;
 mod images;
 mod packed;
-mod reference;
 
 pub use bpe::{Cl100k, O200k, Vocabulary};
 pub use content::Cl100kContent;
@@ -31,7 +30,6 @@ pub use estimates::{BytesPer4, CharsPer3, CharsPer4, Padded, TokenEstimate};
 pub use images::{IMAGE_TOKENS, ImageRule, Picture, Pixels};
 #[doc(hidden)]
 pub use packed::PackedSize;
-pub use reference::Reference;
 
 /// Counts the tokens of a text.
 ///

@@ -1,14 +1,13 @@
 //! Exact counts in OpenAI's vocabularies, by a fast engine.
 //!
 //! The engine splits a text without backtracking, and merges a piece of n bytes in O(n log n) time. It is
-//! checked against the [reference](super::Reference) over every code point.
+//! checked against `tiktoken-rs`, OpenAI's own encoder, over every code point.
 
 use std::sync::LazyLock;
 
 use tiktoken::CoreBpe;
 
 use super::TokenCounter;
-use super::reference::always_cuts;
 use crate::units::Tokens;
 
 /// Exact byte-pair encoding in a vocabulary of OpenAI's; special tokens count as plain text.
@@ -38,8 +37,17 @@ impl TokenCounter for Vocabulary {
         Tokens(ENGINES[*self as usize].count(text) as u64)
     }
 
+    /// Their splitting rules take letters, up to three digits, punctuation or white space at a time. A
+    /// token of letters may begin with one character that is neither letter, digit nor line end; one
+    /// of punctuation may end with line feeds; white space before a word leaves its last character to
+    /// the word. What is left are these four.
     fn always_cuts(&self, before: u8, after: u8) -> bool {
-        always_cuts(before, after)
+        match after {
+            b'a'..=b'z' | b'A'..=b'Z' => before == b'\n' || before.is_ascii_digit(),
+            b'0'..=b'9' => before.is_ascii_alphabetic(),
+            b' ' | b'\n' => before.is_ascii_alphanumeric(),
+            _ => false,
+        }
     }
 }
 

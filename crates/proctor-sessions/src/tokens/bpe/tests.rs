@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use rayon::prelude::*;
 
 use super::*;
-use crate::tokens::Reference;
 
 /// Code points to a block: what is encoded at once, and drawn at once.
 const BLOCK: u32 = 64;
@@ -86,9 +85,16 @@ fn the_engine_and_the_reference_agree_on_every_code_point() {
     assert!(found.is_empty(), "they differ on {found:#X?}");
 }
 
+/// The count of OpenAI's own encoder.
+fn reference(encoding: &tiktoken_rs::CoreBPE, text: &str) -> Tokens {
+    Tokens(encoding.count_ordinary(text) as u64)
+}
+
 fn check(text: &str) {
-    assert_eq!(O200k.count(text), Reference::O200k.count(text), "{text:?}");
-    assert_eq!(Cl100k.count(text), Reference::Cl100k.count(text), "{text:?}");
+    let (o200k, cl100k) =
+        (tiktoken_rs::o200k_base_singleton(), tiktoken_rs::cl100k_base_singleton());
+    assert_eq!(O200k.count(text), reference(o200k, text), "{text:?}");
+    assert_eq!(Cl100k.count(text), reference(cl100k, text), "{text:?}");
 }
 
 #[test]
@@ -113,14 +119,11 @@ fn special_tokens_are_plain_text() {
 }
 
 /// A stretch of one thing is counted in linear time. The reference can stand a shorter one: there the
-/// counts are equal. Its forced cuts in a longer text change the count by a few tokens each.
+/// counts are equal.
 #[test]
 fn a_stretch_of_one_thing_is_counted_and_in_time() {
     for unit in [" ", "a", "\n", "漢", "\u{301}", "aGVsbG8gd29ybGQ"] {
         check(&unit.repeat(20_000 / unit.len()));
-        let text = unit.repeat(100_000 / unit.len());
-        let off = O200k.count(&text).0.abs_diff(Reference::O200k.count(&text).0);
-        assert!(off <= 5, "{unit:?}: {off} tokens off");
         let text = unit.repeat(1_000_000 / unit.len());
         let tokens = O200k.count(&text).0;
         assert!(tokens > 0 && tokens <= text.len() as u64, "{unit:?}: {tokens}");
