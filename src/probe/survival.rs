@@ -72,18 +72,14 @@ const OCCURRENCES: usize = 256;
 /// How a text holds something planted; of two matches in one text, the greater counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Match {
-    /// What is said about a rule is not enough to know.
+    /// What is said is not enough to know: the value is there, and its key is not.
     Unsure,
-    /// The value is there, its key is not.
-    Unbound,
-    /// The value is there beside its key, or the path is there.
-    Bound,
-    /// A weaker rule is said, or the opposite.
+    /// Another value is said, a weaker rule, or the opposite.
     Changed,
-    /// A sentence that has the whole key gives another value, or takes the rule back: it counts against the rule's own
-    /// sentence, too.
+    /// A sentence that has the whole key gives another value, or takes the rule back: it counts against what is said
+    /// before, too.
     Overruled,
-    /// A sentence says the rule in other words: its anchors, and its force.
+    /// The value is there beside its key, the path is there, or a sentence says the rule in other words.
     Kept,
     /// The rule's own sentence is there.
     Stated,
@@ -98,32 +94,14 @@ pub enum WrittenBy {
     Compaction,
 }
 
-/// Whether a match preserves the fact.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MatchStrength {
-    /// Something is left, and whether it is the fact is not known.
-    Unsure,
-    /// Something else is said in its place.
-    Changed,
-    /// The same, and it counts against what is said before.
-    Overruled,
-    /// The fact is there.
-    Strong,
-}
-
 impl Match {
     /// Whether the match preserves the fact.
-    pub fn strength(self) -> MatchStrength {
-        match self {
-            Self::Bound | Self::Stated | Self::Kept => MatchStrength::Strong,
-            Self::Unbound | Self::Unsure => MatchStrength::Unsure,
-            Self::Changed => MatchStrength::Changed,
-            Self::Overruled => MatchStrength::Overruled,
-        }
+    pub fn is_kept(self) -> bool {
+        self >= Self::Kept
     }
 
     /// Whether it says something else.
-    pub fn changes(self) -> bool {
+    pub fn is_changed(self) -> bool {
         matches!(self, Self::Changed | Self::Overruled)
     }
 }
@@ -209,7 +187,7 @@ impl Best {
     /// The same of a value: of two sentences that say whether it holds the later decides.
     fn revise(&mut self, slot: usize, found: Match, at: usize) {
         let known = self.0.entry(slot).or_insert((found, at));
-        if (found >= Match::Bound, at) > (known.0 >= Match::Bound, known.1) {
+        if (found > Match::Unsure, at) > (known.0 > Match::Unsure, known.1) {
             *known = (found, at);
         }
     }
@@ -338,7 +316,7 @@ impl SurvivalSlots {
         let quote = narrow.into_iter().chain(wide).map(|part| text[part].trim()).find(|quote| {
             let found = self.search(quote, WrittenBy::Compaction);
             found.iter().any(|other| {
-                other.slot == finding.slot && other.found.strength() == finding.found.strength()
+                other.slot == finding.slot && other.found.min(Match::Kept) == finding.found.min(Match::Kept)
             })
         });
         quote.map(Arc::from)
@@ -347,9 +325,8 @@ impl SurvivalSlots {
     /// The slots that a text of the session holds.
     pub(crate) fn held(&self, text: &Arc<str>) -> Vec<usize> {
         let found = self.find(text, WrittenBy::Session);
-        let strong =
-            found.iter().filter(|finding| finding.found.strength() == MatchStrength::Strong);
-        strong.map(|finding| finding.slot).collect()
+        let kept = found.iter().filter(|finding| finding.found.is_kept());
+        kept.map(|finding| finding.slot).collect()
     }
 
     /// Every place of a target in a text, by its end.
@@ -390,7 +367,7 @@ impl SurvivalSlots {
             match target.search {
                 // `lib\a.rs` is not `a.rs`.
                 SearchBy::Path if is_below(&text[..place.start]) => {}
-                SearchBy::Path => best.add(slot, Match::Bound, place.start),
+                SearchBy::Path => best.add(slot, Match::Kept, place.start),
                 SearchBy::Rule if written_by == WrittenBy::Compaction => {
                     let found = rules::stated(text, &place);
                     // Where it is taken back, what was said before does not count.
@@ -403,13 +380,13 @@ impl SurvivalSlots {
                 SearchBy::Request => requests.push((slot, place)),
                 _ if seen[at] > OCCURRENCES => {}
                 SearchBy::Item => match order::item_state(text, &place) {
-                    ItemState::Done => best.add(slot + 1, Match::Bound, place.start),
-                    ItemState::Open => best.add(slot, Match::Bound, place.start),
-                    ItemState::Unclear => best.add(slot, Match::Unbound, place.start),
+                    ItemState::Done => best.add(slot + 1, Match::Kept, place.start),
+                    ItemState::Open => best.add(slot, Match::Kept, place.start),
+                    ItemState::Unclear => best.add(slot, Match::Unsure, place.start),
                 },
                 _ if goes_on(text, &place) => {
                     if !target.is_version() {
-                        best.add(slot, Match::Unbound, place.start);
+                        best.add(slot, Match::Unsure, place.start);
                     }
                 }
                 SearchBy::Version => {
@@ -418,7 +395,7 @@ impl SurvivalSlots {
                 SearchBy::Value | SearchBy::Event => {
                     let found = self.holds(text, &place, target, written_by, false);
                     best.revise(slot, found, place.start);
-                    if found == Match::Bound && written_by == WrittenBy::Session {
+                    if found == Match::Kept && written_by == WrittenBy::Session {
                         seen[at] = OCCURRENCES;
                     }
                 }
@@ -445,9 +422,9 @@ impl SurvivalSlots {
         if written_by == WrittenBy::Compaction {
             for (slot, at) in self.replaced(text) {
                 match best.0.get(&slot).copied() {
-                    Some((Match::Bound, known)) if known > at => {}
+                    Some((Match::Kept, known)) if known > at => {}
                     // Two sentences with the whole key give two values.
-                    Some((Match::Bound, _)) => best.0.extend([(slot, (Match::Unbound, at))]),
+                    Some((Match::Kept, _)) => best.0.extend([(slot, (Match::Unsure, at))]),
                     _ => best.add(slot, Match::Changed, at),
                 }
             }
@@ -475,13 +452,13 @@ impl SurvivalSlots {
         is_one_of: bool,
     ) -> Match {
         match written_by {
-            _ if !is_bound(text, place, &target.key) => Match::Unbound,
+            _ if !is_bound(text, place, &target.key) => Match::Unsure,
             WrittenBy::Compaction => self.said(text, place, target, is_one_of),
             // A recorded text is the truth itself; of several values it may still hold one that is no longer current.
             WrittenBy::Session if is_one_of && self.is_former(text, place, target) => {
-                Match::Unbound
+                Match::Unsure
             }
-            WrittenBy::Session => Match::Bound,
+            WrittenBy::Session => Match::Kept,
         }
     }
 }
@@ -490,7 +467,7 @@ impl SurvivalSlots {
 pub(crate) fn says_rule(statement: &str, topic: &str, text: &str) -> bool {
     let found = rules::find(&[SearchedRule::new(statement, topic)], text);
     word_count(text) <= word_count(statement) + SAID_AROUND
-        && matches!(found[..], [Some((Match::Kept | Match::Stated, _))])
+        && matches!(found[..], [Some((found, _))] if found.is_kept())
 }
 
 /// The texts by which a part is found: a path with either separator, and all of it as in a JSON string.

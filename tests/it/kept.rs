@@ -26,7 +26,7 @@ fn state(rule: &str, key: &str, text: &str) -> &'static str {
     match found.first().map(|finding| finding.found) {
         Some(Match::Stated | Match::Kept) => "kept",
         Some(Match::Changed | Match::Overruled) => "changed",
-        Some(Match::Unsure | Match::Unbound | Match::Bound) => "unsure",
+        Some(Match::Unsure) => "unsure",
         None => "lost",
     }
 }

@@ -216,22 +216,22 @@ impl SurvivalSlots {
         let standing = values.standing(at, is_one_of);
         match standing {
             ValueState::Former => return Match::Changed,
-            ValueState::Unclear => return Match::Unbound,
-            ValueState::Lapsed if target.lapses => return Match::Unbound,
+            ValueState::Unclear => return Match::Unsure,
+            ValueState::Lapsed if target.lapses => return Match::Unsure,
             ValueState::Current | ValueState::Plain
                 if target.lapses && is_set_aside(text, place.start, &target.key) =>
             {
-                return Match::Unbound;
+                return Match::Unsure;
             }
             ValueState::Current | ValueState::Plain | ValueState::Lapsed => {}
         }
         let (key, named) = (&target.key, values.naming(at, &target.key));
         if target.search == SearchBy::Event || key.len() < 2 {
-            return Match::Bound;
+            return Match::Kept;
         }
         let is_plain = standing == ValueState::Plain;
         if is_plain && (values.is_of_former(at, key) || values.is_shifted(at, key)) {
-            return Match::Unbound;
+            return Match::Unsure;
         }
         let mut others: Vec<usize> = (0..values.places.len()).collect();
         others.retain(|other| *other != at && !self.is_version(target, values.value(*other)));
@@ -240,7 +240,7 @@ impl SurvivalSlots {
             let nearer =
                 own < key.len() && others.iter().any(|other| values.headed(*other, key) > own);
             let unsure = nearer || values.is_of_other(at, key);
-            return if unsure { Match::Unbound } else { Match::Bound };
+            return if unsure { Match::Unsure } else { Match::Kept };
         }
         let sentence = values.sentence(at);
         let mut beside = others.iter().filter(|other| {
@@ -248,9 +248,9 @@ impl SurvivalSlots {
         });
         match () {
             () if others.iter().any(|other| values.is_named(*other, key)) => Match::Changed,
-            () if standing == ValueState::Current => Match::Bound,
-            () if beside.next().is_some() || values.is_of_other(at, key) => Match::Unbound,
-            () => Match::Bound,
+            () if standing == ValueState::Current => Match::Kept,
+            () if beside.next().is_some() || values.is_of_other(at, key) => Match::Unsure,
+            () => Match::Kept,
         }
     }
 

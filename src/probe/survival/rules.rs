@@ -136,15 +136,15 @@ impl SearchedRule {
     /// How a text holds the whole rule, or all of its sentences.
     fn outcome(found: &[Option<RuleMatch>]) -> Option<RuleMatch> {
         let (whole, parts) = found.split_first()?;
-        if parts.is_empty() || whole.is_some_and(|(found, _)| found >= Match::Kept) {
+        if parts.is_empty() || whole.is_some_and(|(found, _)| found.is_kept()) {
             return *whole;
         }
         let mut said = parts.iter().flatten();
-        if let Some(changed) = said.clone().find(|(found, _)| found.changes()) {
+        if let Some(changed) = said.clone().find(|(found, _)| found.is_changed()) {
             return Some(*changed);
         }
         let last = said.clone().max_by_key(|(_, at)| *at);
-        if said.clone().count() == parts.len() && said.all(|(found, _)| *found >= Match::Kept) {
+        if said.clone().count() == parts.len() && said.all(|(found, _)| found.is_kept()) {
             return last.copied();
         }
         last.map(|(_, at)| (Match::Unsure, *at)).or(*whole)
@@ -174,7 +174,7 @@ pub(super) fn find(rules: &[SearchedRule], text: &str) -> Vec<Option<RuleMatch>>
                 };
                 let sentence = read.get_or_insert_with(|| Sentence::read(&text[place.start..end]));
                 let mut this = part.judge(sentence, topical);
-                if this >= Match::Kept && is_taken_back(text, first, &part.sentence.words) {
+                if this.is_kept() && is_taken_back(text, first, &part.sentence.words) {
                     this = Match::Overruled;
                 }
                 let yields = known.is_some_and(|(known, _)| match this {

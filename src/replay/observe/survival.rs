@@ -9,7 +9,7 @@ use super::sources::Pointers;
 use super::{BilledRequest, CallView, Observer};
 use crate::patterns::PatternsError;
 use crate::probe::faithful::Quote;
-use crate::probe::survival::{MatchStrength, SurvivalSlots, WrittenBy};
+use crate::probe::survival::{Match, SurvivalSlots, WrittenBy};
 use crate::probe::{AnswerFormat, AnswerSet, Fact, Item, Probe, ProbeKind, Selection};
 use crate::probe::{ProbeExt as _, Specified as _, weight};
 use crate::record::{Fate, LostAt, PlaceInPrompt, ProbeRecord, SurvivalRecord};
@@ -41,7 +41,7 @@ pub struct SurvivalPlan {
     /// For each item, the first call whose prompt could hold the answer.
     said_at: Vec<Option<usize>>,
     /// Findings in the system prompt and the tool definitions.
-    pinned: Vec<(usize, MatchStrength)>,
+    pinned: Vec<(usize, Match)>,
     pub(super) messages: usize,
     sources: Sources,
 }
@@ -91,8 +91,7 @@ impl SurvivalPlan {
         let mut pinned = Vec::new();
         for text in session.system().into_iter().chain(tools) {
             let found = survival.find(text, WrittenBy::Session);
-            let strengths = found.iter().map(|one| (one.slot, one.found.strength()));
-            pinned.extend(strengths);
+            pinned.extend(found.iter().map(|one| (one.slot, one.found)));
         }
         Ok(Self {
             sources: Sources::new(session, &probes, &survival),
@@ -153,7 +152,7 @@ impl SurvivalPlan {
     fn held_by(&self, entry: &Entry) -> Vec<usize> {
         let mut held: Vec<usize> = self.message_slot(entry).into_iter().collect();
         each_finding(&self.survival, entry, |found| {
-            if found.strength == MatchStrength::Strong {
+            if found.found.is_kept() {
                 held.push(found.slot);
             }
         });
@@ -164,8 +163,8 @@ impl SurvivalPlan {
     fn occurrences<'c>(&self, context: &'c Context) -> PromptOccurrences<'c> {
         let mut slots = vec![Occurrences::default(); self.survival.slot_count()];
         let mut is_verbatim = vec![false; self.messages];
-        for &(slot, strength) in &self.pinned {
-            slots[slot].add(0, strength, (None, (0, 0)), (0, 0));
+        for &(slot, found) in &self.pinned {
+            slots[slot].add(0, found, (None, (0, 0)), (0, 0));
         }
         for (at, entry) in context.entries().iter().enumerate() {
             if let Some(slot) = self.message_slot(entry) {
@@ -173,7 +172,7 @@ impl SurvivalPlan {
             }
             each_finding(&self.survival, entry, |found| {
                 let position = (Some(at), found.within);
-                slots[found.slot].add(found.place, found.strength, position, found.at);
+                slots[found.slot].add(found.place, found.found, position, found.at);
             });
         }
         PromptOccurrences { context, slots, is_verbatim }
@@ -200,8 +199,8 @@ impl SurvivalObserver {
     pub fn new(plan: Arc<SurvivalPlan>) -> Self {
         let slots = plan.survival.slot_count() + plan.messages;
         let mut counts = vec![0; slots];
-        for (slot, strength) in &plan.pinned {
-            counts[*slot] += u32::from(*strength == MatchStrength::Strong);
+        for (slot, found) in &plan.pinned {
+            counts[*slot] += u32::from(found.is_kept());
         }
         Self {
             counts,
@@ -240,8 +239,7 @@ impl SurvivalObserver {
     fn note_changed(&mut self, entry: &Entry, applied: &Applied) {
         let mut changed = Vec::new();
         each_finding(&self.plan.survival, entry, |found| {
-            let strengths = [MatchStrength::Changed, MatchStrength::Overruled];
-            if strengths.contains(&found.strength) {
+            if found.found.is_changed() {
                 changed.push(found.slot);
             }
         });
@@ -406,7 +404,7 @@ struct SlotMatch {
     slot: usize,
     /// Index in [`PlaceInPrompt::ALL`].
     place: usize,
-    strength: MatchStrength,
+    found: Match,
     /// Block and byte. What a compaction wrote in one go has no order of its own.
     within: (usize, usize),
     /// Block and byte.
@@ -428,7 +426,7 @@ fn each_finding(survival: &SurvivalSlots, entry: &Entry, mut each: impl FnMut(Sl
             each(SlotMatch {
                 slot: finding.slot,
                 place,
-                strength: finding.found.strength(),
+                found: finding.found,
                 within,
                 at: (block, finding.at),
             });

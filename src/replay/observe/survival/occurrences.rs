@@ -2,7 +2,7 @@
 
 use super::order::Rank;
 use crate::context::Context;
-use crate::probe::survival::{MatchStrength, sentence_at};
+use crate::probe::survival::{Match, sentence_at};
 
 /// The facts that a prompt holds.
 pub(super) struct PromptOccurrences<'c> {
@@ -17,7 +17,7 @@ impl PromptOccurrences<'_> {
     pub(super) fn of(&self, slot: usize) -> Occurrences {
         let mut found = self.slots.get(slot).copied().unwrap_or_default();
         if slot >= self.slots.len() && self.is_verbatim[slot - self.slots.len()] {
-            found.add(1, MatchStrength::Strong, (None, (0, 0)), (0, 0));
+            found.add(1, Match::Kept, (None, (0, 0)), (0, 0));
         }
         found
     }
@@ -58,24 +58,24 @@ impl Occurrences {
     pub(super) fn add(
         &mut self,
         place: usize,
-        strength: MatchStrength,
+        found: Match,
         position: PromptPosition,
         at: (usize, usize),
     ) {
-        match strength {
-            MatchStrength::Strong => {
+        match found {
+            Match::Kept | Match::Stated => {
                 self.strong[place] = self.strong[place].max(Some(position));
                 self.changed = None;
             }
-            MatchStrength::Changed | MatchStrength::Overruled => {
+            Match::Changed | Match::Overruled => {
                 // What a prompt says later counts, where it is sure.
-                if strength == MatchStrength::Overruled {
+                if found == Match::Overruled {
                     self.strong = [None; 6];
                 }
                 let (entry, _) = position;
                 self.changed = Some(Mention { place, entry, at });
             }
-            MatchStrength::Unsure => {
+            Match::Unsure => {
                 self.unsure[place] = true;
                 self.unsure_at = Some(Mention { place, entry: position.0, at });
             }
