@@ -132,10 +132,7 @@ pub fn anthropic_block(block: &ContentBlock) -> String {
             typed("tool_use", vec![("id", id), ("name", name), ("input", input)])
         }
         ContentBlock::ToolResult(result) => {
-            let content = match &result.content[..] {
-                [ContentBlock::Text(text)] => string(text),
-                content => list(content.iter().map(anthropic_block)),
-            };
+            let content = result_content(&result.content, anthropic_block);
             let id = string(&result.tool_use_id);
             let mut entries = vec![("tool_use_id", id), ("content", content)];
             entries.extend(result.is_error.then(|| ("is_error", "true".to_owned())));
@@ -159,6 +156,14 @@ pub fn object(entries: Vec<(&str, String)>) -> String {
     let entries: Vec<String> =
         entries.into_iter().map(|(key, value)| format!("\"{key}\":{value}")).collect();
     format!("{{{}}}", entries.join(","))
+}
+
+/// The content of a result: one text as it is, anything else as a list of parts.
+fn result_content(content: &[ContentBlock], part: impl Fn(&ContentBlock) -> String) -> String {
+    match content {
+        [ContentBlock::Text(text)] => string(text),
+        content => list(content.iter().map(part)),
+    }
 }
 
 /// A JSON list of these values, which are JSON.

@@ -48,11 +48,6 @@ impl Language {
         }
     }
 
-    /// The language of that code.
-    pub fn of_code(code: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|language| language.code() == code)
-    }
-
     fn table(self) -> Option<&'static HashMap<String, String>> {
         match self {
             Self::English => None,

@@ -4,7 +4,7 @@
 //! into `thinking_blocks`, where LiteLLM has it: the API itself takes none. Arguments are JSON in a
 //! string; those that were no JSON when they were recorded are written as they were.
 
-use super::{anthropic_block, list, object, string, typed};
+use super::{anthropic_block, list, object, result_content, string, typed};
 use crate::{ContentBlock, JsonText, Message, Role, ToolUse};
 
 /// One message as the compact JSON of one message or several.
@@ -23,10 +23,7 @@ fn user(content: &[ContentBlock]) -> Vec<String> {
             rest.push(block);
             continue;
         };
-        let content = match &result.content[..] {
-            [ContentBlock::Text(text)] => string(text),
-            content => list(content.iter().map(part)),
-        };
+        let content = result_content(&result.content, part);
         messages.push(object(vec![
             ("role", string("tool")),
             ("tool_call_id", string(&result.tool_use_id)),

@@ -1,7 +1,7 @@
 //! Messages as the items that OpenAI's responses API takes.
 
 use super::openai::arguments;
-use super::{anthropic_block, list, string, typed};
+use super::{anthropic_block, list, result_content, string, typed};
 use crate::{ContentBlock, Message, Role};
 
 /// One message as the compact JSON of one item or several.
@@ -29,10 +29,7 @@ pub fn responses_json(message: &Message) -> Vec<String> {
                 typed("function_call", entries)
             }
             ContentBlock::ToolResult(result) => {
-                let output = match &result.content[..] {
-                    [ContentBlock::Text(text)] => string(text),
-                    content => list(content.iter().map(|block| part(Role::User, block))),
-                };
+                let output = result_content(&result.content, |block| part(Role::User, block));
                 let entries = vec![("call_id", string(&result.tool_use_id)), ("output", output)];
                 typed("function_call_output", entries)
             }
