@@ -54,6 +54,7 @@ pub(crate) use quantity::is_same_quantity;
 use quantity::{Quantity, quantities};
 use rules::SearchedRule;
 pub(crate) use rules::{RuleMarks, heads_rules, is_order, marks};
+pub(crate) use sentence::has_digit;
 use sentence::is_alike;
 pub use words::content_word_recall;
 pub(crate) use words::each_word;

@@ -369,11 +369,6 @@ impl Facts {
         Some(Action::new("TodoWrite", input, output))
     }
 
-    /// The facts that were said.
-    pub(crate) fn gathered(self) -> Vec<PlantedFact> {
-        gathered::gathered(self.planted, self.ways)
-    }
-
     /// The message of that index says an event.
     fn note(&mut self, event: DueEvent, message: usize) {
         for at in [event.fact].into_iter().chain(event.second_fact) {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use super::own::typed;
 use super::proposal;
-use crate::probe::survival::{RuleMarks, content_word_recall, heads_rules, is_order, marks};
+use crate::probe::survival::{
+    RuleMarks, content_word_recall, has_digit, heads_rules, is_order, marks,
+};
 use crate::script::{ends_sentence, word_count};
 use crate::session::ground_truth::{Fact, Importance, PlantedFact, Revision, RuleForm};
 use crate::session::{ContentBlock, Role, Session};
@@ -119,10 +121,6 @@ fn all_rules(session: &Session) -> Vec<UserRule<'_>> {
     rules
 }
 
-fn has_digit(text: &str) -> bool {
-    text.contains(|c: char| c.is_ascii_digit())
-}
-
 /// The question about a rule: it names a path or a name in it, or the words before its first anchor.
 fn asked(rule: &UserRule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     let words: Vec<&str> = rule.sentence.split_whitespace().collect();
@@ -152,12 +150,9 @@ fn asked(rule: &UserRule<'_>, used: Option<usize>) -> Option<PlantedFact> {
     })
 }
 
-/// A sentence, whether it is of a list, and whether the heading above it is one of rules.
-type RuleSentence<'t> = (&'t str, bool, bool);
-
-/// The sentences of a text without the marks of a list before them. Lines that are neither items nor end as sentences do
-/// are output, code or headings.
-fn sentences(text: &str) -> impl Iterator<Item = RuleSentence<'_>> {
+/// The sentences of a text that may set a rule, without the marks of a list before them. Lines that are neither items nor
+/// end as sentences do are output, code or headings.
+fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = UserRule<'_>> {
     let mut headed = false;
     text.lines().flat_map(move |line| {
         let body = line.trim_start_matches(|c: char| c.is_ascii_digit() || " \t→|".contains(c));
@@ -172,27 +167,24 @@ fn sentences(text: &str) -> impl Iterator<Item = RuleSentence<'_>> {
         let sentences = parts.flat_map(|part| part.split_inclusive(ends_sentence));
         let whole = sentences.map(str::trim).filter(move |sentence| {
             let begins = sentence.starts_with(|c: char| c.is_alphanumeric() || c == '`');
-            begins && sentence.len() <= RULE_BYTES && (listed || sentence.ends_with(ends))
+            begins
+                && sentence.len() <= RULE_BYTES
+                && word_count(sentence) >= RULE_WORDS
+                && (listed || sentence.ends_with(ends))
         });
-        whole.map(move |sentence| (sentence, listed, under))
+        whole.map(move |sentence| UserRule {
+            message,
+            sentence,
+            marks: marks(sentence),
+            is_typed,
+            is_listed: listed,
+            is_headed: under,
+        })
     })
 }
 
 fn ends(c: char) -> bool {
     ends_sentence(c) || matches!(c, '.' | '!')
-}
-
-/// The sentences that may set a rule.
-fn rules_in(text: &str, message: usize, is_typed: bool) -> impl Iterator<Item = UserRule<'_>> {
-    let whole = sentences(text).filter(|(sentence, ..)| word_count(sentence) >= RULE_WORDS);
-    whole.map(move |(sentence, is_listed, is_headed)| UserRule {
-        message,
-        sentence,
-        marks: marks(sentence),
-        is_typed,
-        is_listed,
-        is_headed,
-    })
 }
 
 /// The rules of typed messages. A text that was sent before repeats nothing: a product sent it again.

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
+use super::is_part;
 use crate::script::is_unspaced;
 
 /// A text is of a script without lists if more than one of so many letters is.
@@ -134,12 +135,6 @@ impl Cue {
     pub(super) fn is_right_before(&self, other: &Self, within: usize) -> bool {
         self.at.zip(other.at).is_some_and(|(at, other)| at < other && other <= at + within)
     }
-
-    /// Whether it is only a part of another one: "no" of "no longer".
-    fn is_part_of(&self, other: &Self) -> bool {
-        let (own, other) = (self.place(), other.place());
-        other.len() > own.len() && other.start <= own.start && own.end <= other.end
-    }
 }
 
 #[derive(Debug, Default)]
@@ -238,9 +233,10 @@ impl Lists {
         let bounds: Vec<usize> =
             found.iter().filter(|cue| cue.class.is_bound()).filter_map(|cue| cue.at).collect();
         found.retain(|cue| cue.class != WordClass::Revoke || !bounds.contains(&cue.place().end));
+        // "No" is only a part of "no longer".
         for at in (0..found.len()).rev() {
             let mut others = found.iter().filter(|other| other.class <= WordClass::Allow);
-            if others.any(|other| found[at].is_part_of(other)) {
+            if others.any(|other| is_part(&found[at].place(), &other.place())) {
                 found.remove(at);
             }
         }

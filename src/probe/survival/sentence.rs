@@ -289,7 +289,7 @@ fn sign(text: &str) -> Option<char> {
     others.find(|c| !"'’*_`/-".contains(*c)).or(dash)
 }
 
-pub(super) fn has_digit(word: &str) -> bool {
+pub(crate) fn has_digit(word: &str) -> bool {
     word.contains(|c: char| c.is_ascii_digit())
 }
 

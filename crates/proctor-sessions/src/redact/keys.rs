@@ -70,11 +70,8 @@ fn find<'a>(
 ) {
     let text = value.get();
     if let Some(text) = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
-        found.push(if is_in_headers || is_of_key(name) {
-            text
-        } else {
-            key_in_address(name, text)
-        });
+        let named = PATTERNS.as_ref().is_some_and(|patterns| patterns.names.is_of_secret(name));
+        found.push(if is_in_headers || named { text } else { key_in_address(name, text) });
         found.pop_if(|key| key.is_empty());
     } else if levels == 0 {
         // Real requests do not nest so deep.
@@ -92,12 +89,6 @@ fn find<'a>(
             find(name, item, (is_in_headers, levels - 1), found);
         }
     }
-}
-
-/// Whether a name says that the text under it is a key.
-fn is_of_key(name: &str) -> bool {
-    let names = PATTERNS.as_ref().map(|patterns| &patterns.names);
-    names.is_some_and(|names| names.is_of_secret(name))
 }
 
 /// The parts of a server's address that may be a key: the password and the query.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Ways, unsaid};
+use super::{Facts, Ways, unsaid};
 use proctor_sessions::ground_truth::{Fact, KeyValue, PlantedFact};
 
 /// Fewer events that were said make no order.
@@ -14,18 +14,20 @@ const LEAST_HANDLES: usize = 2;
 /// One call is asked for per this many keys; it needs two or three of them.
 const RECALLS_PER_ACT: usize = 6;
 
-/// The facts that were said, without those whose parts are incomplete. Adds questions for calls that
-/// need several of the keys.
-pub(crate) fn gathered(mut facts: Vec<PlantedFact>, ways: Ways) -> Vec<PlantedFact> {
-    facts.retain(|fact| match &fact.fact {
-        Fact::Order { events, .. } => events.len() >= LEAST_EVENTS,
-        Fact::OpenHandle { handles, .. } => handles.len() >= LEAST_HANDLES,
-        Fact::Obsolete { .. } | Fact::TwoStep { .. } => fact.evidence.len() == 2,
-        Fact::Decoy { .. } => true,
-        _ => !fact.evidence.is_empty(),
-    });
-    let calls = acts(&facts, ways);
-    facts.into_iter().chain(calls).collect()
+impl Facts {
+    /// The facts that were said, without those whose parts are incomplete. Adds questions for calls that
+    /// need several of the keys.
+    pub(crate) fn gathered(mut self) -> Vec<PlantedFact> {
+        self.planted.retain(|fact| match &fact.fact {
+            Fact::Order { events, .. } => events.len() >= LEAST_EVENTS,
+            Fact::OpenHandle { handles, .. } => handles.len() >= LEAST_HANDLES,
+            Fact::Obsolete { .. } | Fact::TwoStep { .. } => fact.evidence.len() == 2,
+            Fact::Decoy { .. } => true,
+            _ => !fact.evidence.is_empty(),
+        });
+        let calls = acts(&self.planted, self.ways);
+        self.planted.into_iter().chain(calls).collect()
+    }
 }
 
 /// Calls that need two or three of the keys that were said, each in a message of its own and far
