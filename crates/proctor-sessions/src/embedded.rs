@@ -9,6 +9,7 @@ use memchr::memmem;
 
 use super::picture;
 use crate::tokens::Picture;
+use crate::wire::images::data_url;
 use crate::wire::json_bytes::{Mark, marks};
 
 /// Shorter texts are left as they are.
@@ -40,8 +41,9 @@ pub(super) fn without_data(json: &str) -> Option<Arc<str>> {
 pub(super) fn pictures(json: &str) -> Vec<Picture> {
     let files = data(json).map(|data| {
         let bytes = (data.end - data.start) as u64;
-        let data = &json[data];
-        let file = picture::decoded(addressed(data).unwrap_or(data), usize::MAX);
+        let text = &json[data];
+        let base64 = data_url(text).map_or(text, |(_, base64)| base64);
+        let file = picture::decoded(base64, usize::MAX);
         let first = Picture { pixels: picture::pixels(&file), bytes };
         let more = pages(&file).saturating_sub(1);
         std::iter::once(first).chain(std::iter::repeat_n(Picture::default(), more))
@@ -58,15 +60,9 @@ fn data(json: &str) -> impl Iterator<Item = Range<usize>> {
     texts.filter(|text| text.len() >= LEAST_BYTES && is_file(&json[text.clone()]))
 }
 
-/// The base64 of an address of the form `data:…;base64,`.
-fn addressed(text: &str) -> Option<&str> {
-    let (_, data) = text.strip_prefix("data:")?.split_once(";base64,")?;
-    Some(data)
-}
-
 fn is_file(text: &str) -> bool {
     let head = picture::decoded(text, 16);
-    addressed(text).is_some() || BEGINNINGS.iter().any(|beginning| head.starts_with(beginning))
+    data_url(text).is_some() || BEGINNINGS.iter().any(|beginning| head.starts_with(beginning))
 }
 
 /// The pages of a PDF that its page objects show, which may be compressed.

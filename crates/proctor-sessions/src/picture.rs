@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use crate::Image;
 use crate::tokens::{Picture, Pixels};
+use crate::wire::images::data_url;
 
 /// A JPEG's size may come after a thumbnail and other notes: the number of bytes that are searched.
 const HEAD: usize = 256 << 10;
@@ -44,10 +45,7 @@ pub(super) fn of(image: &Image) -> Picture {
     let Some(sent) = keys.data.or(keys.url) else {
         return whole;
     };
-    let data = match sent.split_once(";base64,") {
-        Some((_, data)) if sent.starts_with("data:") => data,
-        _ => &sent,
-    };
+    let data = data_url(&sent).map_or(&*sent, |(_, data)| data);
     Picture { pixels: pixels(&decoded(data, HEAD)), bytes: sent.len() as u64 }
 }
 

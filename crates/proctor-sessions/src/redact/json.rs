@@ -1,16 +1,9 @@
 //! Redacts inside JSON without parsing it into values: numbers, spaces, order of keys and
 //! duplicate keys stay as they were written, and only texts change.
 
-use std::sync::LazyLock;
-
-use regex::bytes::Regex;
-
 use super::patterns::PATTERNS;
 use super::{Class, JsonText, Redactor, is_replaced};
-
-/// A string, and the colon after it if it is a key.
-static STRING: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?s-u)("(?:[^"\\]|\\.)*")\s*(:)?"#).ok());
+use crate::wire::json_bytes::{Mark, marks};
 
 /// The JSON without its secrets, if it has any.
 pub(super) fn redact(json: &JsonText, redactor: &mut Redactor) -> Option<JsonText> {
@@ -19,10 +12,11 @@ pub(super) fn redact(json: &JsonText, redactor: &mut Redactor) -> Option<JsonTex
     let mut copied = 0;
     // The key of the next value; items of a list have that of the list.
     let mut key: Option<String> = None;
-    for captures in STRING.as_ref()?.captures_iter(text.as_bytes()) {
-        let literal = captures.get(1)?.range();
-        let value: String = serde_json::from_str(&text[literal.clone()]).ok()?;
-        let new = if captures.get(2).is_some() {
+    let mut found = marks(text.as_bytes()).peekable();
+    while let Some((start, mark)) = found.next() {
+        let Mark::Text(Some(end)) = mark else { continue };
+        let value: String = serde_json::from_str(&text[start..end]).ok()?;
+        let new = if found.next_if(|(_, mark)| *mark == Mark::Colon).is_some() {
             let new = redactor.changed(&value);
             key = Some(value);
             new
@@ -37,9 +31,9 @@ pub(super) fn redact(json: &JsonText, redactor: &mut Redactor) -> Option<JsonTex
             redactor.changed(&value)
         };
         if let Some(new) = new {
-            changed.push_str(&text[copied..literal.start]);
+            changed.push_str(&text[copied..start]);
             changed.push_str(&serde_json::Value::String(new).to_string());
-            copied = literal.end;
+            copied = end;
         }
     }
     if copied == 0 {

@@ -24,9 +24,13 @@ pub fn embedded(media_type: &Value, data: &Value) -> Value {
 
 /// The source of a picture by its address; one that holds the data itself becomes an embedded one.
 pub fn addressed(url: &str) -> Value {
-    let data = url.strip_prefix("data:");
-    match data.and_then(|rest| rest.split_once(";base64,")) {
+    match data_url(url) {
         Some((kind, data)) => embedded(&kind.into(), &data.into()),
         None => json!({"type": "url", "url": url}),
     }
+}
+
+/// The type and the base64 of an address that holds the data itself.
+pub(crate) fn data_url(url: &str) -> Option<(&str, &str)> {
+    url.strip_prefix("data:")?.split_once(";base64,")
 }
