@@ -32,7 +32,8 @@ pub(super) fn command(
         let settings = first.choice.iter().flat_map(|choice| &choice.window);
         let window = settings.map(|(knob, value)| flag("--set", &format!("{knob}={value}")));
         let names = if let Some(path) = applied.first() {
-            vec![Path::new(".").join(path).display().to_string()]
+            let below = path.strip_prefix(".").unwrap_or(path);
+            vec![Path::new(".").join(below).display().to_string()]
         } else {
             let other = first.setting.filter(|setting| !setting.is_default);
             let specs = [Some(first.default), other].into_iter().flatten();

@@ -302,7 +302,7 @@ fn best(means: &[Point], changes: &[usize], of: &[usize], by: [usize; 2]) -> Opt
 /// The chosen setting against the default, on sessions that did not choose it.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Confirmation {
-    /// Difference in cost, each session weighing the same.
+    /// The share of the default's total cost that it saves.
     pub cost: Option<Estimate>,
     /// Difference in quality.
     pub quality: Option<Estimate>,
