@@ -17,7 +17,7 @@ use super::{
 };
 use crate::compare::judge;
 use crate::compare::sweep::{
-    Confirmation, Objective, Sweep, Trial, better_half, is_of_window, judge as judge_settings,
+    Confirmation, Objective, Sweep, Trial, is_of_window, judge as judge_settings,
 };
 use crate::compare::{Axis as Measured, ComparedRun, JudgingRule};
 use crate::metric::cost::SimulatedCost;
@@ -79,10 +79,6 @@ struct TuneOptions {
     /// Try only this many settings, drawn from the grid
     #[arg(long, value_name = "N", value_parser = models::at_least_one)]
     random: Option<usize>,
-    /// Begin with few sessions; each round keeps the better half of the settings and doubles the
-    /// sessions
-    #[arg(long, conflicts_with = "partition")]
-    halving: bool,
     /// What to save
     #[arg(long, value_name = "METRIC", default_value = "bill", value_parser = one_of(metrics(Measured::is_saved), Measured::name))]
     saves: Measured,
@@ -159,21 +155,18 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     let seed = scenario.seed;
     let rule = JudgingRule { margins: rules.margins, ..JudgingRule::of_population(seed) };
     let grid = grid::chosen(&axes, args.tuning.random, seed)?;
-    let (mut points, window_runs) = points(&table, &folder, scenario, &grid)?;
+    let (points, window_runs) = points(&table, &folder, scenario, &grid)?;
     let mut whole = find_sessions::plan(window_runs[0].scenario.clone())?;
     let mut consent = args.consent;
     args.part.limit(&mut whole, &mut consent);
     args.models.connect(&mut whole, &args.folder(), &args.part)?;
-    if window_runs.len() > 1 || args.tuning.halving {
+    if window_runs.len() > 1 {
         // The same sessions run again and again: what their cells share is made once.
         whole.keep_prepared();
     }
     let halves = Halves::of(&whole, seed);
     halves.announce(points.len() - points.iter().filter(|point| point.is_spelled).count());
     let mut running = SweepRun { args, whole: &whole, window_runs, consent, stop: None };
-    if args.tuning.halving {
-        points = running.halve(points, &halves.tune, &rule)?;
-    }
     if args.part.partition.is_some() {
         return running.only_part(&points, &halves.tune);
     }
@@ -337,33 +330,6 @@ impl GridPoint {
 }
 
 impl SweepRun<'_> {
-    /// Tries all points on few sessions, the better half on twice as many, and so on.
-    fn halve(
-        &mut self,
-        mut points: Vec<GridPoint>,
-        tune: &[String],
-        rule: &JudgingRule,
-    ) -> Result<Vec<GridPoint>> {
-        let rounds = points.len().ilog2();
-        for round in 0..rounds {
-            let count = (tune.len() >> (rounds - round)).max(2).min(tune.len());
-            let sessions = &tune[..count];
-            let tried = self.on(&format!("round-{}", round + 1), &points, sessions)?;
-            let axis = KeptMetric::of(self.args, &tried, sessions).axis;
-            let keeps = Objective { axis, margin: rule.margin(axis) };
-            let better = better_half(&tried, sessions, self.args.tuning.saves, keeps);
-            let before = points.len();
-            // The defaults stay: the choice is compared with them.
-            let all = points.into_iter().enumerate();
-            let kept = all.filter(|(at, point)| point.is_default || better.contains(at));
-            points = kept.map(|(_, point)| point).collect();
-            if points.len() == before {
-                break;
-            }
-        }
-        Ok(points)
-    }
-
     /// Runs points on sessions, one run folder per window; cells that were run before are reused.
     fn on(&mut self, part: &str, points: &[GridPoint], sessions: &[String]) -> Result<Vec<Trial>> {
         let ids: BTreeSet<&str> = sessions.iter().map(String::as_str).collect();

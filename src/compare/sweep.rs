@@ -22,7 +22,7 @@ mod trial;
 pub use beside::{Neighbours, Shape};
 pub use choice::{Choice, Confirmation, NotShown, Objective, Standing, Trade};
 pub use pairs::{KnobPair, PairCell};
-pub use trial::{Trial, better_half, measured};
+pub use trial::{Trial, measured};
 
 use choice::Candidates;
 
@@ -168,7 +168,7 @@ fn last_word(knob: &str) -> &str {
 }
 
 /// The part of a setting that is the window's.
-pub fn window_of(values: &[(String, String)]) -> Vec<(String, String)> {
+fn window_of(values: &[(String, String)]) -> Vec<(String, String)> {
     values.iter().filter(|(knob, _)| is_of_window(knob)).cloned().collect()
 }
 

@@ -62,7 +62,6 @@ fn sweep_again(args: &Args, missing: &[String], more: Option<&str>) -> Vec<Strin
         words.push(flag("--saves", args.tuning.saves.name()));
     }
     words.extend(args.tuning.random.map(|count| flag("--random", &count.to_string())));
-    words.extend(args.tuning.halving.then(|| "--halving".to_owned()));
     if let Some(folder) = args.out.as_deref() {
         words.push(flag("--out", &folder.display().to_string()));
     }

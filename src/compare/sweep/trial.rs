@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::choice::margin_rule;
-use super::{Objective, distinct, window_of};
 use crate::compare::{Axis, Kind, Sample};
-use crate::stats::pareto::{self, Point};
+use crate::stats::pareto::Point;
 use crate::stats::{Estimate, mean};
 
 /// One setting, before it is judged.
@@ -138,61 +136,4 @@ pub fn measured(tried: &[Trial], sessions: &[String], axes: &[Axis]) -> Vec<Axis
             && used.iter().all(|trial| sessions.iter().any(|id| trial.value(id, *axis).is_some()))
     });
     known.collect()
-}
-
-/// Which settings go on, of each window by itself: the better half, rounded up, and the one that keeps most, which the
-/// margin rule compares all others with.
-pub fn better_half(
-    tried: &[Trial],
-    sessions: &[String],
-    cost: Axis,
-    Objective { axis: quality, margin }: Objective,
-) -> Vec<usize> {
-    let each: Vec<Vec<&String>> = sessions.iter().map(|session| vec![session]).collect();
-    let mut kept = Vec::new();
-    for window in distinct(tried.iter().map(|trial| window_of(&trial.values))) {
-        let own: Vec<usize> =
-            (0..tried.len()).filter(|at| window_of(&tried[*at].values) == window).collect();
-        let of_own = own.iter().map(|at| tried[*at].objectives(&each, [cost, quality]));
-        let means: Vec<Point> = of_own.map(|points| pareto::mean(&points)).collect();
-        kept.extend(better_half_of(&means, margin).into_iter().map(|place| own[place]));
-    }
-    kept.sort_unstable();
-    kept
-}
-
-/// The same of one window. First those that keep enough for the margin rule, the cheapest first; then the others by
-/// non-dominated rank, and by distance above the line of equal trade.
-fn better_half_of(whole: &[Point], margin: f64) -> Vec<usize> {
-    let Some(found) = margin_rule(whole, margin, &vec![0; whole.len()]) else {
-        return Vec::new();
-    };
-    let mut kept = found.enough;
-    kept.sort_by(|left, right| whole[*right][0].total_cmp(&whole[*left][0]));
-    let mut means = whole.to_vec();
-    for at in &kept {
-        means[*at] = [f64::NAN; 2];
-    }
-    let keep = whole.len().div_ceil(2);
-    while kept.len() < keep {
-        let front = pareto::front(&means);
-        let mut layer: Vec<usize> = (0..whole.len()).filter(|at| front[*at]).collect();
-        if layer.is_empty() {
-            // Only broken ones are left.
-            break;
-        }
-        layer.sort_by(|left, right| {
-            let [one, other] = [left, right].map(|at| whole[*at].iter().sum::<f64>());
-            other.total_cmp(&one)
-        });
-        for at in &layer {
-            means[*at] = [f64::NAN; 2];
-        }
-        kept.extend(layer);
-    }
-    kept.truncate(keep);
-    if !kept.contains(&found.best_kept) {
-        kept.push(found.best_kept);
-    }
-    kept
 }
