@@ -11,8 +11,7 @@ use crate::strategy::preset::is_free;
 #[derive(Debug, Default, clap::Args)]
 pub(super) struct ApplyOptions {
     /// Write what is recommended as a preset for `--strategy`, by default to a file named after the strategy; if
-    /// nothing is recommended, nothing is written and the exit code is 4. Of several windows each has a file, with the
-    /// window in its name
+    /// nothing is recommended, nothing is written and the exit code is 4
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = UNNAMED, conflicts_with = "partition")]
     pub(super) apply: Option<PathBuf>,
     /// Overwrite the file of `--apply`

@@ -55,8 +55,8 @@ pub struct Sweep {
     pub sensitivity: Vec<Sensitivity>,
     /// The effect of each pair of knobs: heat maps as numbers.
     pub pairs: Vec<KnobPair>,
-    /// The choices, one per window: a window is not a setting of a strategy, so none is preferred.
-    pub choices: Vec<Choice>,
+    /// The choice.
+    pub choice: Choice,
     /// Sessions of `tune` that count for none, because some setting was not measured on them.
     pub left_out: Vec<String>,
     /// The repairs of importers in the sessions, in words; `None` where there are none.
@@ -69,7 +69,7 @@ pub struct Sweep {
     pub independent_tune: usize,
     /// The same of `confirm`.
     pub independent_confirm: usize,
-    /// Sessions of `tune` in which full history fits some window that was tried: doing nothing is a choice there.
+    /// Sessions of `tune` in which full history fits the window: doing nothing is a choice there.
     pub full_fits: usize,
     /// How near the strategy is to the product that it is called after, where it says so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,7 +89,7 @@ pub struct SweepPoint {
     pub quality: Option<Estimate>,
     /// Why it takes part in no ranking.
     pub broken: Option<String>,
-    /// Whether nothing in the same window beats it in both.
+    /// Whether nothing beats it in both.
     pub on_front: bool,
     /// Share of jackknife rounds, one session with its side chains left out in each, in which it is on the front; `None`
     /// below two sessions.
@@ -156,8 +156,7 @@ pub(crate) fn label(values: &[(String, String)]) -> String {
 pub(crate) fn short_label(values: &[(String, String)]) -> String {
     let short = values.iter().map(|(knob, value)| {
         let mut same = values.iter().filter(|(other, _)| last_word(other) == last_word(knob));
-        let knob =
-            if same.nth(1).is_none() && !is_of_window(knob) { last_word(knob) } else { knob };
+        let knob = if same.nth(1).is_none() { last_word(knob) } else { knob };
         (knob.to_owned(), value.clone())
     });
     label(&short.collect::<Vec<_>>())
@@ -167,22 +166,11 @@ fn last_word(knob: &str) -> &str {
     knob.rsplit('.').next().unwrap_or(knob)
 }
 
-/// The part of a setting that is the window's.
-fn window_of(values: &[(String, String)]) -> Vec<(String, String)> {
-    values.iter().filter(|(knob, _)| is_of_window(knob)).cloned().collect()
-}
-
-/// Whether a knob is the window's.
-pub(crate) fn is_of_window(knob: &str) -> bool {
-    knob.starts_with("window.")
-}
-
-/// Judges the settings on the sessions in `tune`, each window by itself. Of each window the default is the
-/// one without a knob of the strategy.
+/// Judges the settings on the sessions in `tune`. The default is the one without a knob.
 ///
-/// In each window one setting is chosen by the margin rule: the cheapest of those that keep no less than the
-/// best kept, give or take the margin of `quality`, by the paired mean difference over the sessions. A choice
-/// that costs more than no compaction, where full history fits the window, is none.
+/// One setting is chosen by the margin rule: the cheapest of those that keep no less than the best kept, give or
+/// take the margin of `quality`, by the paired mean difference over the sessions. A choice that costs more than no
+/// compaction, where full history fits the window, is none.
 pub fn judge(
     tried: &[Trial],
     tune: Vec<String>,
@@ -211,43 +199,33 @@ pub fn judge(
         }
     });
     let mut points: Vec<SweepPoint> = points.collect();
-    let windows = distinct(tried.iter().map(|trial| window_of(&trial.values)));
-    let mut choices = Vec::new();
-    for window in windows {
-        let own: Vec<usize> =
-            (0..tried.len()).filter(|at| window_of(&tried[*at].values) == window).collect();
-        let of_clusters: Vec<Vec<Point>> =
-            own.iter().map(|at| tried[*at].objectives(&clusters, axes)).collect();
-        let means: Vec<Point> = of_clusters.iter().map(|own| pareto::mean(own)).collect();
-        let front = pareto::front(&means);
-        let shares = pareto::jackknife(&of_clusters);
-        for (place, at) in own.iter().enumerate() {
-            points[*at].on_front = front[place];
-            points[*at].front_share = shares.as_ref().map(|shares| shares[place]);
-        }
-        // A window in which one setting alone was tried offers no choice.
-        if own.len() > 1 {
-            let mut fitted = fitting(tried, &own, &clusters);
-            if fitted != clusters && fitted.len() < FEWEST_SESSIONS {
-                // A few that fit decide nothing about the others.
-                fitted.clear();
-            }
-            let against = own.iter().map(|at| tried[*at].saved(&fitted, cost));
-            let against_nothing = against.map(|saved| Some(saved?.point_estimate)).collect();
-            let candidates = Candidates {
-                points: own.iter().map(|at| &points[*at]).collect(),
-                against_nothing,
-                fits_everywhere: fitted == clusters,
-                of_clusters,
-                means,
-            };
-            let choice = candidates.choose(window, saved, quality);
-            for at in own {
-                if Some(&points[at].values) == choice.values.as_ref() {
-                    points[at].standing = choice.standing;
-                }
-            }
-            choices.push(choice);
+    let of_clusters: Vec<Vec<Point>> =
+        tried.iter().map(|trial| trial.objectives(&clusters, axes)).collect();
+    let means: Vec<Point> = of_clusters.iter().map(|own| pareto::mean(own)).collect();
+    let front = pareto::front(&means);
+    let shares = pareto::jackknife(&of_clusters);
+    for (at, point) in points.iter_mut().enumerate() {
+        point.on_front = front[at];
+        point.front_share = shares.as_ref().map(|shares| shares[at]);
+    }
+    let mut fitted = fitting(tried, &clusters);
+    if fitted != clusters && fitted.len() < FEWEST_SESSIONS {
+        // A few that fit decide nothing about the others.
+        fitted.clear();
+    }
+    let against = tried.iter().map(|trial| trial.saved(&fitted, cost));
+    let against_nothing = against.map(|saved| Some(saved?.point_estimate)).collect();
+    let candidates = Candidates {
+        points: points.iter().collect(),
+        against_nothing,
+        fits_everywhere: fitted == clusters,
+        of_clusters,
+        means,
+    };
+    let choice = candidates.choose(saved, quality);
+    for point in &mut points {
+        if Some(&point.values) == choice.values.as_ref() {
+            point.standing = choice.standing;
         }
     }
     let full_fits = used.iter().filter(|id| tried.iter().any(|trial| trial.full_fits(id))).count();
@@ -273,7 +251,7 @@ pub fn judge(
         points,
         sensitivity,
         pairs,
-        choices,
+        choice,
         left_out,
         repairs: None,
         simulated_cost: None,
@@ -289,15 +267,11 @@ impl Sweep {
     }
 }
 
-/// The sessions in which doing nothing is a choice, cluster by cluster: full history fits the window of these settings.
-fn fitting<'a>(
-    tried: &[Trial],
-    own: &[usize],
-    clusters: &[Vec<&'a String>],
-) -> Vec<Vec<&'a String>> {
+/// The sessions in which doing nothing is a choice, cluster by cluster: full history fits the window.
+fn fitting<'a>(tried: &[Trial], clusters: &[Vec<&'a String>]) -> Vec<Vec<&'a String>> {
     let fitting = clusters.iter().map(|sessions| -> Vec<&String> {
         let all = sessions.iter().copied();
-        all.filter(|id| own.iter().any(|at| tried[*at].full_fits(id))).collect()
+        all.filter(|id| tried.iter().any(|trial| trial.full_fits(id))).collect()
     });
     fitting.filter(|sessions| !sessions.is_empty()).collect()
 }

@@ -3,8 +3,7 @@
 use super::comparison::signed;
 use super::{Cell, Column, Report, ReportData, Role, Row, RowMark, Section, Value};
 use crate::compare::sweep::{
-    Choice, Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
-    is_of_window, label,
+    Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
 };
 use crate::compare::{Axis, NoteCode};
 use crate::record::words::Worth;
@@ -57,8 +56,7 @@ pub(crate) fn report(sweep: Sweep) -> Report {
     if let Some(last) = sections.last_mut() {
         last.notes.extend(notes);
     }
-    let choices = sweep.choices.iter();
-    let mut lines: Vec<String> = choices.flat_map(|one| verdict(&sweep, one)).collect();
+    let mut lines = verdict(&sweep);
     lines.extend(idle(&sweep));
     lines.push(kept(&sweep));
     lines.extend(overflow(&sweep));
@@ -101,10 +99,8 @@ fn row(point: &SweepPoint) -> Row {
     let share = ranked.map_or(Value::NotApplicable, Value::Share);
     let [saved, kept] = [point.cost, point.quality]
         .map(|found| Cell { interval: found.and_then(interval), ..Cell::savings(found) });
-    let default =
-        if !point.values.is_empty() && is_plain_default(point) { "default, " } else { "" };
     Row {
-        name: format!("{default}{}", point.label()),
+        name: point.label(),
         role: Role::Strategy,
         marks: standing.into_iter().chain(broken).collect(),
         ranked: point.broken.is_none(),
@@ -125,15 +121,10 @@ pub(crate) fn chosen_on(sweep: &Sweep) -> String {
     )
 }
 
-/// Whether no knob of the strategy is turned, not even to the value that it has.
-fn is_plain_default(point: &SweepPoint) -> bool {
-    point.values.iter().all(|(knob, _)| is_of_window(knob))
-}
-
 /// How many settings were tried: the default written out is the default.
 fn settings(sweep: &Sweep) -> usize {
     let points = sweep.points.iter();
-    points.filter(|point| !point.is_default || is_plain_default(point)).count()
+    points.filter(|point| !point.is_default || point.values.is_empty()).count()
 }
 
 /// Why the metric that is kept is this one, in brackets.
@@ -168,16 +159,6 @@ fn moved(sweep: &Sweep, knob: &Sensitivity) -> Option<String> {
     Some(format!("{} moves {ranges}", knob.knob))
 }
 
-/// Why there is no choice in any window.
-pub(crate) fn no_choice(sweep: &Sweep) -> &'static str {
-    match sweep.points.len() {
-        0 | 1 => "one setting alone was tried",
-        _ => {
-            "windows alone were swept, and a window is no setting of the strategy: the table compares them"
-        }
-    }
-}
-
 /// Whether no setting changed anything.
 fn is_quiet(sweep: &Sweep) -> bool {
     let mut costs = sweep.points.iter().map(|point| point.cost);
@@ -198,13 +179,14 @@ fn idle(sweep: &Sweep) -> Option<String> {
     }
 }
 
-/// The verdict on one choice, in sentences. The first begins with the word that decides.
-pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
+/// The verdict on the choice, in sentences. The first begins with the word that decides.
+pub(crate) fn verdict(sweep: &Sweep) -> Vec<String> {
     if is_quiet(sweep) {
         let text = "nothing fires, whatever the values: no prompt is large enough, or no session has what the stages \
                     act on. `--window fit:0.6` gives each session a window that it fills.";
         return vec![NoteCode::NothingFires.behind(text)];
     }
+    let choice = &sweep.choice;
     let standing = choice.standing;
     let code = match standing {
         None | Some(Standing::NotConfirmed) => NoteCode::Undecided,
@@ -212,7 +194,7 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
         Some(Standing::Default) => NoteCode::Keep,
         Some(Standing::Recommended) => NoteCode::Use,
     };
-    let mut sentences = vec![code.behind(&first_sentence(sweep, choice))];
+    let mut sentences = vec![code.behind(&first_sentence(sweep))];
     if let Some(found) = &choice.confirmation {
         sentences.push(confirmed(sweep, found));
     }
@@ -225,17 +207,14 @@ pub(crate) fn verdict(sweep: &Sweep, choice: &Choice) -> Vec<String> {
         sentences.push(format!("Nothing is recommended; the default {default}."));
     }
     let refused = choice.trade.as_ref();
-    sentences.extend(refused.map(|refused| trade(sweep, choice, refused)));
+    sentences.extend(refused.map(|refused| trade(sweep, refused)));
     sentences
 }
 
 /// What is chosen, and why; or why nothing is.
-fn first_sentence(sweep: &Sweep, choice: &Choice) -> String {
-    let outline = sweep.worth.as_ref().map_or_else(String::new, Worth::outline);
-    let place = match choice.window.as_slice() {
-        [] => outline,
-        window => format!("{outline} in {}", label(window)),
-    };
+fn first_sentence(sweep: &Sweep) -> String {
+    let choice = &sweep.choice;
+    let place = sweep.worth.as_ref().map_or_else(String::new, Worth::outline);
     let (Some(standing), Some(label)) = (choice.standing, choice.label()) else {
         let problem = choice.problem.as_deref().unwrap_or("nothing was measured");
         return format!("no recommendation{place}: {problem}.");
@@ -331,7 +310,8 @@ fn neighbours(sweep: &Sweep, found: &Neighbours) -> String {
 }
 
 /// The best trade that was refused, and the flag that accepts it.
-fn trade(sweep: &Sweep, choice: &Choice, refused: &Trade) -> String {
+fn trade(sweep: &Sweep, refused: &Trade) -> String {
+    let choice = &sweep.choice;
     let mut points = sweep.points.iter();
     let chosen = points.find(|point| Some(&point.values) == choice.values.as_ref());
     let kept = choice.best_quality.unwrap_or_default() - refused.given_up;

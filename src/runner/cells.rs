@@ -46,8 +46,7 @@ impl Cells<'_> {
         let (plan, session) = (self.plan, shared.session);
         let loaded = &plan.sessions[session];
         let models = plan.models().ok_or(CellError::NotConnected)?;
-        let prepared = loaded.cached.as_deref().unwrap_or(&shared.prepared);
-        let made = prepared.get_or_init(|| {
+        let made = shared.prepared.get_or_init(|| {
             let prepared = prepare(plan, loaded, loaded.probes.clone())?;
             let own = models.for_session(prepared.counts());
             Ok((prepared, own))

@@ -6,7 +6,6 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use super::queue::Prepared;
 use super::{PlanError, Result, native_hash};
 use crate::bill::Bill;
 use crate::patterns::PatternsError;
@@ -204,8 +203,6 @@ pub(super) struct LoadedSession {
     pub(super) cluster: Option<String>,
     /// How many of its items are about planted values.
     pub(super) planted: usize,
-    /// The prepared session, where it is kept from run to run.
-    pub(super) cached: Option<Arc<Prepared>>,
     source: Arc<TextSource>,
     held: Arc<HeldTexts>,
 }
@@ -227,7 +224,6 @@ impl LoadedSession {
             place: 0,
             cluster: None,
             planted: 0,
-            cached: None,
             source: source.clone(),
             held,
         }
@@ -261,14 +257,6 @@ impl LoadedSession {
     fn held(&self) -> Option<SessionTexts> {
         let mut held = self.held.lock();
         if self.source.is_kept { held.clone() } else { held.take() }
-    }
-
-    /// Has its texts counted by another counter.
-    #[cfg(test)]
-    pub(super) fn count_by(&self, counts: Arc<CountedTexts>) {
-        if let Some(texts) = &mut *self.held.lock() {
-            texts.counts = counts;
-        }
     }
 }
 

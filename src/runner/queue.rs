@@ -8,14 +8,12 @@ use super::ArmIndex;
 use super::loaded::NotReady;
 use crate::replay::{Models, PreparedSession};
 
-/// A prepared session and its models; made by the first worker that needs it.
-pub(super) type Prepared = OnceLock<Result<(PreparedSession, Models), NotReady>>;
-
 /// The part that the cells of one session share.
 #[derive(Debug)]
 pub(super) struct SessionState {
     pub(super) session: usize,
-    pub(super) prepared: Prepared,
+    /// The prepared session and its models; made by the first worker that needs it.
+    pub(super) prepared: OnceLock<Result<(PreparedSession, Models), NotReady>>,
     /// Its cells in this run, and those of them that are not done.
     cells: usize,
     remaining: AtomicUsize,

@@ -1,106 +1,50 @@
 //! `--apply`: the recommended setting as a preset's file. What is not recommended is not written.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::{Args, GridPoint, typed};
 use crate::cli::apply::{not_written, unnamed};
 use crate::cli::{Result, listed};
 use crate::compare::sweep::{Choice, Sweep};
-use crate::report::sweep::{no_choice, verdict};
+use crate::report::sweep::verdict;
 use crate::settings::SettingValue;
 
 /// The end of the name of a file that a sweep writes.
 pub(super) const TUNED: &str = "tuned";
 
-/// A choice with its settings: the one that was chosen, and the default in the same window.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Chosen<'a> {
-    pub(super) choice: Option<&'a Choice>,
-    pub(super) setting: Option<&'a GridPoint>,
-    pub(super) default: &'a GridPoint,
+/// The setting that was chosen, if any.
+pub(super) fn chosen<'p>(sweep: &Sweep, points: &'p [GridPoint]) -> Option<&'p GridPoint> {
+    let values = sweep.choice.values.as_ref()?;
+    points.iter().find(|point| typed(&point.values) == *values)
 }
 
-impl<'a> Chosen<'a> {
-    /// The setting, if it is recommended.
-    pub(super) fn recommended(self) -> Option<(&'a Choice, &'a GridPoint)> {
-        let choice = self.choice.filter(|choice| choice.is_recommended())?;
-        Some((choice, self.setting?))
-    }
-}
-
-/// Each choice with its settings; without one, the default alone.
-pub(super) fn chosen<'a>(sweep: &'a Sweep, points: &'a [GridPoint]) -> Vec<Chosen<'a>> {
-    let choices = sweep.choices.iter().map(|choice| {
-        let values = choice.values.as_ref();
-        let setting = points.iter().find(|point| Some(&typed(&point.values)) == values);
-        let mut defaults = points.iter().filter(|point| point.is_default);
-        let default = defaults.find(|point| typed(&point.values) == choice.window);
-        Chosen { choice: Some(choice), setting, default: default.unwrap_or(&points[0]) }
-    });
-    let mut all: Vec<Chosen<'_>> = choices.collect();
-    if all.is_empty() {
-        all.push(Chosen { choice: None, setting: None, default: &points[0] });
-    }
-    all
-}
-
-/// Writes the recommended setting of each window to a file of its own, and returns the files. Where no window has
-/// one, the error says why.
+/// Writes the recommended setting to a file, and returns that. Where there is none, the error says why.
 pub(super) fn apply(
     args: &Args,
     sweep: &Sweep,
-    all: &[Chosen<'_>],
+    points: &[GridPoint],
     (scenario, seed): (&str, u64),
-) -> Result<Vec<PathBuf>> {
-    let mut written = Vec::new();
-    let mut refused = None;
-    for one in all {
-        let Some(path) = args.apply.path(unnamed(&one.default.spec, TUNED)) else {
-            continue;
-        };
-        let Some((choice, setting)) = one.recommended() else {
-            let sentence = one.choice.and_then(|choice| verdict(sweep, choice).into_iter().next());
-            let why = sentence.as_deref().unwrap_or_else(|| no_choice(sweep));
-            let window = one.choice.map_or(&[][..], |choice| &choice.window);
-            let file = in_window(&path, all.len(), window);
-            refused.get_or_insert(not_written(&format!("`{}`", file.display()), why));
-            continue;
-        };
-        let path = in_window(&path, all.len(), &choice.window);
-        let comments = comments(sweep, choice, (scenario, seed));
-        args.apply.write(&path, &comments, &preset(choice, setting))?;
-        written.push(path);
-    }
-    match refused {
-        Some(error) if written.is_empty() => Err(error),
-        _ => Ok(written),
-    }
-}
-
-/// The file of a preset; if there are several, each has its window in its name.
-pub(super) fn in_window(path: &Path, of: usize, window: &[(String, String)]) -> PathBuf {
-    if of < 2 || window.is_empty() {
-        return path.to_owned();
-    }
-    let knobs = window.iter().map(|(knob, value)| format!("{knob}-{value}"));
-    let suffix = knobs
-        .collect::<Vec<_>>()
-        .join("-")
-        .replace(|letter: char| !letter.is_ascii_alphanumeric() && !"._-".contains(letter), "-");
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!("{stem}-{suffix}.toml"))
+) -> Result<Option<PathBuf>> {
+    let Some(path) = args.apply.path(unnamed(&points[0].spec, TUNED)) else {
+        return Ok(None);
+    };
+    let recommended = chosen(sweep, points).filter(|_| sweep.choice.is_recommended());
+    let Some(setting) = recommended else {
+        let why = verdict(sweep).swap_remove(0);
+        return Err(not_written(&format!("`{}`", path.display()), &why));
+    };
+    args.apply.write(&path, &comments(sweep, (scenario, seed)), &preset(&sweep.choice, setting))?;
+    Ok(Some(path))
 }
 
 /// The verdict and the sessions behind a preset.
-fn comments(sweep: &Sweep, choice: &Choice, (scenario, seed): (&str, u64)) -> Vec<String> {
+fn comments(sweep: &Sweep, (scenario, seed): (&str, u64)) -> Vec<String> {
     let mut lines = vec![format!(
         "Recommended by a sweep of scenario `{scenario}`, seed {seed}, and confirmed on sessions that were not used to choose it."
     )];
-    lines.extend(verdict(sweep, choice));
+    lines.extend(verdict(sweep));
     lines.push(format!("Chosen on: {}.", sweep.tune.join(", ")));
     lines.push(format!("Confirmed on: {}.", sweep.confirm.join(", ")));
-    let window = choice.window.iter();
-    lines.extend(window.map(|(knob, value)| format!("It belongs to `--set {knob}={value}`.")));
     lines
 }
 

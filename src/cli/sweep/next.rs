@@ -1,10 +1,11 @@
 //! The command that comes after a sweep, and the knobs that it should sweep as well.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::Args;
-use super::apply::Chosen;
+use super::apply::chosen;
+use super::{Args, GridPoint};
 use crate::compare::Axis as Measured;
+use crate::compare::sweep::Sweep;
 use crate::report::escape::flag;
 use crate::strategy::StrategySpec;
 use crate::strategy::preset::Tune;
@@ -14,34 +15,28 @@ use crate::strategy::preset::Tune;
 /// side by side.
 pub(super) fn command(
     args: &Args,
-    chosen: &[Chosen<'_>],
-    applied: &[PathBuf],
+    sweep: &Sweep,
+    points: &[GridPoint],
+    applied: Option<&Path>,
     missing: &[String],
 ) -> Vec<String> {
-    // Of several windows the first with a recommendation is shown.
-    let recommended = chosen.iter().find(|one| one.recommended().is_some());
-    let Some(first) = recommended.or(chosen.first()) else {
-        return Vec::new();
-    };
-    let done = first.recommended().is_some() || missing.is_empty();
-    let mut words = if first.recommended().is_some() && applied.is_empty() {
+    let is_recommended = sweep.choice.is_recommended();
+    let mut words = if is_recommended && applied.is_none() {
         sweep_again(args, &[], Some("--apply"))
-    } else if !done {
+    } else if !is_recommended && !missing.is_empty() {
         sweep_again(args, missing, None)
     } else {
-        let settings = first.choice.iter().flat_map(|choice| &choice.window);
-        let window = settings.map(|(knob, value)| flag("--set", &format!("{knob}={value}")));
-        let names = if let Some(path) = applied.first() {
+        let names = if let Some(path) = applied {
             let below = path.strip_prefix(".").unwrap_or(path);
             vec![Path::new(".").join(below).display().to_string()]
         } else {
-            let other = first.setting.filter(|setting| !setting.is_default);
-            let specs = [Some(first.default), other].into_iter().flatten();
+            let other = chosen(sweep, points).filter(|setting| !setting.is_default);
+            let specs = points.first().into_iter().chain(other);
             specs.map(|point| point.spec.name().to_owned()).collect()
         };
         let strategies = names.iter().map(|name| flag("--strategy", name));
         let words = ["proctor run".to_owned()].into_iter();
-        words.chain(window).chain(strategies).chain(["-o report.html".to_owned()]).collect()
+        words.chain(strategies).chain(["-o report.html".to_owned()]).collect()
     };
     args.inputs.complete(&mut words);
     words

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{EQUAL, Neighbours, Shape, Sweep, SweepPoint, is_of_window, pairs, short_label};
+use super::{EQUAL, Neighbours, Shape, Sweep, SweepPoint, pairs, short_label};
 use crate::compare::{Axis, AxisFinding, Findings, State};
 use crate::stats::Estimate;
 use crate::stats::paired::FEWEST_SESSIONS;
@@ -41,15 +41,12 @@ pub struct Objective {
     pub margin: f64,
 }
 
-/// The choice in one window.
+/// The choice among the settings.
 #[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize)]
 pub struct Choice {
-    /// The knobs of the window, where windows are swept.
-    pub window: Vec<(String, String)>,
-    /// All knobs of the chosen setting, those of the window included: the `values` of its point; `None`
-    /// where no setting can be chosen.
+    /// All knobs of the chosen setting: the `values` of its point; `None` where no setting can be chosen.
     pub values: Option<Vec<(String, String)>>,
-    /// The knobs that the chosen setting turns to another value than the default's, without those of its window.
+    /// The knobs that the chosen setting turns to another value than the default's.
     pub changed: Vec<(String, String)>,
     /// Its place; `None` where no setting can be chosen.
     pub standing: Option<Standing>,
@@ -75,7 +72,7 @@ pub struct Choice {
 /// A setting that saves more than the chosen one, and keeps less than the margin allows.
 #[derive(Debug, Clone, PartialEq, JsonSchema, Serialize)]
 pub struct Trade {
-    /// All its knobs, those of the window included.
+    /// All its knobs.
     pub values: Vec<(String, String)>,
     /// Those that it turns to another value than the default's.
     pub changed: Vec<(String, String)>,
@@ -94,7 +91,7 @@ impl Trade {
     }
 }
 
-/// The settings of one window, with what they save and keep.
+/// The settings, with what they save and keep.
 pub(super) struct Candidates<'a> {
     /// The settings.
     pub(super) points: Vec<&'a SweepPoint>,
@@ -110,15 +107,10 @@ pub(super) struct Candidates<'a> {
 
 impl Candidates<'_> {
     /// The choice among them.
-    pub(super) fn choose(
-        &self,
-        window: Vec<(String, String)>,
-        cost: Objective,
-        quality: Objective,
-    ) -> Choice {
+    pub(super) fn choose(&self, cost: Objective, quality: Objective) -> Choice {
         let (points, means) = (&self.points, &self.means);
-        let default = points.iter().position(|point| point.values == window);
-        let mut choice = Choice { window, ..Choice::default() };
+        let default = points.iter().position(|point| point.values.is_empty());
+        let mut choice = Choice::default();
         let changes: Vec<usize> = points.iter().map(|point| self.changed(point).len()).collect();
         let Some(found) = margin_rule(means, quality.margin, &changes) else {
             choice.problem = Some(unmeasured(points, cost.axis, quality.axis));
@@ -176,14 +168,13 @@ impl Candidates<'_> {
         saved <= if self.fits_everywhere { 0.0 } else { -EQUAL }
     }
 
-    /// The knobs of a setting that have another value than the default, where that was written out too; without
-    /// those of the window.
+    /// The knobs of a setting that have another value than the default, where that was written out too.
     fn changed(&self, point: &SweepPoint) -> Vec<(String, String)> {
         let mut defaults = self.points.iter().filter(|point| point.is_default);
         let written = defaults.by_ref().max_by_key(|point| point.values.len());
         let own = point.values.iter().filter(|(knob, value)| {
             let default = written.and_then(|point| pairs::value(point, knob));
-            !is_of_window(knob) && default != Some(value)
+            default != Some(value)
         });
         own.cloned().collect()
     }
@@ -253,7 +244,7 @@ fn unmeasured(points: &[&SweepPoint], cost: Axis, quality: Axis) -> String {
     format!("no session has {unknown}")
 }
 
-/// The result of the margin rule among the settings of one window.
+/// The result of the margin rule.
 pub(super) struct MarginChoice {
     /// The setting that keeps most.
     pub best_kept: usize,
@@ -387,11 +378,9 @@ impl NotShown {
 }
 
 impl Sweep {
-    /// Enters the confirmation of the choice at this place.
-    pub fn confirm(&mut self, at: usize, confirmation: Confirmation) {
-        let Some(choice) = self.choices.get_mut(at) else {
-            return;
-        };
+    /// Enters the confirmation of the choice.
+    pub fn confirm(&mut self, confirmation: Confirmation) {
+        let choice = &mut self.choice;
         // A setting that stands alone among its neighbours may be good by chance, on either half.
         let shape = choice.neighbours.as_ref().map(|beside| beside.shape);
         if confirmation.is_confirmed && shape != Some(Shape::Spike) {

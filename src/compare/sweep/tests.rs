@@ -128,10 +128,10 @@ fn a_setting_that_beats_the_default_on_both_is_chosen_before_it() {
         tried("2", &[(0.3, 0.6); 3]),
         tried("3", &[(0.4, 0.4); 3]),
     ];
-    let choice = &judged(&all).choices[0];
+    let choice = &judged(&all).choice;
     assert_eq!(choice.label().as_deref(), Some("keep=2"));
     assert_eq!(choice.dearer.as_deref(), Some("keep=1"));
-    let near = judged(&all[..2]).choices[0].kept_enough;
+    let near = judged(&all[..2]).choice.kept_enough;
     assert_eq!(near, 1);
 }
 
@@ -140,7 +140,7 @@ fn a_front_of_two_settings_gives_up_a_little_for_much() {
     // 0.7 saves 5 points more than the default, and keeps 0.6 points less.
     let two = [tried("", &[(0.236, 0.695); 3]), tried("0.7", &[(0.286, 0.689); 3])];
     let sweep = judged(&two);
-    let choice = &sweep.choices[0];
+    let choice = &sweep.choice;
     assert_eq!(choice.label().as_deref(), Some("keep=0.7"));
     assert_eq!(choice.standing, Some(Standing::NotConfirmed));
     assert_eq!(choice.best_kept.as_deref(), Some("default"));
@@ -149,7 +149,7 @@ fn a_front_of_two_settings_gives_up_a_little_for_much() {
 #[test]
 fn settings_that_come_out_the_same_leave_the_default() {
     let same = [tried("1", &[(0.2, 0.8); 3]), tried("", &[(0.2, 0.8); 3])];
-    assert_eq!(judged(&same).choices[0].standing, Some(Standing::Default));
+    assert_eq!(judged(&same).choice.standing, Some(Standing::Default));
 }
 
 #[test]
@@ -157,7 +157,7 @@ fn where_nothing_is_chosen_the_problem_says_why() {
     #[track_caller]
     fn check(tried: &[Trial], says: &str) {
         let sweep = judged(tried);
-        let choice = &sweep.choices[0];
+        let choice = &sweep.choice;
         assert_eq!(choice.values, None);
         assert_eq!(choice.problem.as_deref(), Some(says));
         assert!(sweep.points.iter().all(|point| point.standing.is_none()));
@@ -193,32 +193,6 @@ fn where_nothing_is_chosen_the_problem_says_why() {
     assert_eq!(sweep.sensitivity[0].quality_range, None);
     let known = measured(&unmeasured, &ids(3), &[Axis::Facts, Axis::Bill]);
     assert_eq!(known, [Axis::Bill]);
-}
-
-#[test]
-fn each_window_has_a_front_and_a_recommendation_of_its_own() {
-    let within = |window: &str, keep: &str, cost: f64, kept: f64| {
-        let mut point = tried(keep, &[(cost, kept); 3]);
-        let window = ("window.tokens".to_owned(), window.to_owned());
-        point.values.insert(0, window);
-        point
-    };
-    let all = [
-        tried("", &[(0.1, 0.9); 3]),
-        within("40000", "", 0.3, 0.7),
-        within("40000", "2", 0.4, 0.75),
-        // In the larger window everything keeps more: that is not the merit of a setting.
-        within("80000", "", 0.2, 0.95),
-        within("80000", "2", 0.1, 0.9),
-    ];
-    let sweep = judged(&all);
-    let choices = sweep.choices.iter();
-    let chosen: Vec<(String, Standing)> =
-        choices.filter_map(|choice| Some((choice.label()?, choice.standing?))).collect();
-    assert_eq!(
-        chosen,
-        [("keep=2".to_owned(), Standing::NotConfirmed), ("default".to_owned(), Standing::Default)]
-    );
 }
 
 #[test]
@@ -269,9 +243,9 @@ fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
         assert_eq!(found.is_confirmed, says.is_empty());
         // The sweep takes it over.
         let mut sweep = judged(&[tried("", &[(0.2, 0.8); 3]), tried("1", &[(0.3, 0.8); 3])]);
-        sweep.confirm(0, found);
+        sweep.confirm(found);
         let standing = if says.is_empty() { Standing::Recommended } else { Standing::NotConfirmed };
-        assert_eq!(sweep.choices[0].standing, Some(standing));
+        assert_eq!(sweep.choice.standing, Some(standing));
         let marked = sweep.points.iter().filter_map(|point| point.standing);
         assert_eq!(marked.collect::<Vec<_>>(), [standing]);
     };
@@ -299,8 +273,8 @@ fn a_choice_is_confirmed_if_it_is_shown_to_be_cheaper_and_no_worse() {
 fn what_is_broken_is_on_no_front_and_is_not_chosen() {
     let sweep = judged(&all());
     // Of 0.9, 0.85 and 0.8 the first two are within the margin.
-    assert_eq!(sweep.choices[0].label().as_deref(), Some("keep=2"));
-    assert_eq!(sweep.choices[0].kept_enough, 2);
+    assert_eq!(sweep.choice.label().as_deref(), Some("keep=2"));
+    assert_eq!(sweep.choice.kept_enough, 2);
     let front: Vec<String> =
         sweep.points.iter().filter(|p| p.on_front).map(SweepPoint::label).collect();
     assert_eq!(front, ["keep=1", "keep=2", "default"]);
@@ -330,7 +304,7 @@ fn grid(rows: &[&[(f64, f64)]], default: [usize; 2]) -> Vec<Trial> {
 #[track_caller]
 fn check_beside(rows: &[&[(f64, f64)]], default: [usize; 2], says: &str) {
     let sweep = judged(&grid(rows, default));
-    let choice = &sweep.choices[0];
+    let choice = &sweep.choice;
     let found = choice.neighbours.as_ref().map_or_else(
         || "none".to_owned(),
         |beside| {
@@ -374,7 +348,7 @@ fn a_choice_is_on_a_plateau_or_stands_alone() {
     for (_, value) in words.iter_mut().flat_map(|setting| &mut setting.values) {
         *value = format!("\"{value}\"");
     }
-    assert_eq!(judged(&words).choices[0].neighbours.as_ref().unwrap().edge, None);
+    assert_eq!(judged(&words).choice.neighbours.as_ref().unwrap().edge, None);
     // What saves more and keeps less is another trade, and what is broken says nothing.
     let more = (0.9, 0.4);
     check_beside(
@@ -410,8 +384,8 @@ fn a_spike_is_not_recommended_though_other_sessions_confirm_it() {
         not_shown: Vec::new(),
         problem: None,
     };
-    sweep.confirm(0, confirmation);
-    assert_eq!(sweep.choices[0].standing, Some(Standing::NotConfirmed));
+    sweep.confirm(confirmation);
+    assert_eq!(sweep.choice.standing, Some(Standing::NotConfirmed));
 }
 
 #[test]
@@ -432,10 +406,10 @@ fn a_knob_does_nothing_if_no_value_of_it_changes_a_number() {
 #[test]
 fn where_full_history_does_not_fit_a_choice_may_cost_more_than_it() {
     let mut both = [tried("", &[(-1.5, 0.8); 3]), tried("1", &[(-0.1, 0.8); 3])];
-    assert_eq!(judged(&both).choices[0].label(), None);
+    assert_eq!(judged(&both).choice.label(), None);
     let sessions = both.iter_mut().flat_map(|trial| trial.sample.sessions.values_mut());
     sessions.flat_map(|session| &mut session.full).for_each(|full| full.fits = false);
-    assert_eq!(judged(&both).choices[0].label().as_deref(), Some("keep=1"));
+    assert_eq!(judged(&both).choice.label().as_deref(), Some("keep=1"));
 }
 
 proptest! {
@@ -447,7 +421,7 @@ proptest! {
         let others = scores[1..].iter().enumerate();
         all.extend(others.map(|(at, score)| tried(&at.to_string(), &[*score; 3])));
         let sweep = judged(&all);
-        let choice = &sweep.choices[0];
+        let choice = &sweep.choice;
         let saved = |values: &Option<Vec<(String, String)>>| {
             let point = sweep.points.iter().find(|point| Some(&point.values) == values.as_ref());
             point.and_then(|point| point.cost).map(|cost| cost.point_estimate)
@@ -462,7 +436,7 @@ proptest! {
         prop_assert!(trade.given_up > QUALITY.margin);
         let wider = Objective { axis: Axis::Facts, margin: trade.margin };
         let again = judge(&all, ids(3), Vec::new(), [BILL, wider]);
-        let chosen = &again.choices[0];
+        let chosen = &again.choice;
         prop_assert_eq!(chosen.values.as_ref(), Some(&trade.values));
         prop_assert!(trade.margin - trade.given_up < 0.001 + 1e-9);
     }
@@ -472,7 +446,7 @@ proptest! {
 fn what_keeps_more_and_costs_more_than_the_default_leaves_the_default() {
     let two =
         [tried("", &[(0.1, 0.6); 3]), tried("1", &[(0.05, 0.9); 3]), tried("2", &[(0.3, 0.58); 3])];
-    let choice = &judged(&two).choices[0];
+    let choice = &judged(&two).choice;
     assert_eq!(choice.standing, Some(Standing::Default));
     assert_eq!(choice.dearer.as_deref(), Some("keep=1"));
     let trade = choice.trade.as_ref().map(Trade::label);

@@ -3,12 +3,14 @@
 use serde_json::{Value as Json, json};
 
 use super::both;
-use crate::compare::sweep::{Choice, Sweep};
+use crate::compare::sweep::Sweep;
 use crate::report::sweep::{chosen_on, quality_reason, verdict};
 use crate::report::{RenderError, Report, plot, view};
 
 pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> {
-    let lines = sweep.choices.iter().map(|choice| line(sweep, choice));
+    let sentences = verdict(sweep).join(" ");
+    let (label, text) = sentences.split_once(": ").unwrap_or(("choice", &sentences));
+    let line = json!({ "label": label, "text": text });
     let (cost, quality, chosen) = (sweep.cost, sweep.quality, chosen_on(sweep));
     let reason = quality_reason(sweep);
     let trust = format!("Settings are compared by {cost} and {quality}{reason}. {chosen}");
@@ -19,15 +21,8 @@ pub(super) fn page(report: &Report, sweep: &Sweep) -> Result<Json, RenderError> 
     });
     Ok(json!({
         "title": report.title,
-        "verdict": { "lines": lines.collect::<Vec<_>>(), "trust": trust },
+        "verdict": { "lines": [line], "trust": trust },
         "picture": both(|width| plot::sweep::scene(sweep, width))?,
         "sections": sections.collect::<Vec<_>>(),
     }))
-}
-
-/// A choice as a line of the verdict: its first words, and its sentences.
-fn line(sweep: &Sweep, choice: &Choice) -> Json {
-    let text = verdict(sweep, choice).join(" ");
-    let (label, text) = text.split_once(": ").unwrap_or(("choice", &text));
-    json!({ "label": label, "text": text })
 }

@@ -1,7 +1,7 @@
 //! One or two knobs as a grid on a terminal: what each pair of values saves and keeps.
 
 use super::screen::number;
-use crate::compare::sweep::{KnobPair, PairCell, Standing, Sweep, SweepPoint, is_of_window, pairs};
+use crate::compare::sweep::{KnobPair, PairCell, Standing, Sweep, SweepPoint, pairs};
 use crate::report::grid::{GridRow, INDENT};
 use crate::report::layout;
 use crate::report::terminal::Terminal;
@@ -10,16 +10,14 @@ use crate::report::{display, escape};
 /// A grid with more values of a knob is no longer read at a glance.
 const MOST_VALUES: usize = 10;
 
-/// Lays out the grid of a sweep; `None` where it has windows, or not one or two knobs, or does not fit.
+/// Lays out the grid of a sweep; `None` where it has not one or two knobs, or does not fit.
 pub(super) fn grid(sweep: &Sweep, terminal: Terminal) -> Option<Vec<String>> {
     let pair = match sweep.sensitivity.as_slice() {
         [one] => pairs::pair(&sweep.points, "", &one.knob),
         [_, _] => sweep.pairs.first()?.clone(),
         _ => return None,
     };
-    let mut knobs = sweep.sensitivity.iter();
-    let most = pair.rows.len().max(pair.columns.len());
-    if knobs.any(|knob| is_of_window(&knob.knob)) || most > MOST_VALUES {
+    if pair.rows.len().max(pair.columns.len()) > MOST_VALUES {
         return None;
     }
     let columns = pair.columns.iter().map(|value| escape::plain(value) + " ");

@@ -1,10 +1,7 @@
 //! A sweep on one screen: the settings that matter, the verdict, and what to do next.
 
 use super::grid::grid;
-use super::{
-    idle, interval, is_plain_default, kept, moved, no_choice, overflow, section, sessions,
-    settings, verdict,
-};
+use super::{idle, interval, kept, moved, overflow, section, sessions, settings, verdict};
 use crate::compare::sweep::{Sweep, SweepPoint};
 use crate::report::display::{self, many};
 use crate::report::evidence::capital;
@@ -14,7 +11,7 @@ use crate::report::screen::LINES;
 use crate::report::terminal::{Terminal, add};
 use crate::stats::Estimate;
 
-/// The most lines of the verdict: with more windows than fit, the others are counted.
+/// The most lines of the verdict.
 const VERDICT_LINES: usize = 14;
 
 /// The fewest settings that are shown.
@@ -99,7 +96,7 @@ fn list(sweep: &Sweep, room: usize, terminal: Terminal) -> Vec<String> {
 }
 
 fn is_named(point: &SweepPoint) -> bool {
-    point.standing.is_some() || is_plain_default(point)
+    point.standing.is_some() || point.values.is_empty()
 }
 
 /// `28.6 ±5.2`.
@@ -111,36 +108,18 @@ pub(super) fn number(estimate: Option<Estimate>) -> String {
     display::points(found.point_estimate) + &half.unwrap_or_default()
 }
 
-/// The verdicts of all windows. Where they are too long, each has its first sentence alone; where that is
-/// too long as well, the others are counted.
+/// The verdict; where it is too long, its first sentence alone.
 fn verdict_lines(sweep: &Sweep, terminal: Terminal) -> Vec<String> {
-    if sweep.choices.is_empty() {
-        let text = format!("No choice: {}.", no_choice(sweep));
-        return terminal.paragraph("", &text, INDENT.len());
-    }
-    let mut fitting = verdicts(sweep, usize::MAX, terminal);
-    if fitting.iter().map(Vec::len).sum::<usize>() > VERDICT_LINES {
-        fitting = verdicts(sweep, 1, terminal);
-    }
-    let mut lines = Vec::new();
-    for (at, one) in fitting.iter().enumerate() {
-        if lines.len() + one.len() > VERDICT_LINES && at > 0 {
-            let others = many(sweep.choices.len() - at, "more window", "more windows");
-            lines.push(format!("{INDENT}… and {others}: --json has them"));
-            break;
-        }
-        lines.extend(one.iter().cloned());
+    let mut lines = first_sentences(sweep, usize::MAX, terminal);
+    if lines.len() > VERDICT_LINES {
+        lines = first_sentences(sweep, 1, terminal);
     }
     lines.extend(idle(sweep).iter().flat_map(|text| terminal.paragraph("", text, INDENT.len())));
     lines
 }
 
-/// The first sentences of the verdict on each choice, in lines.
-fn verdicts(sweep: &Sweep, sentences: usize, terminal: Terminal) -> Vec<Vec<String>> {
-    let texts = sweep.choices.iter().map(|choice| {
-        let first = verdict(sweep, choice).into_iter().take(sentences);
-        let text = capital(&display::joined(first, " "));
-        terminal.paragraph("", &text, INDENT.len())
-    });
-    texts.collect()
+/// So many sentences of the verdict, in lines.
+fn first_sentences(sweep: &Sweep, most: usize, terminal: Terminal) -> Vec<String> {
+    let first = verdict(sweep).into_iter().take(most);
+    terminal.paragraph("", &capital(&display::joined(first, " ")), INDENT.len())
 }
