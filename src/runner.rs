@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::model::price::Prices;
 use crate::record::journal::{self, Journal, JournalError, RecordedRun};
 use crate::record::order::{ArmIndex, ArmKind};
-use crate::record::shard::{PlannedSource, work};
+use crate::record::shard::PlannedSource;
 use crate::record::{CellKey, CellRecord, FORMAT_VERSION, Manifest, SessionEntry, StrategyEntry};
 use crate::scenario::Scenario;
 use crate::settings::SettingError;
@@ -26,7 +26,6 @@ use crate::units::{ContentHash, Tokens};
 
 #[cfg(feature = "http")]
 pub mod batch;
-mod call_progress;
 mod calibrations;
 mod cells;
 mod dependencies;
@@ -74,9 +73,6 @@ use queue::Queue;
 use session_store::{PlannedPart, native_hash};
 use sink::Sink;
 use thread_clock::ThreadClock;
-
-/// After so many calls, some seconds of work, a cell says how far it has come.
-const LONG_CELL: usize = 10_000;
 
 /// A scenario with its sessions loaded: ready to run.
 #[derive(Debug)]
@@ -270,12 +266,10 @@ fn manifest_of(scenario: &Scenario, sessions: Vec<SessionEntry>, prices: &Prices
 
 /// Follows a run from outside.
 pub trait Progress: Debug + Sync {
-    /// These cells are missing; the number is the work of each, relative to the others.
-    fn begin(&self, _cells: &[(CellKey, u64)]) {}
-    /// A long cell has made this many of its calls.
-    fn calls(&self, _cell: &CellKey, _done: usize, _planned: usize) {}
-    /// A cell is done.
-    fn cell(&self, record: &CellRecord);
+    /// Cells are missing that are so much work.
+    fn begin(&self, _work: u64) {}
+    /// A cell is done, and was so much of the work.
+    fn cell(&self, record: &CellRecord, work: u64);
     /// All cells of a session are done.
     fn session(&self, id: &str, cells: usize);
 }
@@ -335,12 +329,9 @@ pub fn run(
         })
         .collect();
     let outstanding: usize = missing.iter().map(|(_, arms)| arms.len()).sum();
-    let begun = missing.iter().flat_map(|(session, arms)| {
-        let (session, place) = (*session, plan.sessions[*session].place);
-        arms.iter().map(move |arm| (plan.key(session, *arm), work(&plan.manifest, place)))
-    });
-    progress.begin(&begun.collect::<Vec<_>>());
-    let running = Cells { plan, followed: followed_cells(plan, &missing, journal)?, progress };
+    let works = missing.iter().map(|(session, arms)| plan.work(*session) * arms.len() as u64);
+    progress.begin(works.sum());
+    let running = Cells { plan, followed: followed_cells(plan, &missing, journal)? };
     let queue = Queue::new(missing);
     let limits = Limits::new(plan.models());
     let shared_sink = Mutex::new(Sink {
@@ -376,7 +367,9 @@ pub fn run(
             match sink.take(key, replay, plan) {
                 ControlFlow::Break(()) => break,
                 ControlFlow::Continue(None) => continue,
-                ControlFlow::Continue(Some(record)) => progress.cell(&record),
+                ControlFlow::Continue(Some(record)) => {
+                    progress.cell(&record, plan.work(shared.session));
+                }
             }
             drop(sink);
             if let Some(cells) = shared.finished() {

@@ -97,7 +97,7 @@ pub(super) fn done(summary: &RunSummary, exit: Exit, error: Option<&str>) -> Val
 pub(super) struct MessageProgress;
 
 impl Progress for MessageProgress {
-    fn cell(&self, record: &CellRecord) {
+    fn cell(&self, record: &CellRecord, _: u64) {
         let end = json!(record.end);
         let mut levels = record.violations.iter().map(|violation| violation.level);
         let rejected = levels.any(|level| level == Level::Rejected);

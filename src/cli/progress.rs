@@ -1,6 +1,5 @@
-//! Progress of a run: a bar on a terminal, else a line per finished session; in long cells, the calls.
+//! Progress of a run: a bar on a terminal, else a line per finished session.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use super::forecast::minutes_in_words;
 use super::{environment, say};
 use crate::record::journal::Journal;
-use crate::record::{CellKey, CellRecord, End};
+use crate::record::{CellRecord, End};
 use crate::report::escape::plain;
 use crate::runner::{Plan, Progress};
 
@@ -29,8 +28,6 @@ pub(super) struct ProgressDisplay {
 /// say nothing about the speed of this one.
 #[derive(Debug, Default)]
 struct CellWork {
-    /// The work of one cell of each session.
-    of_cell: BTreeMap<String, u64>,
     all: u64,
     done: u64,
     /// When the last cell was finished.
@@ -41,17 +38,8 @@ struct CellWork {
 const KNOWN_AFTER: f64 = 0.05;
 
 impl CellWork {
-    fn begin(&mut self, cells: &[(CellKey, u64)]) {
-        let works = cells.iter().map(|(key, work)| (key.session.clone(), *work));
-        *self = Self {
-            of_cell: works.collect(),
-            all: cells.iter().map(|(_, work)| work).sum(),
-            ..Self::default()
-        };
-    }
-
-    fn finish(&mut self, session: &str, elapsed: Duration) {
-        self.done += self.of_cell.get(session).copied().unwrap_or_default();
+    fn finish(&mut self, work: u64, elapsed: Duration) {
+        self.done += work;
         self.at = elapsed;
     }
 
@@ -106,19 +94,11 @@ impl ProgressDisplay {
 }
 
 impl Progress for ProgressDisplay {
-    fn begin(&self, cells: &[(CellKey, u64)]) {
-        self.work.lock().unwrap_or_else(PoisonError::into_inner).begin(cells);
+    fn begin(&self, work: u64) {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).all = work;
     }
 
-    fn calls(&self, cell: &CellKey, done: usize, planned: usize) {
-        let line = plain(&format!("{cell}: {done} of {planned} calls"));
-        match &self.bar {
-            Some(bar) => bar.set_message(line),
-            None => say(&line),
-        }
-    }
-
-    fn cell(&self, record: &CellRecord) {
+    fn cell(&self, record: &CellRecord, work: u64) {
         let key = record.key();
         let line = match &record.end {
             End::Failed { error, .. } => format!("failed: {key}: {error}"),
@@ -132,9 +112,9 @@ impl Progress for ProgressDisplay {
             None => say(&line),
         }
         if let Some(bar) = &self.bar {
-            let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-            work.finish(&record.session, bar.elapsed());
-            drop(work);
+            let mut all = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+            all.finish(work, bar.elapsed());
+            drop(all);
             bar.set_message(plain(&record.session));
             bar.inc(1);
         }
@@ -154,20 +134,13 @@ mod tests {
     use super::*;
 
     /// Finishes cells of this work in so many seconds each, and returns the estimate after each.
-    fn estimates(cells: &[(&str, u64, u64)]) -> Vec<Option<u64>> {
-        let mut work = CellWork::default();
-        let key = |session: &str, at: usize| CellKey {
-            session: session.to_owned(),
-            strategy: at.to_string(),
-            repeat: 0,
-        };
-        let planned =
-            cells.iter().enumerate().map(|(at, (session, size, _))| (key(session, at), *size));
-        work.begin(&planned.collect::<Vec<_>>());
+    fn estimates(cells: &[(u64, u64)]) -> Vec<Option<u64>> {
+        let all = cells.iter().map(|(size, _)| size).sum();
+        let mut work = CellWork { all, ..CellWork::default() };
         let mut elapsed = Duration::ZERO;
-        let after = cells.iter().map(|(session, _, seconds)| {
+        let after = cells.iter().map(|(size, seconds)| {
             elapsed += Duration::from_secs(*seconds);
-            work.finish(session, elapsed);
+            work.finish(*size, elapsed);
             work.left(elapsed).map(|left| left.as_secs())
         });
         after.collect()
@@ -175,13 +148,13 @@ mod tests {
 
     #[test]
     fn a_long_session_at_the_end_is_expected() {
-        let short = [("short", 10, 1); 10];
-        let cells = [&short[..], &[("long", 100, 10); 3]].concat();
+        let short = [(10, 1); 10];
+        let cells = [&short[..], &[(100, 10); 3]].concat();
         let estimates = estimates(&cells);
         // A tenth of the cells is a fortieth of the work.
         assert_eq!(estimates[..2], [None, Some(38)]);
         let exact = |(at, left): (usize, &Option<u64>)| {
-            let rest: u64 = cells[at + 1..].iter().map(|(.., seconds)| seconds).sum();
+            let rest: u64 = cells[at + 1..].iter().map(|(_, seconds)| seconds).sum();
             left.is_none_or(|left| left == rest)
         };
         assert!(estimates.iter().enumerate().all(exact), "{estimates:?}");
@@ -189,8 +162,7 @@ mod tests {
 
     #[test]
     fn the_time_of_a_cell_that_takes_long_is_taken_off_and_nothing_is_left_of_no_work() {
-        let work =
-            CellWork { all: 100, done: 50, at: Duration::from_secs(10), ..CellWork::default() };
+        let work = CellWork { all: 100, done: 50, at: Duration::from_secs(10) };
         for (elapsed, left) in [(10, 10), (14, 6), (30, 0)] {
             let elapsed = Duration::from_secs(elapsed);
             assert_eq!(work.left(elapsed), Some(Duration::from_secs(left)));

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::call_progress::CallProgress;
 use super::dependencies::{Dependencies, Lead};
 use super::loaded::{LoadedSession, NotReady, SessionTexts};
 use super::queue::SessionState;
 use super::thread_clock::ThreadClock;
-use super::{LONG_CELL, Plan, Progress, native, prices};
+use super::{Plan, native, prices};
 use crate::model::price::Client;
 use crate::patterns::PatternsError;
 use crate::probe::Probe;
@@ -24,7 +23,6 @@ pub(super) type CellResult<'a> = Result<Replay, CellError<'a>>;
 pub(super) struct Cells<'a> {
     pub(super) plan: &'a Plan,
     pub(super) followed: Dependencies,
-    pub(super) progress: &'a dyn Progress,
 }
 
 impl Cells<'_> {
@@ -52,13 +50,7 @@ impl Cells<'_> {
             Ok((prepared, own))
         });
         let (prepared, models) = made.as_ref().map_err(CellError::NotReady)?;
-        let counter = CallProgress {
-            cell: plan.key(session, arm),
-            every: LONG_CELL,
-            progress: self.progress,
-        };
-        let (of, more) = ((session, prepared), vec![Box::new(counter) as Box<dyn Observer>]);
-        replay_arm(plan, of, arm, &self.followed, models, more)
+        replay_arm(plan, (session, prepared), arm, &self.followed, models, Vec::new())
     }
 }
 

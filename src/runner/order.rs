@@ -3,6 +3,7 @@
 use super::Plan;
 use crate::record::CellKey;
 use crate::record::order::{ArmIndex, ArmKind};
+use crate::record::shard::work;
 
 impl Plan {
     /// All cells, in the order in which they are run.
@@ -19,6 +20,11 @@ impl Plan {
             strategy: self.name_of(arm),
             repeat: arm.repeat,
         }
+    }
+
+    /// The work of a cell of a session, relative to those of others.
+    pub(super) fn work(&self, session: usize) -> u64 {
+        work(&self.manifest, self.sessions[session].place)
     }
 
     pub(super) fn name_of(&self, arm: ArmIndex) -> String {

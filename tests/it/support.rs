@@ -165,7 +165,7 @@ pub(crate) fn scenario(text: &str, folder: &Path) -> Scenario {
 struct Silent;
 
 impl Progress for Silent {
-    fn cell(&self, _: &CellRecord) {}
+    fn cell(&self, _: &CellRecord, _: u64) {}
     fn session(&self, _: &str, _: usize) {}
 }
 
