@@ -14,7 +14,6 @@
 //! No socket is opened here: [`proxy`](crate::proxy) does that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -216,8 +215,8 @@ impl Live {
     }
 
     /// Why the log could not be written, if so.
-    pub fn broken(&self) -> Option<io::Error> {
-        lock(&self.table).broken.take()
+    pub fn broken(&self) -> Option<String> {
+        lock(&self.table).broken.clone()
     }
 
     /// Counts a request that no strategy saw.

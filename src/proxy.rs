@@ -51,7 +51,7 @@ pub trait ExchangeLog: Send {
     fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()>;
 
     /// One request that brought no whole answer.
-    fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()>;
+    fn failed(&mut self, failure: &Failure);
 
     /// A request was passed on that is not kept, because its path is that of no API.
     fn passed(&mut self) {}
@@ -170,12 +170,7 @@ impl Proxy {
                 }
             };
             let accepting = pass.clone();
-            let mut stuck = move |error: &_| {
-                accepting.keep(|log| {
-                    log.stuck(error);
-                    Ok(())
-                });
-            };
+            let mut stuck = move |error: &_| accepting.tell(|log| log.stuck(error));
             let listener = (self.listener, self.address);
             let mut under_way = connections(listener, stopped, answer, &mut stuck).await?;
             drop(stuck);

@@ -336,11 +336,7 @@ pub fn run(
     let limits = Limits::new(plan.models());
     let shared_sink = Mutex::new(Sink {
         journal,
-        outcome: RunOutcome {
-            already_done: cells.len() - outstanding,
-            outstanding,
-            ..RunOutcome::default()
-        },
+        outcome: RunOutcome::default(),
         failure: None,
         last_sync: sink::now(),
         unreached_in_a_row: 0,
@@ -396,6 +392,11 @@ pub fn run(
     sink.withdraw_changed(plan)?;
     sink.failure.map_or(sink.journal.sync(), Err)?;
     let mut outcome = sink.outcome;
+    let done = sink.journal.done();
+    let (all, left) = (cells.len(), cells.iter().filter(|key| done.contains(*key)).count());
+    outcome.already_done = (all - outstanding).min(left);
+    outcome.done_now = left - outcome.already_done;
+    outcome.outstanding = all - left;
     outcome.budget = limits.reached(outcome.outstanding);
     // The order of one worker that is never stopped. If sorting fails, all records are still there.
     let ordered = sink.journal.put_in_order(&cells);

@@ -90,7 +90,7 @@ mod with_http {
 
     use super::Args;
     use crate::cli::interrupt::stop_on_interrupt;
-    use crate::cli::record::{ENDING, RequestTally, keep_private, listen, now};
+    use crate::cli::record::{ENDING, KeepExchange, RequestTally, keep_private, listen, now};
     use crate::cli::report::{Printed, ReportOutput, print_as};
     use crate::cli::{
         CliError, Exit, Result, cannot, make_folder, models, print, say, stop, stop_with,
@@ -98,7 +98,7 @@ mod with_http {
     use crate::files;
     use crate::live::{Event, Live, Log as EventLog, TaskNames, Ticket, read_log};
     use crate::naming::short_name;
-    use crate::proxy::{ExchangeLog, Failure, Front, ProxiedExchange};
+    use crate::proxy::{Front, ProxiedExchange};
     use crate::record::journal::RecordedRun;
     use crate::report::Report;
     use crate::report::escape::{plain, short};
@@ -108,7 +108,7 @@ mod with_http {
     use crate::session::import::outcomes::{self, OutcomeError, TrialOutcome};
     use crate::session::import::request::READER;
     use crate::strategy::StrategySpec;
-    use crate::units::{Timestamp, many};
+    use crate::units::many;
     use crate::window::PromptSizes;
 
     /// Where Gemini's own API is served, and Google's tools' form of it.
@@ -182,12 +182,9 @@ mod with_http {
             held.front.strategies.join(", "),
             held.path.display()
         );
-        let watched = WatchedTally {
-            tally: RequestTally::default(),
-            front: held.front.clone(),
-            path: held.path.clone(),
-        };
-        let mut tally = proxy.serve(watched, Some(held.front.clone()), now, &stop)?.tally;
+        let (front, path) = (held.front.clone(), held.path.clone());
+        let watched = RequestTally::of(LogWatch { front, path, is_told: false });
+        let mut tally = proxy.serve(watched, Some(held.front.clone()), now, &stop)?;
         let answered = tally.answered;
         say(&format!("{answered} requests were answered, {}", tally.rest()));
         let outcomes = read_outcomes(&args.outcomes, &held)?;
@@ -196,30 +193,25 @@ mod with_http {
         Ok(exit)
     }
 
-    /// Counts requests, and says at once that the log cannot be written any more.
-    struct WatchedTally {
-        tally: RequestTally,
+    /// Says at once that the log cannot be written any more. The strategies keep it themselves.
+    struct LogWatch {
         front: Arc<Front>,
         path: PathBuf,
+        is_told: bool,
     }
 
-    impl ExchangeLog for WatchedTally {
-        fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()> {
-            if let Some(error) = self.front.live.broken() {
+    impl KeepExchange for LogWatch {
+        fn keep(&mut self, _: &ProxiedExchange) -> io::Result<()> {
+            if !self.is_told
+                && let Some(error) = self.front.live.broken()
+            {
+                self.is_told = true;
                 let path = self.path.display();
                 say!(
                     "warning: `{path}` ends here: {error}; a restart would know nothing of what follows"
                 );
             }
-            self.tally.answered(exchange)
-        }
-
-        fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()> {
-            self.tally.failed(at, failure)
-        }
-
-        fn stuck(&mut self, error: &io::Error) {
-            self.tally.stuck(error);
+            Ok(())
         }
     }
 
@@ -384,7 +376,10 @@ mod with_http {
             let exit = output.write(&report)?;
             let (folder, cells) = (folder.display(), run.cells.len());
             say!("run `{folder}`: {cells} cells");
-            Ok(exit)
+            Ok(match exit {
+                Exit::Done if self.front.live.broken().is_some() => Exit::NotWritten,
+                exit => exit,
+            })
         }
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Args {
 }
 
 #[cfg(feature = "http")]
-pub(super) use with_http::{ENDING, RequestTally, keep_private, listen, now, run};
+pub(super) use with_http::{ENDING, KeepExchange, RequestTally, keep_private, listen, now, run};
 
 #[cfg(feature = "http")]
 mod with_http {
@@ -63,7 +63,7 @@ mod with_http {
             args.upstream,
             log.files[0].1.display()
         );
-        proxy.serve(log, None, now, &stop).map_err(unwritten)?.end()
+        proxy.serve(RequestTally::of(log), None, now, &stop).map_err(unwritten)?.end()
     }
 
     /// A log that cannot be written is no error of the program's own.
@@ -100,9 +100,14 @@ mod with_http {
         Timestamp(jiff::Timestamp::now().as_millisecond())
     }
 
-    /// Counts the requests by how they ended, and says why one failed.
-    #[derive(Debug, Default)]
-    pub(crate) struct RequestTally {
+    /// Keeps an answered request.
+    pub(crate) trait KeepExchange: Send {
+        fn keep(&mut self, exchange: &ProxiedExchange) -> io::Result<()>;
+    }
+
+    /// Counts the requests by how they ended, says why one failed, and has those that were answered kept.
+    pub(crate) struct RequestTally<K> {
+        log: K,
         pub(crate) answered: usize,
         failed: usize,
         passed: usize,
@@ -111,7 +116,11 @@ mod with_http {
         added: Vec<Duration>,
     }
 
-    impl RequestTally {
+    impl<K> RequestTally<K> {
+        pub(crate) fn of(log: K) -> Self {
+            Self { log, answered: 0, failed: 0, passed: 0, left: 0, added: Vec::new() }
+        }
+
         /// How many requests failed or lost their clients, and on a line of its own how long the others were delayed.
         pub(crate) fn rest(&mut self) -> String {
             let left = match self.left {
@@ -137,26 +146,26 @@ mod with_http {
         }
     }
 
-    impl ExchangeLog for RequestTally {
+    impl<K: KeepExchange> ExchangeLog for RequestTally<K> {
         fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()> {
+            self.log.keep(exchange)?;
             self.answered += 1;
             self.added.push(exchange.added);
             Ok(())
         }
 
-        fn failed(&mut self, _: Timestamp, failure: &Failure) -> io::Result<()> {
+        fn failed(&mut self, failure: &Failure) {
             let address = match failure {
                 // A person who stops an agent need not read of each request.
                 Failure::ClientLeft => {
                     self.left += 1;
-                    return Ok(());
+                    return;
                 }
                 Failure::Connection { address, .. } => format!(" (`{address}`)"),
                 _ => String::new(),
             };
             self.failed += 1;
             say!("a request failed: {failure}{address}");
-            Ok(())
         }
 
         fn passed(&mut self) {
@@ -173,7 +182,6 @@ mod with_http {
         folder: PathBuf,
         /// The logs, one for each API that was spoken to: the first is there from the beginning.
         files: Vec<(Option<Api>, PathBuf, File)>,
-        tally: RequestTally,
     }
 
     #[derive(Serialize)]
@@ -189,11 +197,7 @@ mod with_http {
             let at = time(now()).replace([':', '-'], "");
             let path = folder.join(format!("recorded-{at}.jsonl"));
             let file = File::create_new(&path).map_err(cannot(Exit::NotWritten, "make", &path))?;
-            Ok(Self {
-                folder: folder.to_owned(),
-                files: vec![(None, path, file)],
-                tally: RequestTally::default(),
-            })
+            Ok(Self { folder: folder.to_owned(), files: vec![(None, path, file)] })
         }
 
         /// The log of that API. A program may speak to several, and each has a file of its own.
@@ -213,25 +217,28 @@ mod with_http {
             *its = Some(api);
             Ok((path.as_path(), file))
         }
+    }
 
+    impl RequestTally<Requests> {
         /// Writes the sessions that the logs hold.
         fn end(mut self) -> Result<Exit> {
-            let rest = self.tally.rest();
-            if self.tally.passed > 0 {
-                let requests = many(self.tally.passed, "request was", "requests were");
+            let rest = self.rest();
+            let Requests { folder, files } = self.log;
+            if self.passed > 0 {
+                let requests = many(self.passed, "request was", "requests were");
                 say!(
                     "{requests} passed on and not kept: no session is made of calls to such paths"
                 );
             }
-            if self.tally.answered == 0 {
-                for (_, path, _) in &self.files {
+            if self.answered == 0 {
+                for (_, path, _) in &files {
                     drop(std::fs::remove_file(path));
                 }
                 say(&format!("nothing was recorded: 0 requests were answered, {rest}"));
                 return Ok(Exit::NothingSelected);
             }
             let (mut sessions, mut unread) = (Vec::new(), Vec::new());
-            for (api, path, _) in &self.files {
+            for (api, path, _) in &files {
                 let (_, format) = names(api.unwrap_or(Api::Messages));
                 // The API is known, so that the format need not be found out.
                 let read = match import::importer(format) {
@@ -256,21 +263,17 @@ mod with_http {
             for (written, session) in sessions.iter().enumerate() {
                 // Each is waited for until it is on disk.
                 if written % 1_000 == 0 && written + 1_000 < sessions.len() {
-                    let (all, folder) = (sessions.len(), self.folder.display());
+                    let (all, folder) = (sessions.len(), folder.display());
                     say!(
                         "{written} of {all} sessions are written to `{folder}`; Ctrl-C leaves, and \
                          `proctor sessions import` of the log writes all"
                     );
                 }
-                let path = write_session(&self.folder, session, false)?;
+                let path = write_session(&folder, session, false)?;
                 let (messages, calls) = (session.messages().len(), session.calls().len());
                 print(&format!("{}: {messages} messages, {calls} calls\n", path.display()))?;
             }
-            say(&format!(
-                "{} requests in {} sessions; {rest}",
-                self.tally.answered,
-                sessions.len()
-            ));
+            say(&format!("{} requests in {} sessions; {rest}", self.answered, sessions.len()));
             Ok(Exit::Done)
         }
     }
@@ -298,8 +301,8 @@ mod with_http {
         }
     }
 
-    impl ExchangeLog for Requests {
-        fn answered(&mut self, exchange: &ProxiedExchange) -> io::Result<()> {
+    impl KeepExchange for Requests {
+        fn keep(&mut self, exchange: &ProxiedExchange) -> io::Result<()> {
             let mut line = serde_json::to_vec(&LogLine {
                 timestamp: time(exchange.at),
                 request: exchange.request.as_deref(),
@@ -309,20 +312,7 @@ mod with_http {
             line.retain(|byte| !matches!(byte, b'\n' | b'\r'));
             line.push(b'\n');
             let (path, file) = self.file_of(exchange.api)?;
-            file.write_all(&line).map_err(|error| at_path(path, &error))?;
-            self.tally.answered(exchange)
-        }
-
-        fn failed(&mut self, at: Timestamp, failure: &Failure) -> io::Result<()> {
-            self.tally.failed(at, failure)
-        }
-
-        fn passed(&mut self) {
-            self.tally.passed();
-        }
-
-        fn stuck(&mut self, error: &io::Error) {
-            self.tally.stuck(error);
+            file.write_all(&line).map_err(|error| at_path(path, &error))
         }
     }
 
@@ -339,11 +329,7 @@ mod with_http {
         fn a_full_disk_is_an_error_with_its_path() {
             let path = PathBuf::from("/dev/full");
             let file = File::options().write(true).open(&path).unwrap();
-            let mut log = Requests {
-                folder: PathBuf::new(),
-                files: vec![(None, path, file)],
-                tally: RequestTally::default(),
-            };
+            let mut log = Requests { folder: PathBuf::new(), files: vec![(None, path, file)] };
             let exchange = ProxiedExchange {
                 at: Timestamp(0),
                 api: Api::Messages,
@@ -351,7 +337,7 @@ mod with_http {
                 response: RawValue::from_string("{}".to_owned()).unwrap(),
                 added: Duration::ZERO,
             };
-            let error = log.answered(&exchange).unwrap_err();
+            let error = log.keep(&exchange).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::StorageFull);
             assert!(error.to_string().starts_with("`/dev/full`: "), "{error}");
         }

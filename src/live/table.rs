@@ -1,7 +1,6 @@
 //! The table of all conversations. It knows by what requests are recognised, and waits for no strategy.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::io;
 use std::sync::Arc;
 
 use super::conversation::{ConversationCall, Follows, LiveConversation};
@@ -28,7 +27,7 @@ pub(super) struct ConversationTable {
     /// How many requests and refusals came.
     asked: usize,
     /// Why the log could not be written.
-    pub(super) broken: Option<io::Error>,
+    pub(super) broken: Option<String>,
     /// The answers to requests that no strategy saw, by cell and model.
     pub(super) apart: BTreeMap<(LiveCell, Option<Arc<str>>), ConversationCall>,
     /// Requests that no strategy saw, by the reason.
@@ -53,7 +52,7 @@ impl ConversationTable {
         if let Err(error) = written {
             // A line that is not whole ends the log.
             self.log = None;
-            self.broken.get_or_insert(error);
+            self.broken.get_or_insert(error.to_string());
         }
     }
 

@@ -176,14 +176,9 @@ impl<L: ExchangeLog + 'static> PassState<L> {
         below(&self.upstream, &path, parts.uri.query()).map(|url| (url, cell))
     }
 
-    /// Writes to the log.
-    pub(super) fn keep(&self, write: impl FnOnce(&mut L) -> io::Result<()>) {
-        let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Err(error) = write(&mut log) {
-            self.error.send_modify(|first| {
-                first.get_or_insert(error);
-            });
-        }
+    /// Tells the log something.
+    pub(super) fn tell<T>(&self, tell: impl FnOnce(&mut L) -> T) -> T {
+        tell(&mut self.log.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

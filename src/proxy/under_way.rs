@@ -113,7 +113,7 @@ impl<L: ExchangeLog + 'static> UnderWay<L> {
         if let Some(relayed) = &self.relayed {
             relayed.failed(response, (self.pass.now)());
         }
-        self.pass.keep(|log| log.failed(self.at, failure));
+        self.pass.tell(|log| log.failed(failure));
     }
 
     /// Reads the request, and lets the strategy change it.
@@ -233,10 +233,7 @@ impl<L: ExchangeLog + 'static> UnderWay<L> {
         drop(client.send(response));
         let mut assembly = asked.api.map(|api| Assembly::new(api, stream));
         if asked.api.is_none() && asked.method == Method::POST && !Api::is_count(asked.url.path()) {
-            self.pass.keep(|log| {
-                log.passed();
-                Ok(())
-            });
+            self.pass.tell(ExchangeLog::passed);
         }
         let (mut received, mut patience) = (0, None);
         let ended = loop {
@@ -330,7 +327,11 @@ impl<L: ExchangeLog + 'static> UnderWay<L> {
         } else if let Some(front) = &self.pass.front {
             front.live.answered_apart(&self.cell, exchange.api, response);
         }
-        self.pass.keep(|log| log.answered(exchange));
+        if let Err(error) = self.pass.tell(|log| log.answered(exchange)) {
+            self.pass.error.send_modify(|first| {
+                first.get_or_insert(error);
+            });
+        }
     }
 }
 

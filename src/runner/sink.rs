@@ -114,13 +114,7 @@ impl Sink<'_> {
             return Ok(());
         }
         self.journal.forget(void, plan.manifest())?;
-        let planned = plan.cells();
-        let done = self.journal.done();
-        let left = planned.iter().filter(|key| done.contains(*key)).count();
         self.outcome.withdrawn += void.len();
-        self.outcome.outstanding = planned.len() - left;
-        self.outcome.already_done = self.outcome.already_done.min(left);
-        self.outcome.done_now = left - self.outcome.already_done;
         Ok(())
     }
 
@@ -136,8 +130,6 @@ impl Sink<'_> {
         for line in models.flat_map(|models| models.servers.take_times()) {
             self.journal.time(journal::CALL_TIMES, &line)?;
         }
-        self.outcome.done_now += 1;
-        self.outcome.outstanding -= 1;
         if self.last_sync.elapsed() > Duration::from_secs(1) {
             self.journal.sync()?;
             self.last_sync = now();

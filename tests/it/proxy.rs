@@ -114,9 +114,8 @@ impl ExchangeLog for Kept {
         Ok(())
     }
 
-    fn failed(&mut self, _: Timestamp, failure: &Failure) -> io::Result<()> {
+    fn failed(&mut self, failure: &Failure) {
         self.0.lock().unwrap().1.push(failure.to_string());
-        Ok(())
     }
 }
 
