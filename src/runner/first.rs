@@ -111,9 +111,9 @@ impl Plan {
     /// The planted items of a session that are asked at its last point, in an order whose beginnings are spread over
     /// all of them: indices of probes.
     fn first_items(&self, loaded: &LoadedSession) -> Vec<usize> {
-        let (selection, calls) = (&self.scenario.selection, loaded.session.calls());
-        let items = selection.items_at(loaded.id(), calls, &loaded.probes);
-        let points = selection.ask_points(calls.len());
+        let selection = &self.scenario.selection;
+        let items = loaded.items(selection);
+        let points = selection.ask_points(loaded.calls.len());
         let last = points.last().map(|(_, call)| *call);
         let asked_last = items.iter().filter(|item| Some(item.call) == last);
         let planted: BTreeSet<usize> = asked_last

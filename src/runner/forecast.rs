@@ -70,7 +70,7 @@ impl Plan {
         // A smaller selection asks some of these.
         let all = Selection { items: None, ..self.scenario.selection.clone() };
         let mut asked: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for item in all.items_at(loaded.id(), loaded.session.calls(), &loaded.probes) {
+        for item in loaded.items(&all) {
             asked.entry(item.call).or_default().push(item.probe);
         }
         let scheme = prompts::scheme_of(self.scenario.models.reader.as_ref(), &self.asked_prices);
@@ -202,10 +202,9 @@ fn items_due(
     counts: &CountedTexts,
 ) -> Vec<(Item, ProbesDue)> {
     let probes = &loaded.probes;
-    let items = selection.items_at(loaded.id(), loaded.session.calls(), probes).into_iter();
-    let due = items.map(|item| {
+    let due = loaded.items(selection).into_iter().map(|item| {
         let probe = &probes[item.probe];
-        let before = loaded.session.calls()[item.call];
+        let before = loaded.calls[item.call];
         // The narrow task sends less.
         let judge = Judge { probes, ..Judge::default() };
         let questions = judge::questions(None, &[], probe, Asking::default());

@@ -13,41 +13,8 @@ use crate::probe::Probe;
 use crate::scenario::{Scenario, SessionSource};
 use crate::session::Session;
 use crate::session::import::{self, SharedPrefix};
-use crate::session::synthetic::{self, FAMILIES};
+use crate::session::synthetic;
 use crate::tokens::{CountedTexts, counter};
-
-/// What is known of a session without its texts.
-#[derive(Debug, Clone)]
-pub(super) struct Outline {
-    pub(super) id: String,
-    /// The format of a recording, the family of a generated session.
-    pub(super) kind: String,
-    /// The session that it names as its main one.
-    pub(super) main: Option<String>,
-    pub(super) messages: usize,
-    calls: Arc<[usize]>,
-}
-
-impl Outline {
-    fn of(session: &Session) -> Self {
-        let format = &session.source().format;
-        let mut families = FAMILIES.iter().map(|family| family.name);
-        let named = families.find(|family| session.id().starts_with(family));
-        let family = named.filter(|_| format == synthetic::FORMAT);
-        Self {
-            id: session.id().to_owned(),
-            kind: family.unwrap_or(format).to_owned(),
-            main: session.source().main.clone(),
-            messages: session.messages().len(),
-            calls: session.calls().into(),
-        }
-    }
-
-    /// The messages that answer its calls.
-    pub(super) fn calls(&self) -> &[usize] {
-        &self.calls
-    }
-}
 
 /// A session with the sizes of its texts.
 #[derive(Debug, Clone)]
@@ -195,42 +162,39 @@ impl HeldTexts {
 /// A session of a run.
 #[derive(Debug, Clone)]
 pub(super) struct LoadedSession {
-    pub(super) session: Outline,
+    /// The session that it belongs to, by its id or its product's name.
+    pub(super) main: Option<String>,
+    /// The messages that answer its calls.
+    pub(super) calls: Arc<[usize]>,
     pub(super) probes: Vec<Probe>,
     /// Which of the manifest's sessions it is.
     pub(super) place: usize,
-    /// The id of the main session of a side chain, where there is one.
-    pub(super) cluster: Option<String>,
-    /// How many of its items are about planted values.
-    pub(super) planted: usize,
     source: Arc<TextSource>,
     held: Arc<HeldTexts>,
 }
 
 impl LoadedSession {
     /// A session whose content has this hash. Where its source is not kept, its texts are dropped.
-    pub(super) fn new(read: ReadSession, source: &Arc<TextSource>, hash: &str) -> Self {
-        let session = Outline::of(&read.texts.session);
+    pub(super) fn new(
+        read: ReadSession,
+        source: &Arc<TextSource>,
+        main: Option<String>,
+        hash: &str,
+    ) -> Self {
+        let session = &read.texts.session;
+        let calls = session.calls().into();
         let held = Arc::new(HeldTexts {
-            id: session.id.clone(),
+            id: session.id().to_owned(),
             hash: hash.to_owned(),
             repeated: read.repeated,
             texts: Mutex::new(Some(read.texts).filter(|_| source.is_kept)),
         });
         source.sessions.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&held));
-        Self {
-            session,
-            probes: read.probes,
-            place: 0,
-            cluster: None,
-            planted: 0,
-            source: source.clone(),
-            held,
-        }
+        Self { main, calls, probes: read.probes, place: 0, source: source.clone(), held }
     }
 
     pub(super) fn id(&self) -> &str {
-        &self.session.id
+        &self.held.id
     }
 
     /// The name of its source.
@@ -312,7 +276,7 @@ mod tests {
                 }
                 let hash = native_hash(&read.texts.session);
                 let bytes = written(&read.texts.session);
-                (LoadedSession::new(read, &source, &hash), bytes)
+                (LoadedSession::new(read, &source, None, &hash), bytes)
             });
             let sessions: Vec<(LoadedSession, Vec<u8>)> = sessions.collect();
             for _ in 0..2 {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::loaded::Outline;
+use super::loaded::LoadedSession;
 use super::{Plan, PlanError, Result};
 use crate::probe::ProbeExt as _;
 use crate::probe::check::{Mistake, TruthFile};
-use crate::probe::{Probe, ProbeKind, Selection};
+use crate::probe::{Item, Probe, ProbeKind, Selection};
 use crate::scenario::Scenario;
 use crate::session::Session;
 use crate::settings::Place;
@@ -24,20 +24,26 @@ impl Plan {
     /// Items about something that was planted, session by session: what differences are made of. Decoys are
     /// asked as well, and are in none.
     pub fn planted_items(&self) -> Vec<usize> {
-        self.sessions.iter().map(|loaded| loaded.planted).collect()
+        self.planted_if(&self.scenario.selection)
     }
 
     /// The same where other items are selected.
     pub fn planted_if(&self, selection: &Selection) -> Vec<usize> {
-        let sessions = self.sessions.iter();
-        sessions.map(|loaded| planted(&loaded.session, &loaded.probes, selection)).collect()
+        self.sessions.iter().map(|loaded| loaded.planted(selection)).collect()
     }
 }
 
-/// How many items of a session are about something that was planted.
-pub(super) fn planted(session: &Outline, probes: &[Probe], selection: &Selection) -> usize {
-    let items = selection.items_at(&session.id, session.calls(), probes).into_iter();
-    items.filter(|item| probes[item.probe].kind() != ProbeKind::Decoy).count()
+impl LoadedSession {
+    /// The items that are asked of it.
+    pub(super) fn items(&self, selection: &Selection) -> Vec<Item> {
+        selection.items_at(self.id(), &self.calls, &self.probes)
+    }
+
+    /// How many of them are about something that was planted.
+    fn planted(&self, selection: &Selection) -> usize {
+        let items = self.items(selection).into_iter();
+        items.filter(|item| self.probes[item.probe].kind() != ProbeKind::Decoy).count()
+    }
 }
 
 /// Reads the files of facts that a scenario names, and says what is wrong in them.

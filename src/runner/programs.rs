@@ -165,9 +165,10 @@ impl Plan {
 
     /// The shortest session in its window: what programs are asked about.
     fn shortest(&self) -> Option<(PreparedSession, Window)> {
-        let shortest = self.sessions.iter().min_by_key(|loaded| loaded.session.messages)?;
+        let entries = &self.manifest.sessions;
+        let shortest = self.sessions.iter().min_by_key(|loaded| entries[loaded.place].messages)?;
         let prepared = prepare(self, shortest, Vec::new()).ok()?;
-        let own = self.manifest.sessions[shortest.place].native_window;
+        let own = entries[shortest.place].native_window;
         let window = native::resolved(&self.scenario.window, own, &prepared);
         Some((prepared, window))
     }

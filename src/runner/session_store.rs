@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::loaded::{LoadedSession, ReadSession, SessionTexts, TextSource, found, read};
-use super::probes::{self, FactFiles};
+use super::probes::FactFiles;
 use super::sample::{SampleUnit, sample};
 use super::{PlanError, Result, prices};
 use crate::model::price::Prices;
@@ -18,7 +18,7 @@ use crate::record::{Manifest, SessionEntry};
 use crate::replay::PreparedSession;
 use crate::scenario::{Scenario, SessionSource, WindowMode};
 use crate::session::import::{ForkIndex, ImportError};
-use crate::session::synthetic;
+use crate::session::synthetic::{self, FAMILIES};
 use crate::session::{Session, ToolSchema, native};
 use crate::tokens::counter;
 use crate::units::{ContentHash, Tokens};
@@ -83,20 +83,20 @@ impl SessionStore {
             return;
         };
         // Of a main session that is not there, the first that names it stands for all.
-        let ids: BTreeSet<&str> = self.sessions.iter().map(LoadedSession::id).collect();
+        let ids: BTreeSet<&str> = self.entries.iter().map(|entry| &*entry.id).collect();
         let mut absent = BTreeSet::new();
-        let main = self.sessions.iter().filter(|loaded: &&LoadedSession| {
-            let root = loaded.cluster.as_deref();
-            root.is_none_or(|root| !ids.contains(root) && absent.insert(root.to_owned()))
+        let main = self.entries.iter().filter(|entry| {
+            let root = entry.cluster.as_deref();
+            root.is_none_or(|root| !ids.contains(root) && absent.insert(root))
         });
-        let units = main.map(|loaded| SampleUnit {
-            kind: loaded.session.kind.clone(),
-            calls: loaded.session.calls().len(),
-            id: loaded.cluster.as_deref().unwrap_or(loaded.id()).to_owned(),
+        let units = main.map(|entry| SampleUnit {
+            kind: kind_of(entry).to_owned(),
+            calls: entry.calls,
+            id: entry.cluster().to_owned(),
         });
         let taken = sample(units.collect(), count, scenario.seed);
         self.retain(
-            |loaded| taken.contains(loaded.cluster.as_deref().unwrap_or(loaded.id())),
+            |entry| taken.contains(entry.cluster()),
             &format!("they are not in the sample of {count} (`sample`)"),
         );
     }
@@ -106,7 +106,7 @@ impl SessionStore {
         let (window, floor) = (&scenario.window, scenario.window.floor);
         let small = std::mem::take(&mut self.small);
         self.retain(
-            |loaded| !small.contains(loaded.id()),
+            |entry| !small.contains(&entry.id),
             &format!(
                 "their windows ({window}) would hold less than {floor} tokens of conversation (`window.floor`)"
             ),
@@ -114,13 +114,20 @@ impl SessionStore {
     }
 
     /// Leaves out all sessions but these, for this reason.
-    fn retain(&mut self, is_kept: impl Fn(&LoadedSession) -> bool, reason: &str) {
+    fn retain(&mut self, is_kept: impl Fn(&SessionEntry) -> bool, reason: &str) {
         let before = self.sessions.len();
         let sessions =
             std::mem::take(&mut self.sessions).into_iter().zip(std::mem::take(&mut self.entries));
-        (self.sessions, self.entries) = sessions.filter(|(loaded, _)| is_kept(loaded)).unzip();
+        (self.sessions, self.entries) = sessions.filter(|(_, entry)| is_kept(entry)).unzip();
         self.leave_out(before - self.sessions.len(), reason);
     }
+}
+
+/// The format of a recording, the family of a generated session.
+fn kind_of(entry: &SessionEntry) -> &str {
+    let mut families = FAMILIES.iter().map(|family| family.name);
+    let family = families.find(|family| entry.id.starts_with(family));
+    family.filter(|_| entry.format == synthetic::FORMAT).unwrap_or(&entry.format)
 }
 
 /// Whether the window of a recording is below the scenario's floor. A generated session is as long
@@ -202,12 +209,10 @@ impl<'a> PlannedPart<'a> {
         Ok(Self { manifest, own, guest, reads })
     }
 
-    /// Gives a session of this part its place in the manifest, and its main session.
+    /// Gives a session of this part its place in the manifest.
     fn place(&self, loaded: &mut LoadedSession) {
         if let Some(place) = self.own.get(loaded.id()) {
             loaded.place = *place;
-            let planned = &self.manifest.sessions[*place];
-            loaded.cluster.clone_from(&planned.cluster);
         }
     }
 
@@ -218,9 +223,9 @@ impl<'a> PlannedPart<'a> {
             return Err(PlanError::PlannedSession((*id).to_owned()));
         }
         let own = std::mem::replace(&mut all.entries, self.manifest.sessions.clone());
-        for (loaded, mut entry) in all.sessions.iter().zip(own) {
-            entry.cluster.clone_from(&loaded.cluster);
-            all.entries[loaded.place] = entry;
+        for (loaded, entry) in all.sessions.iter().zip(own) {
+            let planned = &mut all.entries[loaded.place];
+            *planned = SessionEntry { cluster: planned.cluster.take(), ..entry };
         }
         all.left_out.clone_from(&self.manifest.left_out);
         Ok(())
@@ -341,10 +346,7 @@ impl SessionReading<'_> {
         });
         let entries: Vec<(SessionEntry, bool)> = entries.collect();
         for (one, (entry, small)) in placed.into_iter().zip(entries) {
-            let selection = &self.scenario.selection;
-            let mut loaded = LoadedSession::new(one.read, &one.source, &entry.hash);
-            loaded.session.main = one.main;
-            loaded.planted = probes::planted(&loaded.session, &loaded.probes, selection);
+            let mut loaded = LoadedSession::new(one.read, &one.source, one.main, &entry.hash);
             if let Some(part) = self.part {
                 part.place(&mut loaded);
             }
@@ -456,10 +458,9 @@ impl SessionReading<'_> {
             part.complete(&mut all)?;
             return Ok(all);
         }
-        let links = all.sessions.iter().map(|loaded| (loaded.id(), loaded.session.main.as_deref()));
+        let links = all.sessions.iter().map(|loaded| (loaded.id(), loaded.main.as_deref()));
         let roots = roots::roots(&links.collect::<Vec<_>>(), &self.ids);
-        for ((loaded, entry), root) in all.sessions.iter_mut().zip(&mut all.entries).zip(roots) {
-            loaded.cluster.clone_from(&root);
+        for (entry, root) in all.entries.iter_mut().zip(roots) {
             entry.cluster = root;
         }
         self.facts.all_placed()?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
 
-use super::{Plan, manifest_of, probes};
+use super::{Plan, manifest_of};
 use crate::probe::judge::{self, Judging};
 use crate::record::{JUDGE_PROMPT, JUDGE_RUBRIC, JUDGED, evaluators};
 use crate::scenario::{LineSource, Scenario};
@@ -88,11 +88,7 @@ impl Plan {
                 let (mut loaded, mut entry) = (loaded.clone(), entry.clone());
                 loaded.place = place;
                 if scenario.selection != self.scenario.selection {
-                    let selection = &scenario.selection;
-                    let session = &loaded.session;
-                    loaded.planted = probes::planted(session, &loaded.probes, selection);
-                    let items = selection.items_at(&session.id, session.calls(), &loaded.probes);
-                    entry.items = items.len();
+                    entry.items = loaded.items(&scenario.selection).len();
                 }
                 (loaded, entry)
             })
