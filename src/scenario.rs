@@ -103,10 +103,9 @@ pub struct Scenario {
 /// Where sessions come from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionSource {
-    /// A recording, with what named it.
-    File(PathBuf, Place),
-    /// A file found in a named folder. It is passed over if it holds no conversation.
-    Found(PathBuf),
+    /// A recording, with what named it; one that was found in a named folder is passed over if it holds no
+    /// conversation.
+    File(PathBuf, Option<Place>),
     /// Made to order.
     Synthetic(Recipe),
 }

@@ -101,7 +101,7 @@ fn planned(scenario: &Scenario) -> Result<Json> {
         |model| json!({ "name": model.name(), "is_live": matches!(model, ModelSetting::Live(_)) }),
     );
     let sessions = scenario.sessions.iter().map(|source| match source {
-        SessionSource::File(path, _) | SessionSource::Found(path) => {
+        SessionSource::File(path, _) => {
             json!({ "file": path.display().to_string() })
         }
         SessionSource::Synthetic(recipe) => {

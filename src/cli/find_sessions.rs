@@ -111,11 +111,10 @@ fn sorted(
 
 /// Fails where a file that was found in a folder, or named, cannot be opened or is no recording.
 pub(super) fn all_open(sources: &[SessionSource]) -> Result<(), ImportError> {
-    for path in sources.iter().filter_map(|source| match source {
-        SessionSource::Found(path) | SessionSource::File(path, _) => Some(path),
-        SessionSource::Synthetic(_) => None,
-    }) {
-        format_of(path)?;
+    for source in sources {
+        if let SessionSource::File(path, _) = source {
+            format_of(path)?;
+        }
     }
     Ok(())
 }
@@ -136,12 +135,9 @@ pub(super) fn no_recording(exit: Exit, place: &str, folder: &Path) -> CliError {
 pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> Result<Vec<SessionSource>> {
     let mut all = Vec::with_capacity(sources.len());
     for source in sources {
-        let (path, place) = match &source {
-            SessionSource::File(path, place) => (path, place),
-            SessionSource::Found(_) | SessionSource::Synthetic(_) => {
-                all.push(source);
-                continue;
-            }
+        let SessionSource::File(path, Some(place)) = &source else {
+            all.push(source);
+            continue;
         };
         let shown = plain(&path.display().to_string());
         if !path.exists() {
@@ -166,7 +162,8 @@ pub(super) fn found_in_folders(sources: Vec<SessionSource>) -> Result<Vec<Sessio
             };
             return Err(no_recording(Exit::Invalid, &place, path).into());
         }
-        all.extend(found.recordings.into_iter().map(SessionSource::Found));
+        let recordings = found.recordings.into_iter();
+        all.extend(recordings.map(|path| SessionSource::File(path, None)));
         let others = found.passed_over.iter().map(ToString::to_string);
         say_each(&others.collect::<Vec<_>>(), &format!(" in `{shown}`"));
     }

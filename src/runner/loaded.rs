@@ -63,7 +63,7 @@ impl ReadSession {
 /// Reads the sessions of a source, with the probes that were planted in them.
 pub(super) fn read(source: &SessionSource, counter_name: &str) -> Result<Vec<ReadSession>> {
     match source {
-        SessionSource::File(path, _) | SessionSource::Found(path) => {
+        SessionSource::File(path, _) => {
             let read = import::load_with_truth(path, None)?.into_iter().map(|recording| {
                 let counts = counts_of(counter_name, recording.session.model())?;
                 let probes = recording.truth.map(|truth| truth.facts.clone());
@@ -119,7 +119,7 @@ impl TextSource {
 
     fn name(&self) -> String {
         match &self.source {
-            SessionSource::File(path, _) | SessionSource::Found(path) => path.display().to_string(),
+            SessionSource::File(path, _) => path.display().to_string(),
             SessionSource::Synthetic(recipe) => synthetic::session_id(recipe),
         }
     }
@@ -227,7 +227,7 @@ impl LoadedSession {
 /// The file that a found source is read from.
 pub(super) fn found(source: &SessionSource) -> Option<&Path> {
     match source {
-        SessionSource::Found(path) => Some(path),
+        SessionSource::File(path, None) => Some(path),
         SessionSource::File(..) | SessionSource::Synthetic(_) => None,
     }
 }
@@ -264,7 +264,7 @@ mod tests {
         let path = folder.path().join("two.json");
         write(&path, "two");
         for is_kept in [false, true] {
-            let found = SessionSource::Found(path.clone());
+            let found = SessionSource::File(path.clone(), None);
             let source = TextSource::new(&found, "chars/4", is_kept);
             let sessions = read(&found, "chars/4").unwrap().into_iter();
             let sessions = sessions.enumerate().map(|(at, mut read)| {

@@ -235,7 +235,7 @@ impl<'a> PlannedPart<'a> {
 /// The name by which a plan knows a source on any machine.
 fn name_of(source: &SessionSource) -> String {
     match source {
-        SessionSource::File(path, _) | SessionSource::Found(path) => {
+        SessionSource::File(path, _) => {
             path.file_name().unwrap_or_default().to_string_lossy().into_owned()
         }
         SessionSource::Synthetic(recipe) => synthetic::session_id(recipe),
@@ -282,9 +282,7 @@ fn batch_length(sources: &[(usize, &SessionSource)]) -> usize {
     let together = sources.iter().take(BATCH_FILES).take_while(|(_, source)| {
         let first = bytes == 0;
         bytes += match source {
-            SessionSource::File(path, _) | SessionSource::Found(path) => {
-                path.metadata().map_or(1, |file| file.len().max(1))
-            }
+            SessionSource::File(path, _) => path.metadata().map_or(1, |file| file.len().max(1)),
             SessionSource::Synthetic(_) => BATCH_BYTES / 64,
         };
         first || bytes <= BATCH_BYTES
@@ -410,7 +408,7 @@ impl SessionReading<'_> {
                 read.shorten(repeated)?;
             }
             let session = &read.texts.session;
-            if let SessionSource::File(path, _) | SessionSource::Found(path) = source {
+            if let SessionSource::File(path, _) = source {
                 let lost =
                     session.source().losses().map(|what| format!("`{}`: {what}", path.display()));
                 self.all.lost_lines.extend(lost);

@@ -15,7 +15,7 @@ pub(super) fn read(table: &SettingTable, folder: &Path) -> Result<Vec<SessionSou
     let wrong = |place, problem: &str| Err(SettingError::new(place, problem));
     match (keys.file("path", folder), recipe) {
         (Some((path, place)), None) if keys.setting("count").is_none() => {
-            Ok(vec![SessionSource::File(path, place)])
+            Ok(vec![SessionSource::File(path, Some(place))])
         }
         (None, Some(recipe)) => Ok((0..keys.whole("count").unwrap_or_default())
             .map(|n: u64| recipe.seed.wrapping_add(n))
