@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::graded_run::GradedOptions;
+use super::environment;
 use super::models::Consent;
-use super::{Result, environment, find_sessions};
-use crate::record::journal::{Journal, JournalError, read_manifest, read_sources};
+use crate::record::journal::{Journal, JournalError};
 use crate::record::shard::{Partition, Shard};
 use crate::report::escape::{plain, shell};
 use crate::runner::Plan;
-use crate::scenario::Scenario;
 
 /// Which part of the sessions is run.
 #[derive(Debug, Default, clap::Args)]
@@ -18,17 +16,6 @@ pub(super) struct PartOptions {
     /// sessions or by a hash of their ids; `auto` for the task of a Slurm, Kubernetes or GitLab job
     #[arg(long, value_name = "cost:K/N|hash:K/N|auto", value_parser = partition)]
     pub(super) partition: Option<Partition>,
-}
-
-/// Which part of a run is run.
-#[derive(Debug, Default, clap::Args)]
-pub(super) struct RunPart {
-    #[command(flatten)]
-    own: PartOptions,
-    /// A folder that `run --dry-run --shards N --out DIR` wrote: the sessions of other parts are neither read nor counted
-    #[arg(long, value_name = "DIR")]
-    #[arg(requires = "partition", conflicts_with = "usd")]
-    plan: Option<PathBuf>,
 }
 
 fn partition(typed: &str) -> Result<Partition, String> {
@@ -90,34 +77,6 @@ impl PartOptions {
 
     fn shard(&self) -> Option<Shard> {
         Some(Shard::new(self.partition?, typed_command()))
-    }
-}
-
-impl std::ops::Deref for RunPart {
-    type Target = PartOptions;
-
-    fn deref(&self) -> &PartOptions {
-        &self.own
-    }
-}
-
-impl RunPart {
-    /// The plan of what is run; its manifest is that of the whole run.
-    pub(super) fn of(
-        &self,
-        scenario: Scenario,
-        graded: &GradedOptions,
-        in_batches: bool,
-    ) -> Result<Plan> {
-        if let (Some(folder), Some(part)) = (&self.plan, self.partition) {
-            let (manifest, sources) = (read_manifest(folder)?, read_sources(folder)?);
-            let plan = Plan::planned(scenario, (&manifest, &sources), part)?;
-            find_sessions::say_passed_over(&plan);
-            return Ok(plan);
-        }
-        let mut plan = graded.sized(find_sessions::plan(scenario)?, in_batches)?;
-        self.keep(&mut plan);
-        Ok(plan)
     }
 }
 

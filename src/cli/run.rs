@@ -15,7 +15,7 @@ use super::inputs::Inputs;
 use super::interrupt::{FINISHING, stop_on_interrupt};
 use super::messages::{self, MessageProgress, RunSummary};
 use super::models;
-use super::parts::RunPart;
+use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
 use super::{
     CliError, Exit, Result, batch, find_sessions, listed, report, say, stop, stop_with, template,
@@ -23,7 +23,9 @@ use super::{
 use crate::compare::advice::{Answer, Verdict};
 use crate::metric::unscored::UnscoredItems;
 use crate::model::cassette::ReplayMode;
-use crate::record::journal::{Journal, JournalError, RecordedRun, refuse_other_files};
+use crate::record::journal::{
+    Journal, JournalError, RecordedRun, read_manifest, read_sources, refuse_other_files,
+};
 use crate::record::shard::Partition;
 use crate::record::{CellKey, CellRecord, End};
 use crate::report::Report;
@@ -56,7 +58,11 @@ pub(super) struct Args {
     #[command(flatten, next_help_heading = "Plans and parts")]
     dry_run: DryRunOptions,
     #[command(flatten)]
-    part: RunPart,
+    part: PartOptions,
+    /// A folder that `run --dry-run --shards N --out DIR` wrote: the sessions of other parts are neither read nor counted
+    #[arg(long, value_name = "DIR")]
+    #[arg(requires = "partition", conflicts_with = "usd")]
+    plan: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Cells")]
     cells: CellOptions,
     #[command(flatten, next_help_heading = "Output")]
@@ -139,7 +145,7 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
     // The verdict of the run uses the same margins.
     args.gate.margins.lay_over(&mut scenario.gate);
     args.gate.check(&scenario.gate)?;
-    let mut plan = args.part.of(scenario, &args.graded, args.batch)?;
+    let mut plan = args.planned(scenario)?;
     let folder = args.out.clone().unwrap_or_else(|| args.part.folder(plan.folder(&args.reports)));
     let mut consent = args.consent;
     args.part.limit(&mut plan, &mut consent);
@@ -197,6 +203,21 @@ pub(super) fn run(args: &Args) -> Result<Exit> {
         messages::send(&messages::done(&summary, exit, error.as_deref()));
     }
     result
+}
+
+impl Args {
+    /// The plan of what is run; its manifest is that of the whole run.
+    fn planned(&self, scenario: Scenario) -> Result<Plan> {
+        if let (Some(folder), Some(part)) = (&self.plan, self.part.partition) {
+            let (manifest, sources) = (read_manifest(folder)?, read_sources(folder)?);
+            let plan = Plan::planned(scenario, (&manifest, &sources), part)?;
+            find_sessions::say_passed_over(&plan);
+            return Ok(plan);
+        }
+        let mut plan = self.graded.sized(find_sessions::plan(scenario)?, self.batch)?;
+        self.part.keep(&mut plan);
+        Ok(plan)
+    }
 }
 
 /// Says which finished cells are computed again.
