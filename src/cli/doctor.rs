@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::compare::rules;
-use super::inputs::{ENVIRONMENT, Inputs};
+use super::inputs::{ENVIRONMENT, Inputs, QUICK};
 use super::{Exit, Result, chain, environment, find_sessions, show_with, terminal};
 use crate::model::price::PriceList;
 use crate::runner::{self, prices};
@@ -39,7 +39,7 @@ const KEYS: &[&str] =
 
 pub(super) fn run(args: &Args) -> Result<Exit> {
     args.inputs.refuse_caller("doctor")?;
-    let (table, folder) = args.inputs.laid_over()?;
+    let (table, folder) = args.inputs.laid_over(QUICK)?;
     let found = args.inputs.scenario_of(table.clone(), &folder);
     let scenario = found.and_then(|scenario| {
         rules(&scenario.gate)?;

@@ -145,8 +145,9 @@ impl GradedOptions {
             Some((_, url)) if is_at_home(url) => AT_HOME,
             _ => QUICK,
         };
-        let read = inputs.read_with(base, |table| self.lay_over(table, graded.as_deref()))?;
-        let mut scenario = read.with_controls();
+        let (mut table, folder) = inputs.laid_over(base)?;
+        self.lay_over(&mut table, graded.as_deref())?;
+        let mut scenario = inputs.scenario_of(table, &folder)?.with_controls();
         let timed = self.usd.is_none() && (self.minutes.is_some() || self.graded.is_some());
         let offline = is_offline || scenario.models.replay == ReplayMode::Strict;
         Homes::read(reports).ask(&mut scenario, offline, timed)?;

@@ -80,17 +80,7 @@ pub(super) const ENVIRONMENT: [(&str, &str); 3] =
 impl Inputs {
     /// Reads the scenario: flag over environment over file over default.
     pub(super) fn read(&self) -> Result<Scenario> {
-        self.read_with(QUICK, |_| Ok(()))
-    }
-
-    /// The same, with something else laid over it.
-    pub(super) fn read_with(
-        &self,
-        built_in: BuiltIn,
-        lay_over: impl FnOnce(&mut SettingTable) -> Result<()>,
-    ) -> Result<Scenario> {
-        let (mut table, folder) = self.laid_over_base(built_in)?;
-        lay_over(&mut table)?;
+        let (table, folder) = self.laid_over(QUICK)?;
         self.scenario_of(table, &folder)
     }
 
@@ -119,13 +109,9 @@ impl Inputs {
         Ok(scenario)
     }
 
-    /// The scenario's settings with environment and flags laid over them, and the folder where
-    /// its relative paths start.
-    pub(super) fn laid_over(&self) -> Result<(SettingTable, PathBuf)> {
-        self.laid_over_base(QUICK)
-    }
-
-    fn laid_over_base(&self, built_in: BuiltIn) -> Result<(SettingTable, PathBuf)> {
+    /// The settings of the scenario, else of the one that is built in, with environment and flags laid over them, and
+    /// the folder where its relative paths start.
+    pub(super) fn laid_over(&self, built_in: BuiltIn) -> Result<(SettingTable, PathBuf)> {
         let (scenario, recordings) = self.scenario_and_recordings()?;
         let (mut table, folder) = match scenario {
             None => {

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::apply::ApplyOptions;
 use super::compare::{MarginOptions, rules};
-use super::inputs::Inputs;
+use super::inputs::{Inputs, QUICK};
 use super::interrupt::{FINISHING, stop_on_interrupt};
 use super::parts::PartOptions;
 use super::progress::ProgressDisplay;
@@ -121,7 +121,7 @@ struct SweepRun<'a> {
 pub(super) fn run(args: &Args) -> Result<Exit> {
     report::check(ReportKind::Sweep, &args.output, args.json)?;
     args.inputs.refuse_caller("sweep")?;
-    let (mut table, folder) = args.inputs.laid_over()?;
+    let (mut table, folder) = args.inputs.laid_over(QUICK)?;
     if args.tuning.keeps.is_some_and(|axis| !axis.needs_reader()) {
         // Answers are not scored, so no reader is asked.
         let place = Place::Flag("sweep".into());
