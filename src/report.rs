@@ -60,7 +60,6 @@ pub use format::{Artifact, Format, RenderError, ReportKind, endings, format};
 pub use mark::RowMark;
 pub(crate) use section::section_ids;
 pub use section::{Audience, Section};
-pub(crate) use sections::noise;
 pub use table::{Cell, Column, Measure, Role, Row, Table, Value};
 pub(crate) use table::{Range, columns};
 

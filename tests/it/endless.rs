@@ -17,7 +17,6 @@ run --session X.jsonl --out new
 run s.toml --set models.reader.kind=scripted --set models.reader.script=X.jsonl --out new
 run s.toml --set cache.prices=X.toml --out new
 run s.toml --strategy X.toml --out new
-run s.toml --pilot RUN --dry-run
 run s.toml --out RUN
 run s.toml --gate --baseline X.json --out new
 run s.toml --plan RUN --partition hash:1/2 --out new

@@ -1,17 +1,16 @@
 //! `proctor run --dry-run`: the requests and the cost of a run, and its division among machines.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
 use crate::cli::forecast::{
     Detectable, asks_live_models, detectable_in_words, forecast, spend_in_words,
 };
-use crate::cli::{Exit, Result, print, prose, read_run, show, show_with, stop_with, terminal};
+use crate::cli::{Exit, Result, prose, show, show_with, stop_with, terminal};
 use crate::record::journal::Journal;
 use crate::record::shard::{Division, MOST_SHARDS, Partition, work};
-use crate::report::{Section, noise};
 use crate::runner::Plan;
 
 /// An estimate in place of a run.
@@ -26,9 +25,6 @@ pub(super) struct DryRunOptions {
     /// `--out` keeps the plan in a folder, for `--plan` and for `proctor merge --out`
     #[arg(long, value_name = "N|hash:N", value_parser = shards, requires = "dry_run")]
     shards: Option<Shards>,
-    /// A run with repeats; shows the sources of its noise and the gain of a further repeat
-    #[arg(long, value_name = "RUN", requires = "dry_run")]
-    pilot: Option<PathBuf>,
 }
 
 /// A number of shards, and how sessions are divided among them.
@@ -78,7 +74,6 @@ impl DryRunOptions {
         if let Some(shards) = self.shards {
             return shards.show(plan, out, is_json);
         }
-        let noise = self.pilot.as_deref().map(noise).transpose()?;
         let forecast = forecast(plan, &BTreeSet::new())?;
         let manifest = plan.manifest();
         let facts = json!({
@@ -89,7 +84,6 @@ impl DryRunOptions {
             "cells": plan.cells().len(),
             "strategies": forecast.strategies,
             "spend": forecast.spend,
-            "noise": noise,
             "detectable": Detectable::of(&plan.planted_items()),
         });
         let more = json!({
@@ -101,29 +95,16 @@ impl DryRunOptions {
         });
         let template = include_str!("../text/plan.txt");
         show_with(is_json, "proctor-plan", facts, more, template)?;
-        match noise {
-            Some(noise) if !is_json => print(&terminal().section(&noise)),
-            None if !is_json && asks_live_models(plan) => prose::say(HOW_TO_KNOW_NOISE),
-            _ => Ok(Exit::Done),
+        if !is_json && asks_live_models(plan) {
+            return prose::say(HOW_TO_KNOW_NOISE);
         }
+        Ok(Exit::Done)
     }
 }
 
 const HOW_TO_KNOW_NOISE: &str = "Noise is not known before models were asked: run a few sessions with \
 `--set repeats=2 --set models.answers=2` (with a judge, `--set models.judgements=2`), and \
-`proctor run --dry-run --pilot RUN` says which further repeat buys most.\n";
-
-/// Where the noise of a run comes from.
-fn noise(folder: &Path) -> Result<Section> {
-    let run = read_run(folder)?;
-    if let Some(noise) = noise::of(&run.manifest, &run.cells) {
-        return Ok(noise);
-    }
-    let problem =
-        format!("the run in `{}` repeated nothing, or scored no item every time", folder.display());
-    let hint = "`--set repeats=2`, `--set models.answers=2` or `--set models.judgements=2` makes one that did";
-    stop_with(Exit::NothingSelected, problem, hint)
-}
+`proctor report RUN --tables=noise` says which further repeat buys most.\n";
 
 impl Shards {
     /// Prints the shards, and keeps the plan where a folder is named.

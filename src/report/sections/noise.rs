@@ -2,7 +2,6 @@
 
 use super::prelude::*;
 use crate::metric::noise::RepeatedScores;
-use crate::record::Manifest;
 use crate::stats::components::{Advice, Components, Levels};
 
 /// Each level: its name, the setting that repeats it, and the repeated work.
@@ -13,17 +12,13 @@ const LEVELS: [(&str, &str, &str); 3] = [
 ];
 
 pub(super) fn section(material: &Material<'_>) -> Section {
-    of(material.manifest, material.cells.iter().copied())
-        .unwrap_or_else(|| Section::new("noise", Vec::new()))
+    of(material).unwrap_or_else(|| Section::new("noise", Vec::new()))
 }
 
 /// The components of a run; `None` where nothing was repeated.
-pub(crate) fn of<'a>(
-    manifest: &Manifest,
-    cells: impl IntoIterator<Item = &'a CellRecord>,
-) -> Option<Section> {
-    let measured = cells.into_iter().filter(|cell| cell.end.is_measured());
-    let repeated = RepeatedScores::of(manifest, measured)?;
+fn of(material: &Material<'_>) -> Option<Section> {
+    let measured = material.cells.iter().copied().filter(|cell| cell.end.is_measured());
+    let repeated = RepeatedScores::of(material.manifest, measured)?;
     let levels = repeated.levels;
     let found = Components::of(&repeated.items, levels)?;
     let now = found.variance(levels);
