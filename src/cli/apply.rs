@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::programs::CALLER;
 use super::{CliError, Exit, Result, outputs, refuse_existing, stop_with, write_new};
 use crate::report::escape::plain;
 use crate::strategy::StrategySpec;
@@ -68,9 +69,18 @@ fn folder_of(path: &Path) -> Option<PathBuf> {
     std::path::absolute(path).ok()?.parent()?.canonicalize().ok()
 }
 
-/// Refuses a file in another folder than that at which the paths in the strategy's commands start.
+/// Refuses a file from which the strategy's commands would not start: in another folder than that at which their paths
+/// start, or where the program started Proctor.
 pub(super) fn check_programs(path: &Path, spec: &StrategySpec) -> Result<()> {
     for (command, _, place) in spec.programs() {
+        if *command == [CALLER] {
+            let problem = format!(
+                "`{}` would start nothing: `-` is the program that started this one",
+                path.display()
+            );
+            let hint = "name its command, as in `--strategy-cmd 'python3 mine.py' --apply`";
+            return stop_with(Exit::Usage, problem, hint);
+        }
         let beside = place.folder().join(path.file_name().unwrap_or_default());
         let mut words = command.iter().map(Path::new).filter(|word| word.is_relative());
         if words.any(|word| place.folder().join(word).is_file())
