@@ -109,7 +109,7 @@ impl Live {
     }
 
     /// The settings of the strategies, in their order.
-    pub fn settings(&self) -> impl Iterator<Item = &StrategySetting> {
+    pub fn settings(&self) -> impl ExactSizeIterator<Item = &StrategySetting> {
         self.settings.iter().map(|setting| &**setting)
     }
 

@@ -25,6 +25,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::live::Live;
 use crate::session::wire::stream::Api;
 use crate::stop::StopToken;
 use crate::units::Timestamp;
@@ -33,8 +34,6 @@ pub mod page;
 mod pass;
 mod relay;
 mod under_way;
-
-pub use relay::Front;
 
 /// How long requests that are under way may take once the proxy is stopping.
 const GRACE: Duration = Duration::from_secs(10);
@@ -136,11 +135,11 @@ impl Proxy {
     /// Serves until `stop` is requested, then lets what is under way finish for ten seconds, or as long as
     /// [`Proxy::with_grace`] says. What has not ended by then is told to the log as failed.
     ///
-    /// `front` changes requests on their way. `now` is the clock for requests. The first error of the log ends it.
+    /// `live` changes requests on their way. `now` is the clock for requests. The first error of the log ends it.
     pub fn serve<L: ExchangeLog + 'static>(
         self,
         log: L,
-        front: Option<Arc<Front>>,
+        live: Option<Arc<Live>>,
         now: fn() -> Timestamp,
         stop: &StopToken,
     ) -> Result<L, ProxyError> {
@@ -153,7 +152,7 @@ impl Proxy {
             upstream: self.upstream,
             now,
             log: Mutex::new(log),
-            front,
+            live,
             error: watch::Sender::new(None),
             is_stopped: watch::Sender::new(false),
         });

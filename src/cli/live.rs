@@ -93,12 +93,12 @@ mod with_http {
     use crate::cli::record::{ENDING, KeepExchange, RequestTally, keep_private, listen, now};
     use crate::cli::report::{Printed, ReportOutput, print_as};
     use crate::cli::{
-        CliError, Exit, Result, cannot, make_folder, models, print, say, stop, stop_with,
+        CliError, Exit, Result, cannot, listed, make_folder, models, print, say, stop, stop_with,
     };
     use crate::files;
     use crate::live::{Event, Live, Log as EventLog, TaskNames, Ticket, read_log};
     use crate::naming::short_name;
-    use crate::proxy::{Front, ProxiedExchange};
+    use crate::proxy::ProxiedExchange;
     use crate::record::journal::RecordedRun;
     use crate::report::Report;
     use crate::report::escape::{plain, short};
@@ -179,12 +179,12 @@ mod with_http {
         print(&format!("listening at http://{}\n", proxy.address()))?;
         say!(
             "strategies: {}; the log is `{}`; Ctrl-C ends",
-            held.front.strategies.join(", "),
+            listed(held.scenario.strategies.iter().map(StrategySpec::name)),
             held.path.display()
         );
-        let (front, path) = (held.front.clone(), held.path.clone());
-        let watched = RequestTally::of(LogWatch { front, path, is_told: false });
-        let mut tally = proxy.serve(watched, Some(held.front.clone()), now, &stop)?;
+        let (live, path) = (held.live.clone(), held.path.clone());
+        let watched = RequestTally::of(LogWatch { live, path, is_told: false });
+        let mut tally = proxy.serve(watched, Some(held.live.clone()), now, &stop)?;
         let answered = tally.answered;
         say(&format!("{answered} requests were answered, {}", tally.rest()));
         let outcomes = read_outcomes(&args.outcomes, &held)?;
@@ -195,7 +195,7 @@ mod with_http {
 
     /// Says at once that the log cannot be written any more. The strategies keep it themselves.
     struct LogWatch {
-        front: Arc<Front>,
+        live: Arc<Live>,
         path: PathBuf,
         is_told: bool,
     }
@@ -203,7 +203,7 @@ mod with_http {
     impl KeepExchange for LogWatch {
         fn keep(&mut self, _: &ProxiedExchange) -> io::Result<()> {
             if !self.is_told
-                && let Some(error) = self.front.live.broken()
+                && let Some(error) = self.live.broken()
             {
                 self.is_told = true;
                 let path = self.path.display();
@@ -234,8 +234,7 @@ mod with_http {
     /// Strategies in front of an API, with the log that is kept of them.
     struct Loop {
         scenario: Scenario,
-        /// The strategies.
-        front: Arc<Front>,
+        live: Arc<Live>,
         folder: PathBuf,
         path: PathBuf,
         log: File,
@@ -255,8 +254,6 @@ mod with_http {
                 LiveRunError::Plan(error) => anyhow::Error::from(error),
                 other => CliError::new(Exit::Usage, other.to_string()).into(),
             })?;
-            let strategies =
-                scenario.strategies.iter().map(|spec| spec.name().to_owned()).collect();
             make_folder(folder)?;
             let path = folder.join(EVENTS);
             let unusable = cannot(Exit::NotWritten, "use", &path);
@@ -282,7 +279,7 @@ mod with_http {
             let live = Live::new(settings, timeout, READER).with_tasks(tasks);
             let held = Self {
                 scenario,
-                front: Arc::new(Front { live, strategies }),
+                live: Arc::new(live),
                 folder: folder.to_owned(),
                 path,
                 log,
@@ -293,7 +290,7 @@ mod with_http {
 
         /// Warns of strategies that could only fire before every call.
         fn warn_of_windows(&self) {
-            for setting in self.front.live.settings() {
+            for setting in self.live.settings() {
                 let window = setting.window;
                 let prompts = PromptSizes { largest: window.tokens, ..PromptSizes::default() };
                 if let Err(error) = setting.spec.check_window(window, &prompts) {
@@ -304,7 +301,7 @@ mod with_http {
 
         /// Replays the log; the calls that would now be sent differently.
         fn restore(&self, events: &[Event]) -> Result<Vec<Ticket>> {
-            self.front.live.restore(events).map_err(|error| {
+            self.live.restore(events).map_err(|error| {
                 let problem = format!("`{}`: {error}", self.path.display());
                 let hint = "name another folder with `--out`, or the strategies and the window of that log";
                 CliError::new(Exit::Usage, problem).with_hint(hint).into()
@@ -316,13 +313,13 @@ mod with_http {
             let unusable = cannot(Exit::NotWritten, "use", &self.path);
             self.log.set_len(self.whole).map_err(&unusable)?;
             let log = EventLog::new(self.log.try_clone().map_err(&unusable)?);
-            self.front.live.keep(log, is_empty);
+            self.live.keep(log, is_empty);
             Ok(())
         }
 
         /// Writes the run, and returns its folder; nothing where no call was answered.
         fn write(&self, outcomes: &[TrialOutcome]) -> Result<Option<PathBuf>> {
-            let live = &self.front.live;
+            let live = &self.live;
             if let Some(error) = live.broken() {
                 let path = self.path.display();
                 say!("warning: `{path}` is not whole: {error}");
@@ -377,7 +374,7 @@ mod with_http {
             let (folder, cells) = (folder.display(), run.cells.len());
             say!("run `{folder}`: {cells} cells");
             Ok(match exit {
-                Exit::Done if self.front.live.broken().is_some() => Exit::NotWritten,
+                Exit::Done if self.live.broken().is_some() => Exit::NotWritten,
                 exit => exit,
             })
         }
@@ -386,7 +383,7 @@ mod with_http {
     /// Reads how tasks ended, each file or folder under the strategy named before it. Trials without a score are left out.
     fn read_outcomes(typed: &[String], held: &Loop) -> Result<Vec<TrialOutcome>> {
         let scenario = &held.scenario;
-        let ran = held.front.live.strategies_that_ran();
+        let ran = held.live.strategies_that_ran();
         let only = ran.first().filter(|_| ran.len() == 1).map(|at| scenario.strategies[*at].name());
         let mut all = Vec::new();
         for typed in typed {

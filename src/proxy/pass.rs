@@ -16,10 +16,10 @@ use hyper::{Request, Response, StatusCode};
 use reqwest::Url;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::relay::{Front, HEADERS};
+use super::relay::{HEADERS, cell_of};
 use super::under_way::UnderWay;
 use super::{ExchangeLog, Failure, ProxyError, is_named};
-use crate::live::LiveCell;
+use crate::live::{Live, LiveCell};
 use crate::model::http::cause;
 use crate::units::Timestamp;
 
@@ -96,7 +96,7 @@ pub(super) struct PassState<L> {
     pub(super) now: fn() -> Timestamp,
     pub(super) log: Mutex<L>,
     /// The strategies, if requests pass through any.
-    pub(super) front: Option<Arc<Front>>,
+    pub(super) live: Option<Arc<Live>>,
     /// How the log failed, if it did.
     pub(super) error: watch::Sender<Option<io::Error>>,
     /// Whether requests under way are to end; each of them listens until it has ended.
@@ -167,9 +167,8 @@ impl<L: ExchangeLog + 'static> PassState<L> {
 
     /// Where a request is passed on to, and the cell that it belongs to.
     pub(super) fn place(&self, parts: &Parts) -> Result<(Url, LiveCell), Denial> {
-        let (cell, path) = match &self.front {
-            Some(front) => front
-                .cell_of(&parts.uri, &parts.headers)
+        let (cell, path) = match &self.live {
+            Some(live) => cell_of(live, &parts.uri, &parts.headers)
                 .map_err(|why| (StatusCode::BAD_REQUEST, why))?,
             None => (LiveCell::default(), parts.uri.path().to_owned()),
         };

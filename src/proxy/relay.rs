@@ -20,59 +20,47 @@ const MOST_REPEATS: u32 = 9_999;
 /// Headers that mean the same as the beginning of a path.
 pub(super) const HEADERS: [&str; 3] = ["x-proctor-task", "x-proctor-strategy", "x-proctor-repeat"];
 
-/// Strategies that stand in front of an API.
-#[derive(Debug)]
-pub struct Front {
-    /// The conversations.
-    pub live: Live,
-    /// The names of the strategies, in their order.
-    pub strategies: Vec<String>,
-}
-
-impl Front {
-    /// The cell that a request belongs to, and its path without the parts that say so: `/t/TASK`, `/s/STRATEGY` and
-    /// `/r/REPEAT` in front, in any order. A strategy is named, or numbered from 0; without one it is the first.
-    pub(super) fn cell_of(
-        &self,
-        uri: &Uri,
-        headers: &HeaderMap,
-    ) -> Result<(LiveCell, String), &'static str> {
-        const NO_STRATEGY: &str = "there is no strategy of that name or number";
-        const NO_REPEAT: &str = "a repeat is a number from 0 to 9999";
-        const NOT_READ: &str = "`live` does not read Gemini's API: record the agent with `proctor record`, and replay it with `proctor run`";
-        let mut rest = uri.path();
-        if Api::of_path(rest) == Some(Api::GenerateContent) {
-            return Err(NOT_READ);
-        }
-        let mut parts = HEADERS.map(|name| headers.get(name)?.to_str().ok());
-        loop {
-            let mut segments = rest.splitn(4, '/').skip(1);
-            let at = match segments.next() {
-                Some("t") => 0,
-                Some("s") => 1,
-                Some("r") => 2,
-                _ => break,
-            };
-            let Some(value) = segments.next() else { break };
-            parts[at] = Some(value);
-            rest = &rest[2 + 1 + value.len()..];
-        }
-        let [task, strategy, repeat] = parts;
-        let strategy = match strategy {
-            None => 0,
-            Some(typed) => {
-                let named = self.strategies.iter().position(|name| name == typed);
-                let numbered = typed.parse().ok().filter(|at| *at < self.strategies.len());
-                named.or(numbered).ok_or(NO_STRATEGY)?
-            }
-        };
-        let number = repeat.map_or(Ok(0), str::parse).ok();
-        let repeat = number.filter(|repeat| *repeat <= MOST_REPEATS);
-        let cell =
-            LiveCell { task: task.map(unescaped), strategy, repeat: repeat.ok_or(NO_REPEAT)? };
-        let rest = if rest.is_empty() { "/" } else { rest };
-        Ok((cell, rest.to_owned()))
+/// The cell that a request belongs to, and its path without the parts that say so: `/t/TASK`, `/s/STRATEGY` and
+/// `/r/REPEAT` in front, in any order. A strategy is named, or numbered from 0; without one it is the first.
+pub(super) fn cell_of(
+    live: &Live,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(LiveCell, String), &'static str> {
+    const NO_STRATEGY: &str = "there is no strategy of that name or number";
+    const NO_REPEAT: &str = "a repeat is a number from 0 to 9999";
+    const NOT_READ: &str = "`live` does not read Gemini's API: record the agent with `proctor record`, and replay it with `proctor run`";
+    let mut rest = uri.path();
+    if Api::of_path(rest) == Some(Api::GenerateContent) {
+        return Err(NOT_READ);
     }
+    let mut parts = HEADERS.map(|name| headers.get(name)?.to_str().ok());
+    loop {
+        let mut segments = rest.splitn(4, '/').skip(1);
+        let at = match segments.next() {
+            Some("t") => 0,
+            Some("s") => 1,
+            Some("r") => 2,
+            _ => break,
+        };
+        let Some(value) = segments.next() else { break };
+        parts[at] = Some(value);
+        rest = &rest[2 + 1 + value.len()..];
+    }
+    let [task, strategy, repeat] = parts;
+    let strategy = match strategy {
+        None => 0,
+        Some(typed) => {
+            let named = live.settings().position(|setting| setting.spec.name() == typed);
+            let numbered = typed.parse().ok().filter(|at| *at < live.settings().len());
+            named.or(numbered).ok_or(NO_STRATEGY)?
+        }
+    };
+    let number = repeat.map_or(Ok(0), str::parse).ok();
+    let repeat = number.filter(|repeat| *repeat <= MOST_REPEATS);
+    let cell = LiveCell { task: task.map(unescaped), strategy, repeat: repeat.ok_or(NO_REPEAT)? };
+    let rest = if rest.is_empty() { "/" } else { rest };
+    Ok((cell, rest.to_owned()))
 }
 
 /// The id of a task whose name is in a path or a header, with or without `%` escapes.
@@ -85,7 +73,7 @@ fn unescaped(name: &str) -> String {
 /// A request that a strategy has seen.
 #[derive(Debug, Clone)]
 pub(super) struct Relayed {
-    front: Arc<Front>,
+    live: Arc<Live>,
     ticket: Ticket,
     api: Api,
     /// The agent's own body.
@@ -96,7 +84,7 @@ pub(super) struct Relayed {
 impl Relayed {
     /// The body to send in the place of this one. Waits for the strategy, on a thread that may wait.
     pub(super) async fn send(
-        front: &Arc<Front>,
+        live: &Arc<Live>,
         cell: LiveCell,
         api: Option<Api>,
         body: &Bytes,
@@ -106,20 +94,20 @@ impl Relayed {
         let as_it_came = (body.clone(), None);
         let (Some(api), Ok(text)) = (api, std::str::from_utf8(body)) else {
             let why = api.map_or("another path", |_| "the body is packed, or no text");
-            front.live.pass(why);
+            live.pass(why);
             return as_it_came;
         };
         let text: Arc<str> = text.into();
         let work = {
-            let (front, text) = (front.clone(), text.clone());
-            move || front.live.send(&cell, api, &text, at)
+            let (live, text) = (live.clone(), text.clone());
+            move || live.send(&cell, api, &text, at)
         };
         let Ok(sent) = tokio::task::spawn_blocking(work).await else {
-            front.live.pass("the strategy panicked");
+            live.pass("the strategy panicked");
             return as_it_came;
         };
         let relayed = sent.ticket.map(|ticket| Self {
-            front: front.clone(),
+            live: live.clone(),
             ticket,
             api,
             body: text,
@@ -137,24 +125,21 @@ impl Relayed {
         self.recoveries += 1;
         let own = self.clone();
         let shorter = tokio::task::spawn_blocking(move || {
-            let live = &own.front.live;
-            live.refused(own.ticket, own.api, &own.body, (status.as_u16(), &said))
+            own.live.refused(own.ticket, own.api, &own.body, (status.as_u16(), &said))
         });
         shorter.await.ok()?.map(Bytes::from)
     }
 
     /// Takes note of the answer.
     pub(super) fn answered(&self, response: &str, at: Timestamp) {
-        let live = &self.front.live;
-        live.answered(self.ticket, Some(response), at);
+        self.live.answered(self.ticket, Some(response), at);
     }
 
     /// Takes note that there was no whole answer; as much of it as came says what is billed.
     pub(super) fn failed(&self, response: Option<&str>, at: Timestamp) {
-        let live = &self.front.live;
         match response {
-            Some(response) => live.cut(self.ticket, response),
-            None => live.answered(self.ticket, None, at),
+            Some(response) => self.live.cut(self.ticket, response),
+            None => self.live.answered(self.ticket, None, at),
         }
     }
 }

@@ -134,13 +134,13 @@ impl<L: ExchangeLog + 'static> UnderWay<L> {
         };
         let identity = HeaderValue::from_static("identity");
         asked.headers.insert(ACCEPT_ENCODING, identity);
-        if let Some(front) = &self.pass.front {
+        if let Some(live) = &self.pass.live {
             // The length is that of the body that is sent.
             asked.headers.remove(CONTENT_LENGTH);
             if Api::is_compaction(parts.uri.path()) {
-                front.live.pass("the provider compacts the conversation");
+                live.pass("the provider compacts the conversation");
             } else {
-                let sent = Relayed::send(front, cell, asked.api, &asked.body, self.pass.now);
+                let sent = Relayed::send(live, cell, asked.api, &asked.body, self.pass.now);
                 tokio::select! {
                     (body, relayed) = sent => (asked.body, self.relayed) = (body, relayed),
                     () = stopped(&mut self.stopping) => {}
@@ -324,8 +324,8 @@ impl<L: ExchangeLog + 'static> UnderWay<L> {
         let response = exchange.response.get();
         if let Some(relayed) = &self.relayed {
             relayed.answered(response, (self.pass.now)());
-        } else if let Some(front) = &self.pass.front {
-            front.live.answered_apart(&self.cell, exchange.api, response);
+        } else if let Some(live) = &self.pass.live {
+            live.answered_apart(&self.cell, exchange.api, response);
         }
         if let Err(error) = self.pass.tell(|log| log.answered(exchange)) {
             self.pass.error.send_modify(|first| {

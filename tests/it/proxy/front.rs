@@ -2,7 +2,6 @@
 
 use proctor::live::{Live, Log, StrategySetting};
 use proctor::model::offline::Offline;
-use proctor::proxy::Front;
 use proctor::record::Sizes;
 use proctor::session::import::request::READER;
 use proctor::settings::Place;
@@ -14,7 +13,7 @@ use proctor::window::Window;
 
 use super::*;
 
-fn front(names: &[&str]) -> Arc<Front> {
+fn front(names: &[&str]) -> Arc<Live> {
     let counts = Arc::new(CountedTexts::new(Arc::new(CharsPer4)));
     let settings = names.iter().map(|name| StrategySetting {
         spec: StrategySpec::named(name, &Trigger::always(), &Place::BuiltIn).unwrap(),
@@ -23,14 +22,11 @@ fn front(names: &[&str]) -> Arc<Front> {
         summariser: Arc::new(Offline::new(counts.clone())),
         counts: counts.clone(),
     });
-    Arc::new(Front {
-        live: Live::new(settings.collect(), Duration::from_mins(1), READER),
-        strategies: names.iter().map(|name| (*name).to_owned()).collect(),
-    })
+    Arc::new(Live::new(settings.collect(), Duration::from_mins(1), READER))
 }
 
 /// Lets clients talk to a proxy with these strategies in it; it ends as soon as they are done.
-fn serve(front: &Arc<Front>, upstream: Answer, clients: impl FnOnce(SocketAddr)) {
+fn serve(front: &Arc<Live>, upstream: Answer, clients: impl FnOnce(SocketAddr)) {
     let upstream = format!("http://{}", api(upstream));
     let proxy = Proxy::bind("127.0.0.1:0".parse().unwrap(), &upstream).unwrap();
     let proxy = proxy.with_grace(Duration::ZERO);
@@ -52,7 +48,7 @@ fn through_front(
     names: &[&str],
     limit: usize,
     clients: impl FnOnce(SocketAddr),
-) -> (Arc<Front>, Vec<String>) {
+) -> (Arc<Live>, Vec<String>) {
     let front = front(names);
     let answered = Arc::new(Mutex::new(Vec::new()));
     let upstream = {
@@ -112,7 +108,7 @@ fn a_prompt_that_is_refused_is_shortened_and_sent_again() {
         }
     });
     assert!(answered.iter().all(|body| body.len() <= limit));
-    let finished = front.live.finished();
+    let finished = front.finished();
     let measured: Vec<_> =
         finished.iter().map(|it| (it.cell.strategy, it.cell.repeat, it.measured.calls)).collect();
     assert_eq!(measured[0], (1, 2, 20));
@@ -146,7 +142,7 @@ fn paths_and_headers_say_what_a_request_belongs_to() {
             assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
         }
     });
-    let finished = front.live.finished();
+    let finished = front.finished();
     let cells = finished.iter().map(|it| (it.session.id(), it.cell.strategy, it.cell.repeat));
     let cells: Vec<_> = cells.collect();
     let expected =
@@ -171,10 +167,10 @@ fn two_hundred_sessions_at_once_are_kept_apart() {
         });
     });
     assert_eq!(answered.len(), 600);
-    let finished = front.live.finished();
+    let finished = front.finished();
     assert_eq!(finished.len(), 200);
     assert!(finished.iter().all(|it| it.measured.calls == 3));
-    assert_eq!(front.live.untouched(), std::collections::BTreeMap::new());
+    assert_eq!(front.untouched(), std::collections::BTreeMap::new());
 }
 
 #[test]
@@ -216,7 +212,7 @@ fn an_error_is_logged_with_its_bill_and_without_its_words() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("events.jsonl");
     let front = front(&["none"]);
-    front.live.keep(Log::new(std::fs::File::create(&path).unwrap()), true);
+    front.keep(Log::new(std::fs::File::create(&path).unwrap()), true);
     serve(&front, answer, |proxy| {
         let heard = ask(proxy, &post("/v1/messages", &conversation(1)));
         assert!(heard.contains(KEY), "{heard}");
