@@ -147,7 +147,7 @@ struct Key<'a> {
 fn keys(scenario: Option<&Scenario>) -> Vec<Key<'_>> {
     let models = scenario.into_iter().flat_map(|scenario| scenario.models.all());
     let named = models.filter_map(|model| match model {
-        ModelSetting::Live(live) => Some((live.key.as_deref()?, Some(live.model.as_str()))),
+        ModelSetting::Live(live) => Some((live.key.as_deref()?, Some(live.dialect.model.as_str()))),
         _ => None,
     });
     KEYS.iter()

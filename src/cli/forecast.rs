@@ -113,7 +113,7 @@ pub(super) fn minutes_in_words(milliseconds: u64) -> String {
 pub(super) fn spend_in_words(plan: &Plan, spend: &Spend) -> Result<String> {
     let homes = plan.scenario().models.homes();
     let (homes, timed): (BTreeSet<&str>, Vec<Option<Tokens>>) = homes
-        .map(|(live, home)| (&*live.model, home.timing.and_then(|timing| timing.longest)))
+        .map(|(live, home)| (&*live.dialect.model, home.timing.and_then(|timing| timing.longest)))
         .unzip();
     let facts = json!({
         "spend": spend,

@@ -165,7 +165,7 @@ impl GradedOptions {
     /// The minutes that a run may take, where it is sized by them.
     fn minutes_of(&self, scenario: &Scenario) -> Option<f64> {
         let models = &scenario.models;
-        let homes: BTreeSet<&str> = models.homes().map(|(live, _)| &*live.model).collect();
+        let homes: BTreeSet<&str> = models.homes().map(|(live, _)| &*live.dialect.model).collect();
         let live = models.live_names();
         let local = self.graded.is_some()
             && !live.is_empty()
@@ -329,10 +329,10 @@ impl Summariser {
             return None;
         };
         Some(Self {
-            model: live.model.clone(),
+            model: live.dialect.model.clone(),
             home: live.home?,
             window: live.home?.window?,
-            thinking: live.thinking,
+            thinking: live.dialect.thinking,
         })
     }
 

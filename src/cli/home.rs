@@ -97,7 +97,7 @@ impl Homes {
         let mut asked = BTreeSet::new();
         for live in scenario.models.homes_mut() {
             let url = live.base_url.clone().unwrap_or_default();
-            let key = format!("{url} {} {name}", live.model);
+            let key = format!("{url} {} {name}", live.dialect.model);
             let known = self.known.entry(key.clone()).or_default();
             if !is_offline && asked.insert(key) {
                 if is_timed
@@ -107,7 +107,7 @@ impl Homes {
                     known.timing = Some(timed(live, &url, &*counter)?);
                 }
                 // It may have loaded the model only now.
-                if let Some(facts) = engine.facts(&url, Some(&live.model)) {
+                if let Some(facts) = engine.facts(&url, Some(&live.dialect.model)) {
                     // One that has not loaded the model does not know them.
                     known.window = facts.window.or(known.window);
                     known.slots = facts.slots.or(known.slots);
@@ -134,7 +134,7 @@ impl Homes {
 }
 
 fn timed(live: &LiveSetting, url: &str, counter: &dyn TokenCounter) -> Result<ServerTiming> {
-    let model = &live.model;
+    let model = &live.dialect.model;
     say!("timing {model} at {url}");
     let count = |text: &str| counter.count(text);
     let timing = time_server(live, &models::asking(), &nonce(), &count)?.map_err(|failure| {
@@ -159,17 +159,20 @@ pub(super) fn go_on(scenario: &mut Scenario, folder: &Path) {
     };
     let mut noted = BTreeSet::new();
     for live in scenario.models.homes_mut() {
-        let (Some(home), Some(server)) = (&mut live.home, begun.servers.get(&live.model)) else {
+        let (Some(home), Some(server)) = (&mut live.home, begun.servers.get(&live.dialect.model))
+        else {
             continue;
         };
-        if home.window.is_some() && home.window != server.tokens && noted.insert(live.model.clone())
+        if home.window.is_some()
+            && home.window != server.tokens
+            && noted.insert(live.dialect.model.clone())
         {
             let window = server.tokens.map(|tokens| format!("{tokens} tokens"));
             say!(
                 "note: the run in `{}` began with a window of {} ({}), and goes on with it; another `--out` takes \
                  that of its server",
                 folder.display(),
-                live.model,
+                live.dialect.model,
                 window.as_deref().unwrap_or("not known")
             );
         }

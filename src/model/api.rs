@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use super::{Request, Task};
@@ -56,7 +57,7 @@ pub fn without_thoughts(text: &str) -> &str {
 }
 
 /// How one model is spoken to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Dialect {
     /// Whose API.
     pub provider: Provider,

@@ -49,7 +49,7 @@ impl Plan {
     /// How long calls of a model of the run itself take, where its server was timed or a price file says it.
     pub fn timing_of(&self, model: &str) -> Option<ServerTiming> {
         let mut homes = self.scenario.models.homes();
-        let own = homes.find(|(live, _)| live.model == model);
+        let own = homes.find(|(live, _)| live.dialect.model == model);
         let priced = self.asked_prices.of(model).and_then(|(_, price)| price.latency);
         own.and_then(|(_, home)| home.timing).or(priced.map(ServerTiming::from))
     }

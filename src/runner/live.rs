@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::{Access, PlanError, Result, read_named};
-use crate::model::api::Dialect;
 use crate::model::http::pace::{PaceSetting, Pacer};
 use crate::model::http::{CallTime, Connection, Engine, HttpError, LiveModel, Waits};
 use crate::model::timing::ServerTiming;
@@ -60,7 +59,6 @@ impl Servers {
     pub(super) fn connect(
         &mut self,
         live: &LiveSetting,
-        dialect: &Dialect,
         access: &Access<'_>,
     ) -> Result<Arc<dyn Model>> {
         let mut connection = connection_to(live, access)?;
@@ -81,7 +79,7 @@ impl Servers {
         let slots = live.home.map(|home| home.slots);
         let setting = PaceSetting { slots, ..self.setting };
         let pacer = entry.or_insert_with(|| Arc::new(Pacer::new(setting)));
-        let model = LiveModel::new(dialect.clone(), connection, engine, pacer.clone());
+        let model = LiveModel::new(live.dialect.clone(), connection, engine, pacer.clone());
         let made = Arc::new(model.map_err(|cause| unusable(live, cause))?);
         self.live.push(made.clone());
         self.homes.push(live.home);
@@ -199,13 +197,13 @@ pub fn time_server(
         ..PaceSetting::default()
     }));
     let engine = Engine::start().map_err(|cause| unusable(live, cause))?;
-    let model = LiveModel::new(live.dialect(), connection, engine, pacer)
+    let model = LiveModel::new(live.dialect.clone(), connection, engine, pacer)
         .map_err(|cause| unusable(live, cause))?;
     Ok(model.timed(nonce, count))
 }
 
 fn unusable(live: &LiveSetting, cause: HttpError) -> PlanError {
-    PlanError::Http { model: live.model.clone(), place: live.place.clone(), cause }
+    PlanError::Http { model: live.dialect.model.clone(), place: live.place.clone(), cause }
 }
 
 /// Where a model is reached, and with which key.
@@ -213,17 +211,17 @@ fn unusable(live: &LiveSetting, cause: HttpError) -> PlanError {
 /// A key of the environment goes only to the provider's own address, or to one that the environment
 /// names: a scenario that names another address must name the key for it.
 fn connection_to(live: &LiveSetting, access: &Access<'_>) -> Result<Connection> {
-    let (key_name, url_name) = match live.provider {
+    let (key_name, url_name) = match live.dialect.provider {
         Provider::Anthropic => ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         Provider::OpenAi => ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
     };
     let from_environment = (access.variable)(url_name);
     let mut connection = match live.base_url.clone().or(from_environment.clone()) {
         Some(url) => Connection::to(url),
-        None => Connection::public(live.provider),
+        None => Connection::public(live.dialect.provider),
     };
     let missing = |name: &str| PlanError::NoKey {
-        model: live.model.clone(),
+        model: live.dialect.model.clone(),
         variable: name.to_owned(),
         place: live.place.clone(),
     };

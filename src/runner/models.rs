@@ -192,12 +192,11 @@ impl ModelFactory<'_> {
                 self.taped(dialect, kind.unwrap_or(ModelKind::Live), None)
             }
             ModelSetting::Live(live) => {
-                let dialect = live.dialect();
                 let cassette = self.cassette.as_ref();
                 let asked = !self.access.is_offline
                     && !cassette.is_some_and(|cassette| cassette.mode() == ReplayMode::Strict);
-                let model = asked.then(|| self.servers.connect(live, &dialect, self.access));
-                self.taped(dialect, ModelKind::Live, model.transpose()?)
+                let model = asked.then(|| self.servers.connect(live, self.access));
+                self.taped(live.dialect.clone(), ModelKind::Live, model.transpose()?)
             }
         })
     }
@@ -245,7 +244,7 @@ pub(super) fn scripts(models: &ModelsSetting) -> String {
 pub(super) fn servers(models: &ModelsSetting) -> BTreeMap<String, ServerWindow> {
     let servers = models.homes().map(|(live, home)| {
         let (tokens, counted) = (home.window, home.counted);
-        (live.model.clone(), ServerWindow { tokens, counted })
+        (live.dialect.model.clone(), ServerWindow { tokens, counted })
     });
     servers.collect()
 }

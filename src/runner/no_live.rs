@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::{Access, PlanError, Result};
 use crate::model::Model;
-use crate::model::api::Dialect;
 use crate::scenario::{LiveSetting, RequestPace};
 
 #[derive(Debug)]
@@ -17,13 +16,8 @@ impl Servers {
         Self
     }
 
-    pub(super) fn connect(
-        &self,
-        live: &LiveSetting,
-        _: &Dialect,
-        _: &Access<'_>,
-    ) -> Result<Arc<dyn Model>> {
-        Err(PlanError::NoHttp { model: live.model.clone(), place: live.place.clone() })
+    pub(super) fn connect(&self, live: &LiveSetting, _: &Access<'_>) -> Result<Arc<dyn Model>> {
+        Err(PlanError::NoHttp { model: live.dialect.model.clone(), place: live.place.clone() })
     }
 
     pub(super) fn until<T>(&self, _: &(dyn Fn() -> bool + Sync), work: impl FnOnce() -> T) -> T {

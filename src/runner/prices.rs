@@ -65,7 +65,7 @@ impl Plan {
 
 /// The prices at which the models of a run itself are asked.
 pub fn asked(models: &ModelsSetting, prices: &Prices) -> Prices {
-    let own = models.homes().map(|(live, _)| live.model.clone());
+    let own = models.homes().map(|(live, _)| live.dialect.model.clone());
     prices.clone().with_own(own)
 }
 

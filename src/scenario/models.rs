@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::json;
 
 use super::Result;
@@ -79,49 +79,20 @@ pub enum ModelSetting {
 }
 
 /// A language model behind an API.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LiveSetting {
-    /// Whose API.
-    pub provider: Provider,
-    /// The model's id.
-    pub model: String,
+    /// How it is spoken to: all that decides what it answers.
+    pub dialect: Dialect,
     /// The base URL; without one that of the environment, or of the provider.
-    #[serde(skip)]
     pub base_url: Option<String>,
     /// The name of the variable that holds the key.
-    #[serde(skip)]
     pub key: Option<String>,
     /// Certificates of a private authority, as a PEM file.
-    #[serde(skip)]
     pub authority: Option<PathBuf>,
-    /// Sent where it is set.
-    pub temperature: Option<f64>,
-    /// The parameter that limits the output.
-    pub limit: &'static str,
-    /// Tokens for thinking, added to the limit of every answer.
-    pub thinking: Tokens,
-    /// Whether verdicts are asked for with a JSON schema.
-    pub structured: bool,
     /// What is known of its server, where that is on this machine.
-    #[serde(skip)]
     pub home: Option<Home>,
     /// The place that names it.
-    #[serde(skip)]
     pub place: Place,
-}
-
-impl LiveSetting {
-    /// How the model is spoken to.
-    pub fn dialect(&self) -> Dialect {
-        Dialect {
-            provider: self.provider,
-            model: self.model.clone(),
-            temperature: self.temperature,
-            limit: self.limit,
-            thinking: self.thinking,
-            structured: self.structured,
-        }
-    }
 }
 
 /// What is known of a server on this machine. What it says of itself decides nothing about answers.
@@ -190,7 +161,7 @@ impl ModelsSetting {
     /// The models behind an API, each once.
     pub fn live_names(&self) -> Vec<&str> {
         let names = self.all().filter_map(|model| match model {
-            ModelSetting::Live(live) => Some(&*live.model),
+            ModelSetting::Live(live) => Some(&*live.dialect.model),
             _ => None,
         });
         let mut seen = BTreeSet::new();
@@ -211,7 +182,7 @@ impl ModelsSetting {
         let window = match &self.reader {
             Some(ModelSetting::Live(live)) => match live.home {
                 Some(home) => home.window.map(|window| Tokens(window.0 / 5 * 4)),
-                None => known(&live.model).map(|window| window - THINKING),
+                None => known(&live.dialect.model).map(|window| window - THINKING),
             },
             Some(ModelSetting::Cassette { name, .. }) => {
                 known(name).map(|window| window - THINKING)
@@ -268,14 +239,14 @@ impl ModelSetting {
         match self {
             Self::Offline => "offline",
             Self::Scripted { name, .. } | Self::Cassette { name, .. } => name,
-            Self::Live(live) => &live.model,
+            Self::Live(live) => &live.dialect.model,
         }
     }
 
     /// Tokens it may think before each answer.
     pub fn thinking(&self) -> Tokens {
         match self {
-            Self::Live(live) => live.thinking,
+            Self::Live(live) => live.dialect.thinking,
             Self::Offline | Self::Scripted { .. } | Self::Cassette { .. } => Tokens::ZERO,
         }
     }
@@ -286,7 +257,7 @@ impl ModelSetting {
             Self::Scripted { name, .. } => json!({ "scripted": name }),
             // A run from recorded answers is the run that recorded them.
             Self::Cassette { name, provider, .. } => json!({ "provider": provider, "model": name }),
-            Self::Live(live) => json!(live),
+            Self::Live(live) => json!(live.dialect),
         }
     }
 }
@@ -514,17 +485,20 @@ fn live(model: String, keys: &CheckedTable<'_>, folder: &Path) -> Result<ModelSe
         // Anthropic's models think only on request.
         Provider::OpenAi | Provider::Anthropic => Tokens::ZERO,
     };
-    Ok(ModelSetting::Live(LiveSetting {
+    let dialect = Dialect {
         provider,
         model,
-        base_url,
-        key,
-        authority: keys.file("authority", folder).map(|(path, _)| path),
         // Some of the providers' own models refuse it; servers at home draw by chance without it.
         temperature: keys.number("temperature").or(home.map(|_| 0.0)),
         limit,
         thinking: keys.whole("thinking_tokens").map_or(thinking, Tokens),
         structured: keys.setting("structured").map_or(own_api, |_| keys.flag("structured")),
+    };
+    Ok(ModelSetting::Live(LiveSetting {
+        dialect,
+        base_url,
+        key,
+        authority: keys.file("authority", folder).map(|(path, _)| path),
         home,
         place: keys.place().clone(),
     }))

@@ -29,7 +29,7 @@ pub(super) fn scheme_of(model: Option<&ModelSetting>, prices: &Prices) -> CacheS
     let Some(ModelSetting::Live(live)) = model else {
         return CacheScheme::none();
     };
-    let known = prices.of(&live.model);
+    let known = prices.of(&live.dialect.model);
     let scheme = known.and_then(|(list, price)| Some((list.schemes.first()?, price)));
     let provider = scheme.and_then(|(scheme, _)| match scheme.reuse {
         Reuse::Breakpoints => Some(Provider::Anthropic),
@@ -37,7 +37,7 @@ pub(super) fn scheme_of(model: Option<&ModelSetting>, prices: &Prices) -> CacheS
         Reuse::Nothing => None,
     });
     match scheme {
-        Some((scheme, price)) if provider == Some(live.provider) => CacheScheme {
+        Some((scheme, price)) if provider == Some(live.dialect.provider) => CacheScheme {
             minimum: price.minimum_cacheable.unwrap_or(scheme.minimum),
             ..scheme.clone()
         },
