@@ -416,7 +416,7 @@ fn followed_cells(
     let wanted: BTreeSet<CellKey> = missing
         .iter()
         .flat_map(|(session, arms)| arms.iter().map(move |arm| (*session, *arm)))
-        .filter_map(|(session, arm)| Some(plan.key(session, plan.followed_by(arm)?)))
+        .filter_map(|(session, arm)| plan.followed_cell(&plan.key(session, arm)))
         .collect();
     let done = if wanted.is_disjoint(journal.done()) {
         Vec::new()

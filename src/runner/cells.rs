@@ -69,8 +69,8 @@ pub(super) fn replay_arm<'a>(
         ArmKind::Empty => Replayed::Empty,
         ArmKind::Strategy(at) => {
             let mut spec = plan.scenario.strategies[at].clone();
-            if let Some(other) = plan.followed_by(arm) {
-                match followed.wait_for(&plan.key(session, other)) {
+            if let Some(other) = plan.followed_cell(&plan.key(session, arm)) {
+                match followed.wait_for(&other) {
                     Lead::Sizes(sizes) => spec = spec.with_sizes(sizes),
                     Lead::NotMeasurable => {
                         let why = "the strategy it follows is not measurable here".to_owned();

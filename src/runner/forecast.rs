@@ -60,9 +60,8 @@ impl Plan {
             |arm: ArmIndex, why: String| ForecastError { cell: self.key(session, arm), why };
         // Strategies that follow another come last.
         let arms = self.arms(session);
-        let leads = arms.iter().filter_map(|arm| self.followed_by(*arm));
-        let wanted: BTreeSet<CellKey> = leads.map(|arm| self.key(session, arm)).collect();
-        let followed = Dependencies::new(wanted, []);
+        let leads = arms.iter().filter_map(|arm| self.followed_cell(&self.key(session, *arm)));
+        let followed = Dependencies::new(leads.collect(), []);
         let prepared = prepare(self, loaded, Vec::new())
             .map_err(|why| fails(arms[0], CellError::NotReady(&why).to_string()))?;
         let (texts, counts) = (prepared.session(), prepared.counts());

@@ -2,8 +2,9 @@
 
 use super::Plan;
 use crate::record::CellKey;
-use crate::record::order::{ArmIndex, ArmKind};
+use crate::record::order::ArmIndex;
 use crate::record::shard::work;
+use crate::strategy::StrategySpec;
 
 impl Plan {
     /// All cells, in the order in which they are run.
@@ -31,15 +32,14 @@ impl Plan {
         self.manifest.name_of(arm).to_owned()
     }
 
-    /// The arm that this one follows: another strategy on the same session, in the same repeat.
-    pub(super) fn followed_by(&self, arm: ArmIndex) -> Option<ArmIndex> {
-        let ArmKind::Strategy(at) = arm.kind else {
-            return None;
-        };
-        let strategies = &self.scenario.strategies;
-        let follows = strategies[at].follows()?;
-        let at = strategies.iter().position(|spec| spec.name() == follows)?;
-        Some(ArmIndex { kind: ArmKind::Strategy(at), ..arm })
+    /// The cell whose sizes this one has, if it is of a strategy that follows another one.
+    pub(super) fn followed_cell(&self, key: &CellKey) -> Option<CellKey> {
+        let followed = self.spec(self.spec(&key.strategy)?.follows()?)?;
+        Some(CellKey { strategy: followed.name().to_owned(), ..key.clone() })
+    }
+
+    pub(super) fn spec(&self, strategy: &str) -> Option<&StrategySpec> {
+        self.scenario.strategies.iter().find(|spec| spec.name() == strategy)
     }
 
     /// The cells of a session: see [`Manifest::arms`](crate::record::Manifest::arms).

@@ -116,19 +116,9 @@ impl Plan {
         found
     }
 
-    /// The cell whose sizes this one has, if it is of a control that follows a strategy.
-    fn followed_cell(&self, key: &CellKey) -> Option<CellKey> {
-        let strategy = self.spec(&key.strategy)?.follows()?.to_owned();
-        Some(CellKey { strategy, ..key.clone() })
-    }
-
     /// Whether this strategy asks a program of the user's own.
     pub(super) fn is_of_program(&self, strategy: &str) -> bool {
         self.spec(strategy).is_some_and(|spec| !spec.programs().is_empty())
-    }
-
-    fn spec(&self, strategy: &str) -> Option<&StrategySpec> {
-        self.scenario.strategies.iter().find(|spec| spec.name() == strategy)
     }
 
     /// Notes the state of each program: its files, and its cell of the shortest session, which it is asked for twice. One
