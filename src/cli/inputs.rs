@@ -296,10 +296,9 @@ fn leave_out(table: &mut SettingTable, error: &SettingError) -> bool {
     let Place::File(file, _) = &error.place else {
         return false;
     };
-    let Some(setting) = table.get("strategies").cloned() else {
+    let Some(items) = strategies_in(table) else {
         return false;
     };
-    let mut items = setting.as_list().unwrap_or_default().to_vec();
     let before = items.len();
     items.retain(|item| {
         let preset = item.as_table().and_then(|entry| entry.text("preset"));
@@ -308,9 +307,16 @@ fn leave_out(table: &mut SettingTable, error: &SettingError) -> bool {
     if items.len() == before {
         return false;
     }
-    table.put("strategies", items, &setting.place);
     say!("note: a strategy is left out: {}; `--strategy` chooses others", error.problem);
     true
+}
+
+/// The entries of `[[strategies]]`.
+fn strategies_in(table: &mut SettingTable) -> Option<&mut Vec<Setting>> {
+    match &mut table.get_mut("strategies")?.value {
+        SettingValue::List(items) => Some(items),
+        _ => None,
+    }
 }
 
 /// The strategy that the scenario itself calls so, with the overrides in brackets.
@@ -483,12 +489,8 @@ fn set(table: &mut SettingTable, assignment: &str) -> Result<()> {
     } else {
         parse_value(value, &place)
     };
-    let strategies = table.get("strategies").cloned();
-    let written = strategies.as_ref().map_or(&place, |setting| &setting.place);
-    let mut strategies =
-        strategies.as_ref().and_then(Setting::as_list).unwrap_or_default().to_vec();
     let mut matched = false;
-    for item in &mut strategies {
+    for item in strategies_in(table).into_iter().flatten() {
         let SettingValue::Table(entry) = &mut item.value else {
             continue;
         };
@@ -517,14 +519,15 @@ fn set(table: &mut SettingTable, assignment: &str) -> Result<()> {
     }
     // Variants that the flag made alike are one strategy.
     let mut seen = BTreeSet::new();
-    strategies.retain(|item| {
-        let new = seen.insert(item.value.to_string());
-        if !new {
-            say!("note: `--set {assignment}` makes two strategies alike; they are run once");
-        }
-        new
-    });
-    table.put("strategies", strategies, written);
+    if let Some(items) = strategies_in(table) {
+        items.retain(|item| {
+            let new = seen.insert(item.value.to_string());
+            if !new {
+                say!("note: `--set {assignment}` makes two strategies alike; they are run once");
+            }
+            new
+        });
+    }
     Ok(())
 }
 
