@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
+
 use super::{NEVER_SAID, neutralised};
 use crate::probe::kind::{AnswerSet, Spec};
 use crate::probe::{OTHER_ORDER, Probe};
@@ -17,7 +19,7 @@ const OLDER: usize = 8;
 const OTHER_CHARS: usize = 120;
 
 /// The brief of an item: it never says who answered, nor from which prompt.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Brief {
     /// The question; of one that is asked in both orders, both with [`OTHER_ORDER`] between them.
     pub question: String,

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::cli::judge::{answers, no_answers, texts};
 use crate::cli::{Exit, Result, has_ending, read_run, stop_with};
+use crate::probe::judge::Brief;
 use crate::probe::{GradeVerdict, Outcome, ProbeKind};
 use crate::record::journal::{RecordedRun, write_private};
 use crate::units::ContentHash;
@@ -20,11 +21,8 @@ use crate::units::ContentHash;
 #[derive(Serialize)]
 struct SheetRow<'a> {
     kind: &'static str,
-    question: String,
-    form: Option<String>,
-    reference: String,
-    older: Vec<String>,
-    others: Vec<String>,
+    #[serde(flatten)]
+    brief: Brief,
     answer: &'a str,
     label: &'static str,
 }
@@ -76,16 +74,7 @@ fn strata(run: &RecordedRun) -> Strata<'_> {
             GradeVerdict::Scored { outcome, .. } => Some(outcome),
             GradeVerdict::Unscored { .. } => None,
         };
-        let row = SheetRow {
-            kind: asked.item.kind.name(),
-            question: brief.question,
-            form: brief.form,
-            reference: brief.reference,
-            older: brief.older,
-            others: brief.others,
-            answer: said,
-            label: "",
-        };
+        let row = SheetRow { kind: asked.item.kind.name(), brief, answer: said, label: "" };
         let stratum = strata.entry((asked.item.kind, outcome)).or_default();
         stratum.push_back((hash, row));
     }
