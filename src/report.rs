@@ -55,6 +55,7 @@ mod template;
 pub mod terminal;
 mod view;
 
+pub(crate) use build::foreseen;
 pub use controls::{Controls, InvalidRun};
 pub use format::{Artifact, Format, RenderError, ReportKind, endings, format};
 pub use mark::RowMark;

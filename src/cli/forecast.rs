@@ -3,17 +3,19 @@
 use std::collections::BTreeSet;
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Result, template};
-use crate::metric::forecast::{Forecast, Spend, Tariff, ThinkingTokens};
+use crate::metric::calls::is_on_the_bill;
+use crate::metric::forecast::{Spend, Tariff, ThinkingTokens};
 use crate::model::ModelKind;
 use crate::probe::judge::{MAX_ANSWER, MAX_VERDICT};
-use crate::record::{CellKey, ForecastCell};
+use crate::record::{CellRecord, End, ForecastCell, Manifest};
+use crate::report::foreseen;
 use crate::runner::Plan;
 use crate::scenario::ModelSetting;
 use crate::stats::power;
-use crate::units::{Tokens, index, many};
+use crate::units::{Tokens, Usage, Usd, index, many};
 
 /// How much a probe's answer differs between two strategies, as a standard deviation: that of one
 /// probe in five turning out otherwise, either way, √0.2. Assumed before a run; `compare` measures it.
@@ -22,20 +24,42 @@ const DEVIATION: f64 = 0.45;
 /// How alike such differences are within a session. Assumed before a run; `compare` measures it.
 const CORRELATION: f64 = 0.1;
 
-/// Forecasts the cells of a plan that are not done.
-pub(super) fn forecast(plan: &Plan, done: &BTreeSet<CellKey>) -> Result<Forecast> {
-    let mut cells = plan.forecast()?;
-    cells.retain(|cell| !done.contains(&cell.record.key()));
-    Ok(with_asking(plan, |inputs| Forecast::of(plan.manifest(), &cells, inputs)))
+/// The requests and the bills of each strategy, full history first, as the report of an offline run says them.
+pub(super) fn strategies(manifest: &Manifest, cells: &[CellRecord]) -> Vec<Value> {
+    let each = foreseen(manifest, cells).into_iter().map(|strategy| {
+        let own = cells.iter().filter(|cell| cell.strategy == strategy.name);
+        let prompts = own.clone().flat_map(|cell| &cell.prompt_tokens).copied();
+        let calls = own.clone().flat_map(|cell| &cell.model_calls);
+        let asked = calls.filter(|call| is_on_the_bill(call.purpose));
+        let usage: Usage = asked.map(|call| call.usage).sum();
+        let broken = own.clone().filter(|cell| cell.end != End::Completed);
+        let costs = strategy.costs.iter().map(|cost| {
+            let total = cost.sum.total();
+            json!({
+                "bill": cost.bill,
+                "scheme": cost.sum.scheme,
+                "cache_read": total.cache_read,
+                "cache_written": total.cache_write_5m + total.cache_write_1h,
+                "input_equivalents": cost.sum.cost.div_ceil(1_000),
+                "dollars": cost.dollars.map(Usd::in_dollars),
+            })
+        });
+        json!({
+            "strategy": strategy.name,
+            "cells": own.clone().count(),
+            "broken": broken.count(),
+            "agent_calls": prompts.clone().count(),
+            "calls": strategy.model_calls.total().calls,
+            "input_tokens": prompts.sum::<Tokens>() + usage.prompt(),
+            "strategy_output": usage.output,
+            "costs": costs.collect::<Vec<_>>(),
+        })
+    });
+    each.collect()
 }
 
-/// The requests to models in such cells of the run itself.
+/// The requests to live models in these cells of the run itself.
 pub(super) fn spend_of(plan: &Plan, cells: &[ForecastCell]) -> Spend {
-    with_asking(plan, |inputs| Spend::of(plan.manifest(), cells, inputs))
-}
-
-/// Calls `with` with the prices of a plan's models and the limits of their output.
-fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Tariff<'_>) -> T) -> T {
     let models = &plan.scenario().models;
     let reader = models.reader.as_ref();
     let inputs = Tariff {
@@ -54,7 +78,7 @@ fn with_asking<T>(plan: &Plan, with: impl FnOnce(&Tariff<'_>) -> T) -> T {
         summaries_written_from: plan.summaries_written_from(),
         batch_of: &|model| plan.asked_prices().of(model)?.0.batch,
     };
-    with(&inputs)
+    Spend::of(plan.manifest(), cells, &inputs)
 }
 
 /// Whether a run of this plan asks a live model.

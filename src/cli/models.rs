@@ -149,7 +149,9 @@ impl Consent {
         if !forecast::asks_live_models(plan) || recorded || self.yes {
             return Ok(Spend::default());
         }
-        let mut spend = forecast::forecast(plan, done)?.spend;
+        let mut cells = plan.forecast()?;
+        cells.retain(|cell| !done.contains(&cell.record.key()));
+        let mut spend = forecast::spend_of(plan, &cells);
         say(&forecast::spend_in_words(plan, &spend)?);
         if in_batches {
             spend.dollars = spend.batch_dollars;

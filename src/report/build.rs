@@ -148,6 +148,14 @@ impl<'a> Material<'a> {
     }
 }
 
+/// Full history and the strategies of a plan, the controls that it adds included.
+pub(crate) fn foreseen(manifest: &Manifest, cells: &[CellRecord]) -> Vec<StrategySummary> {
+    let (recorded, _) = planned(manifest, cells);
+    let mut strategies = Material::of(manifest, &recorded).strategies;
+    strategies.retain(|strategy| strategy.arm != Arm::Floor);
+    strategies
+}
+
 pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     let (mut recorded, coverage) = planned(manifest, cells);
     // The controls that the run added have no row.

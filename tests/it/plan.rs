@@ -156,18 +156,17 @@ fn the_figures_of_a_plan_are_those_of_the_report() {
             for (column, figure) in [
                 ("read", &cost["cache_read"]),
                 ("written", &cost["cache_written"]),
-                ("cost", &cost["input_equivalents"]["expected"]),
+                ("cost", &cost["input_equivalents"]),
             ] {
                 assert_eq!(&value(row, column)["tokens"], figure, "{arm:?} {column}");
             }
-            assert_eq!(cost["input_equivalents"]["low"], cost["input_equivalents"]["high"]);
-            let dollars = cost["dollars"]["expected"].as_f64().unwrap();
-            // The report says no bill of a strategy that dies in every session.
-            if arm["broken"] == arm["cells"] {
-                assert_eq!(value(row, "dollars"), "not_measured");
-            } else {
-                let found = value(row, "dollars")["dollars"].as_f64().unwrap();
-                assert!((found - dollars).abs() < 1e-9, "{found} {dollars}");
+            // Neither says the bill of a strategy that dies in every session.
+            match cost["dollars"].as_f64() {
+                None => assert_eq!(value(row, "dollars"), "not_measured"),
+                Some(dollars) => {
+                    let found = value(row, "dollars")["dollars"].as_f64().unwrap();
+                    assert!((found - dollars).abs() < 1e-9, "{found} {dollars}");
+                }
             }
             compared += 1;
         }

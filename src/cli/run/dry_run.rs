@@ -1,14 +1,14 @@
 //! `proctor run --dry-run`: the requests and the cost of a run, and its division among machines.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::json;
 
 use crate::cli::forecast::{
-    Detectable, asks_live_models, detectable_in_words, forecast, spend_in_words,
+    Detectable, asks_live_models, detectable_in_words, spend_in_words, spend_of, strategies,
 };
 use crate::cli::{Exit, Result, prose, show, show_with, stop_with, terminal};
+use crate::record::CellRecord;
 use crate::record::journal::Journal;
 use crate::record::shard::{Division, MOST_SHARDS, Partition, work};
 use crate::runner::Plan;
@@ -74,7 +74,9 @@ impl DryRunOptions {
         if let Some(shards) = self.shards {
             return shards.show(plan, out, is_json);
         }
-        let forecast = forecast(plan, &BTreeSet::new())?;
+        let cells = plan.forecast()?;
+        let spend = spend_of(plan, &cells);
+        let records: Vec<CellRecord> = cells.into_iter().map(|cell| cell.record).collect();
         let manifest = plan.manifest();
         let facts = json!({
             "scenario": manifest.scenario,
@@ -82,14 +84,13 @@ impl DryRunOptions {
             "counter": manifest.counter,
             "sessions": manifest.sessions.len(),
             "cells": plan.cells().len(),
-            "strategies": forecast.strategies,
-            "spend": forecast.spend,
+            "strategies": strategies(manifest, &records),
+            "spend": spend,
             "detectable": Detectable::of(&plan.planted_items()),
         });
         let more = json!({
-            "spend": spend_in_words(plan, &forecast.spend)?,
+            "spend": spend_in_words(plan, &spend)?,
             "detectable": detectable_in_words(plan)?,
-            "is_live": asks_live_models(plan),
             "is_whole": is_whole,
             "columns": terminal().columns(),
         });

@@ -80,14 +80,4 @@ impl Carry {
             });
         Self { prompts: prompts.collect(), requests: requests.collect() }
     }
-
-    /// All prompts together.
-    pub fn total(&self) -> ForecastRange<Tokens> {
-        let mut total = ForecastRange::default();
-        let requests = self.requests.iter().map(|request| &request.prompt);
-        for prompt in self.prompts.iter().chain(requests) {
-            total += *prompt;
-        }
-        total
-    }
 }

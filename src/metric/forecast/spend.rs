@@ -4,7 +4,8 @@ use std::ops::Sub;
 
 use serde::Serialize;
 
-use super::{Carry, ForecastRange, add_money};
+use super::carry::Carry;
+use super::{ForecastRange, add_money};
 use crate::record::words::{ModelKind, PerToken, ServerTiming};
 use crate::record::{ForecastCell, Manifest, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::units::{Tokens, Usage, Usd, whole};
@@ -110,7 +111,11 @@ impl Spend {
             milliseconds: Some(ForecastRange::default()),
             ..Self::default()
         };
-        let writes = super::writes(manifest, &inputs.thinking);
+        // A deterministic model writes what it writes.
+        let writes = match manifest.summariser.kind {
+            ModelKind::Live => Some(inputs.thinking.summariser),
+            ModelKind::Deterministic | ModelKind::Scripted => None,
+        };
         for cell in cells {
             let carry = Carry::of(cell, writes);
             if writes.is_some() {
@@ -285,7 +290,7 @@ fn of_prompt(prompt: &PromptDue, tokens: Tokens, questions: u64) -> Usage {
 }
 
 /// Tokens times `part / whole`.
-pub(super) fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
+fn part_of(tokens: Tokens, part: u64, whole: u64) -> Tokens {
     let part = u128::from(tokens.0) * u128::from(part) / u128::from(whole.max(1));
     Tokens(u64::try_from(part).unwrap_or(u64::MAX))
 }

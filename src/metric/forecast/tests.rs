@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::carry::Carry;
 use super::*;
-use crate::record::words::{LongPrompts, Purpose, RelativePrice};
-use crate::record::{Asks, ModelCall, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
+use crate::record::words::{LongPrompts, ModelKind, PerToken, Purpose};
+use crate::record::{Asks, CellRecord, ForecastCell, Manifest};
+use crate::record::{ModelCall, ModelEntry, ProbesDue, PromptDue, SentinelsDue};
 use crate::units::Usage;
 use crate::window::Window;
 
@@ -86,11 +88,11 @@ fn due() -> ProbesDue {
     }
 }
 
-fn forecast(summariser: ModelKind, reader: Option<ModelKind>) -> Forecast {
+fn forecast(summariser: ModelKind, reader: Option<ModelKind>) -> Spend {
     judged(summariser, reader, &[])
 }
 
-fn judged(summariser: ModelKind, reader: Option<ModelKind>, judges: &[ModelEntry]) -> Forecast {
+fn judged(summariser: ModelKind, reader: Option<ModelKind>, judges: &[ModelEntry]) -> Spend {
     thought(summariser, reader, judges, ThinkingTokens::default())
 }
 
@@ -99,9 +101,9 @@ fn thought(
     reader: Option<ModelKind>,
     judges: &[ModelEntry],
     thinking: ThinkingTokens,
-) -> Forecast {
+) -> Spend {
     let price = PerToken { input: Some(Usd(1)), output: Some(Usd(10)), ..PerToken::default() };
-    Forecast::of(
+    Spend::of(
         &manifest(summariser, reader),
         &[cell("reference"), cell("strategy")],
         &Tariff {
@@ -127,22 +129,15 @@ fn check(spend: &Spend, calls: u64, input: u64, dollars: [u64; 3]) {
 #[test]
 fn only_what_a_live_model_writes_is_a_range() {
     use ModelKind::{Deterministic, Live};
-    let offline = forecast(Deterministic, None);
-    let live = forecast(Live, None);
-    let output = |forecast: &Forecast| forecast.strategies[1].strategy_output;
-    assert_eq!(output(&offline), ForecastRange::exact(Tokens(40)));
+    check(&forecast(Deterministic, None), 0, 0, [0, 0, 0]);
     // The recorded answer is what it is; the other one may be empty, or as long as allowed.
-    let range = ForecastRange { low: Tokens(30), expected: Tokens(40), high: Tokens(130) };
-    assert_eq!(output(&live), range);
-    assert_eq!(offline.strategies[1].input_tokens, Tokens(3_000 + 500));
-    check(&offline.spend, 0, 0, [0, 0, 0]);
-    check(&live.spend, 1, 200, [200, 300, 1_200]);
+    check(&forecast(Live, None), 1, 200, [200, 300, 1_200]);
 }
 
 #[test]
 fn a_live_reader_is_asked_every_probe_of_every_arm_the_floor_included() {
     use ModelKind::{Deterministic, Live};
-    let spend = forecast(Deterministic, Some(Live)).spend;
+    let spend = forecast(Deterministic, Some(Live));
     // Three of the reference, three of the floor, three of the strategy; and the questions.
     let input = 3 * 2_000 + 3 * 40 + 3 * 2_000 + 3 * 60;
     let expected = input + 3 * 10 * 15;
@@ -197,7 +192,7 @@ fn what_a_first_question_writes_the_others_read_and_a_batch_reads_nothing() {
 fn every_live_judge_costs_what_it_may_be_shown_and_its_sentinels() {
     use ModelKind::{Deterministic, Live, Scripted};
     let judges = [entry(Live), entry(Scripted), entry(Live)];
-    let spend = judged(Deterministic, None, &judges).spend;
+    let spend = judged(Deterministic, None, &judges);
     // One answer of each of three arms, and each live judge ten answers of known verdict, and at most six
     // of the narrow task. The floor's
     // answers say that nothing is known, as a rule.
@@ -223,7 +218,7 @@ fn a_price_nobody_knows_is_no_price_of_nothing() {
             summaries_written_from: None,
             batch_of: &|_| None,
         };
-        Forecast::of(&manifest(summariser, None), &cells, &inputs).spend
+        Spend::of(&manifest(summariser, None), &cells, &inputs)
     };
     assert_eq!((spend(Live, &[]).calls, spend(Live, &[]).dollars), (1, None));
     let judged = spend(Deterministic, &[entry(Live)]);
@@ -252,7 +247,10 @@ fn a_longer_summary_is_carried_until_the_next_one_and_never_beyond_the_window() 
     let longest = [0, 1, 2].map(|number| (number, Tokens(100)));
     cell.asks = longest.into_iter().collect();
     let check = |cell: &ForecastCell, less: u64, more: u64| {
-        let total = Carry::of(cell, Some(Tokens::ZERO)).total();
+        let carry = Carry::of(cell, Some(Tokens::ZERO));
+        let mut total = ForecastRange::default();
+        let requests = carry.requests.iter().map(|request| request.prompt);
+        carry.prompts.iter().copied().chain(requests).for_each(|prompt| total += prompt);
         assert_eq!((total.less(), total.more()), (Tokens(less), Tokens(more)));
     };
     // Prompts 1 to 3 and two requests carry the first, the prompt of 980 only up to the window;
@@ -264,61 +262,13 @@ fn a_longer_summary_is_carried_until_the_next_one_and_never_beyond_the_window() 
 }
 
 #[test]
-fn what_another_model_writes_has_its_own_price_in_a_plan_too() {
-    let rates = serde_json::json!({ "write": 1_250, "read": 100, "output": 5_000 });
-    let cache = serde_json::json!({ "scheme": "s", "rates": rates, "again": 0 });
-    let cache: CacheRecord = serde_json::from_value(cache).unwrap();
-    let mut full = cell("reference");
-    full.record.prompt_cache = vec![cache.clone()];
-    let mut own = cell("strategy");
-    own.record.prompt_cache = vec![cache];
-    let other = RelativePrice { input: 500, output: 2_000, ..RelativePrice::default() };
-    own.record.prompt_cache[0].other_models.insert(0, Some(other));
-    let cost = &SchemeCost::of(&own.record, &full.record)[0];
-    let price = PriceEntry {
-        model: "m".to_owned(),
-        provider: "p".to_owned(),
-        date: "2026-01-01".to_owned(),
-        document: "d".to_owned(),
-        per_token: PerToken {
-            input: Some(Usd(1_000)),
-            output: Some(Usd(5_000)),
-            ..PerToken::default()
-        },
-        ..PriceEntry::default()
-    };
-    let found = |writes| {
-        let carry = Carry::of(&own, writes);
-        CostForecast::of(&own, &carry, BillBasis::Shown, cost, Some(&price))
-    };
-    let live = Some(Tokens::ZERO);
-    // 3,000 of prompts, 300 and 30 at home, 200 and 10 elsewhere.
-    let exact = 3_000_000 + 300_000 + 150_000 + 200 * 500 + 10 * 2_000;
-    assert_eq!(found(None).thousandths, ForecastRange::exact(exact));
-    assert_eq!(found(None).dollars, Some(ForecastRange::exact(Usd(exact))));
-    // The one elsewhere may be empty or have 90 more; the last of two prompts and the other request
-    // carry it, or do not.
-    let span = ForecastRange {
-        low: exact - 10 * 2_000 - 10 * 1_000,
-        expected: exact,
-        high: exact + 90 * 2_000 + 90 * 1_000,
-    };
-    assert_eq!(found(live).thousandths, span);
-    assert_eq!(found(live).dollars, Some(span.map(Usd)));
-    // Thinking is paid for as output, and no later prompt carries it.
-    let thinking = Some(Tokens(500));
-    let more = ForecastRange { high: span.high + 500 * 2_000, ..span };
-    assert_eq!(found(thinking).thousandths, more);
-}
-
-#[test]
 fn what_models_may_think_is_part_of_the_most_and_of_nothing_else() {
     use ModelKind::{Deterministic, Live};
     let judges = [entry(Live), entry(Live)];
     let most = |summariser, reader, judges: &[ModelEntry], thinking: ThinkingTokens| {
         let with = thought(summariser, reader, judges, thinking);
         let without = judged(summariser, reader, judges);
-        let [with, without] = [with, without].map(|it| it.spend.dollars.unwrap());
+        let [with, without] = [with, without].map(|spend| spend.dollars.unwrap());
         assert_eq!((with.low, with.expected), (without.low, without.expected));
         with.high.0 - without.high.0
     };
@@ -370,21 +320,4 @@ fn many_short_requests_are_no_long_prompt_however_few_of_them_are_expected() {
     let expected = 5_000 + 10 * 12 * 10;
     let most = 4_000 + 10 * 1_024 + 5_000 + 6_000 + (10 + 10 + 6) * 64 * 10;
     check(&spend, 10, 5_000, [5_000, expected, most]);
-}
-
-#[test]
-fn what_a_summary_adds_to_long_prompts_costs_as_much_as_they_do() {
-    let long_prompts = serde_json::json!({ "over": 1_500, "input": 2_000, "output": 1_000 });
-    let rates = serde_json::json!({ "read": 100, "output": 5_000, "long_prompts": long_prompts });
-    let cache = serde_json::json!({ "scheme": "s", "rates": rates, "again": 0 });
-    let cache: CacheRecord = serde_json::from_value(cache).unwrap();
-    let (mut full, mut own) = (cell("reference"), cell("strategy"));
-    full.record.prompt_cache = vec![cache.clone()];
-    own.record.prompt_cache = vec![cache];
-    let cost = &SchemeCost::of(&own.record, &full.record)[0];
-    let carry = Carry::of(&own, Some(Tokens::ZERO));
-    let found = CostForecast::of(&own, &carry, BillBasis::Shown, cost, None).thousandths;
-    // Prompts of 1,000 and 2,000 cost 5,000: each of 90 tokens more costs 5/3.
-    assert_eq!(found.high - found.expected, 90 * 5_000 + 90 * 5_000 / 3);
-    assert_eq!(found.expected - found.low, 10 * 5_000 + 10 * 5_000 / 3);
 }
