@@ -309,7 +309,7 @@ fn neighbours(sweep: &Sweep, found: &Neighbours) -> String {
     format!("{words} `{knob}={value}` is at the end of the values tried: try more beyond it.")
 }
 
-/// The best trade that was refused, and the flag that accepts it.
+/// The best trade that was refused, and the flag that chooses it: whether it is confirmed is another question.
 fn trade(sweep: &Sweep, refused: &Trade) -> String {
     let choice = &sweep.choice;
     let mut points = sweep.points.iter();
@@ -327,7 +327,7 @@ fn trade(sweep: &Sweep, refused: &Trade) -> String {
     let (label, quality, margin) = (refused.label(), sweep.quality, refused.margin);
     let given_up = display::points(given_up);
     format!(
-        "Refused: {label} saves {saved} and gives up {given_up} points of {quality}; `--margin {quality}={margin}` accepts it."
+        "Refused: {label} saves {saved} and gives up {given_up} points of {quality}; `--margin {quality}={margin}` chooses it."
     )
 }
 
