@@ -14,7 +14,6 @@ use crate::stats::{Estimate, mean, signflip};
 pub(super) struct Values<'a> {
     axis: Axis,
     key: &'static str,
-    end: RangeEnd,
     pairs: Vec<Pair<'a>>,
     names: Vec<&'a str>,
     clusters: Vec<Vec<PairedSession>>,
@@ -35,7 +34,7 @@ impl<'a> Values<'a> {
         });
         clusters.values().flatten().find(|session| session.values.is_some())?;
         let (names, clusters) = clusters.into_iter().unzip();
-        Some(Self { axis, key, end: RangeEnd::Shown, pairs, names, clusters, missing })
+        Some(Self { axis, key, pairs, names, clusters, missing })
     }
 
     /// Over the sessions of each cluster, the mean of what their values give.
@@ -61,7 +60,7 @@ impl<'a> Values<'a> {
         });
         let all = self.means_of(|(old, new)| new - old).into_iter();
         let differences = all.map(|(name, value)| (name, self.axis.turned(value)));
-        let suite = self.suite(rule);
+        let suite = self.suite(RangeEnd::Shown, rule);
         let bounds = self.bounds_of_means(paired.by_session, suite.as_ref(), rule);
         let open = paired.unscored + paired.unsure > 0;
         let ends =
@@ -88,15 +87,8 @@ impl<'a> Values<'a> {
     /// The bounds if every open score were as bad, or as good, as can be for the candidate.
     fn end(&self, end: RangeEnd, rule: &JudgingRule) -> Option<Bounds> {
         let clusters = by_cluster(&self.pairs, |one| Some(paired_probes(self.axis, end, one)));
-        let filled = Self {
-            end,
-            pairs: self.pairs.clone(),
-            clusters: clusters.into_values().collect(),
-            names: Vec::new(),
-            ..*self
-        };
-        let found = paired::estimate(&filled.clusters)?;
-        filled.bounds_of_means(found, filled.suite(rule).as_ref(), rule)
+        let found = paired::estimate(&clusters.into_values().collect::<Vec<_>>())?;
+        self.bounds_of_means(found, self.suite(end, rule).as_ref(), rule)
     }
 
     /// Totals over all sessions: the ratio of two sums over clusters, with its clustered error.
@@ -106,7 +98,7 @@ impl<'a> Values<'a> {
         let [old, new] = [sum_of(&sums, |(old, _)| *old), sum_of(&sums, |(_, new)| *new)];
         let saved: Vec<f64> = sums.iter().map(|(old, new)| old - new).collect();
         let names = self.names.iter().map(|name| (*name).to_owned());
-        let suite = self.suite(rule);
+        let suite = self.suite(RangeEnd::Shown, rule);
         let turned: Vec<(f64, f64)> = sums.iter().map(|(old, new)| (*new, *old)).collect();
         let ratio = Estimate::of_ratio(&turned, paired.by_session.n.items);
         let bounds = match ratio {
@@ -193,13 +185,13 @@ impl<'a> Values<'a> {
 
     /// The difference on this suite by repeats, where chance has a part; `None` where a session was not scored
     /// in two repeats on both sides.
-    fn suite(&self, rule: &JudgingRule) -> Option<SuiteDifference> {
+    fn suite(&self, end: RangeEnd, rule: &JudgingRule) -> Option<SuiteDifference> {
         if rule.target != Target::Suite || !rule.chance.touches(self.axis) {
             return None;
         }
         let clusters = by_cluster(&self.pairs, |(_, old, new)| {
             let sides = [*old, (*new)?];
-            let [baseline, candidate] = [0, 1].map(|side| self.repeats(sides, side));
+            let [baseline, candidate] = [0, 1].map(|side| self.repeats(end, sides, side));
             let unscored = baseline.is_empty() || candidate.is_empty();
             (!unscored).then_some(Repeats { baseline, candidate })
         })
@@ -225,13 +217,13 @@ impl<'a> Values<'a> {
     }
 
     /// A session's value in each repeat on one side: of probes the mean by weight of those that both score.
-    fn repeats(&self, sides: [&SessionSample; 2], side: usize) -> Vec<f64> {
+    fn repeats(&self, end: RangeEnd, sides: [&SessionSample; 2], side: usize) -> Vec<f64> {
         if self.axis.kind() != Kind::Probes {
             return sides[side].metrics.get(self.key).cloned().unwrap_or_default();
         }
         let [old, new] = sides;
         let scored = probes_of(old, Some(new)).filter_map(|probes| {
-            let [baseline, candidate] = self.end.scores(self.axis, probes)?;
+            let [baseline, candidate] = end.scores(self.axis, probes)?;
             let own = if side == 0 { baseline } else { candidate };
             Some((weight_of(probes), own))
         });
