@@ -27,7 +27,7 @@ pub(super) struct StrategyRequest {
 /// is written for, which reads it and takes it up. No prompt grows beyond the window: there a
 /// strategy would have compacted again, sooner; how often is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Carry {
+pub(super) struct Carry {
     /// The agent's prompts, by call.
     pub(super) prompts: Vec<ForecastRange<Tokens>>,
     /// The strategy's own requests, in order.
@@ -37,7 +37,7 @@ pub struct Carry {
 impl Carry {
     /// The carry of this cell. `writes` says how much a live summariser may think before it writes; a
     /// deterministic one writes what it writes, and nothing changes.
-    pub fn of(cell: &ForecastCell, writes: Option<Tokens>) -> Self {
+    pub(super) fn of(cell: &ForecastCell, writes: Option<Tokens>) -> Self {
         let record = &cell.record;
         let asks = cell.asks.iter().filter(|_| writes.is_some());
         let mut written: BTreeMap<usize, ForecastRange<Tokens>> = BTreeMap::new();
