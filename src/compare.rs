@@ -63,7 +63,7 @@ pub fn adjust(comparisons: &mut [&mut Findings]) {
     }
     for axis in Axis::ALL {
         let found = comparisons.iter_mut().filter_map(|one| {
-            let target = one.target;
+            let target = one.chance.target(one.target, axis);
             let found = one.axes.iter_mut().find(|found| found.axis == axis)?;
             Some((found.p()?, found, target))
         });

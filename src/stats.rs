@@ -22,7 +22,6 @@ pub mod power;
 pub mod quantile;
 pub mod signflip;
 mod simulation;
-pub mod suite;
 pub mod wilson;
 
 /// Share of repeated experiments whose interval holds the true value.
@@ -112,17 +111,7 @@ impl Estimate {
     /// A number with the standard error that some formula gives it, and the interval `± t(1 − α/2,
     /// G − 1) · SE` that belongs to it.
     pub fn with_error(point: f64, standard_error: Option<f64>, n: SampleSize) -> Self {
-        Self::with_freedom(point, standard_error, n.sessions.saturating_sub(1), n)
-    }
-
-    /// The same with the degrees of freedom that the error has.
-    pub(crate) fn with_freedom(
-        point: f64,
-        standard_error: Option<f64>,
-        freedom: usize,
-        n: SampleSize,
-    ) -> Self {
-        let t = quantile::t(UPPER_SHARE, freedom);
+        let t = quantile::t(UPPER_SHARE, n.sessions.saturating_sub(1));
         let reach = standard_error.zip(t).map(|(error, t)| t * error);
         Self {
             point_estimate: point,

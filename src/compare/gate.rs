@@ -81,8 +81,7 @@ impl Verdict {
         let margin = margin + NOTHING;
         let level = 0.05 / family.max(1) as f64;
         let (low, high) = bounds.interval_at(level);
-        let shown =
-            bounds.permuted.is_none_or(|p| p <= level) && flipped.is_none_or(|p| p <= LEVEL);
+        let shown = flipped.is_none_or(|p| p <= LEVEL);
         if high < 0.0 && bounds.lower < -margin && shown {
             Self::Regressed
         } else if bounds.difference > margin && low > 0.0 && shown {
@@ -177,8 +176,7 @@ pub struct GatedAxis {
     pub verdict: Verdict,
     /// Why it is `inconclusive`, in words.
     pub reason: Option<String>,
-    /// How many sessions like these would make it clear; `None` where it is clear, or none would,
-    /// or where repeats are what is missing.
+    /// How many sessions like these would make it clear; `None` where it is clear, or none would.
     pub sessions_needed: Option<usize>,
 }
 
@@ -216,7 +214,8 @@ pub fn gate(findings: &Findings, sides: [&Sample; 2], rules: &Rules, family: usi
         deaths.partition(|death| !findings.chance.touches(Axis::Completion) || is_in_all(death));
     let axes = findings.axes.iter().filter_map(|found| {
         let margin = rules.margins.get(found.axis)?;
-        Some(GatedAxis::new(found.axis, margin, verdict(found, margin, findings.target, family)))
+        let target = findings.chance.target(findings.target, found.axis);
+        Some(GatedAxis::new(found.axis, margin, verdict(found, margin, target, family)))
     });
     let mut axes: Vec<GatedAxis> = axes.collect();
     axes.extend(one_sided(findings, sides, rules));
@@ -382,10 +381,8 @@ fn verdict(
     let Some(bounds) = found.bounds else {
         let reason = if found.kind == Kind::Total && found.baseline <= 0.0 {
             "the baseline's total is 0, and a share of nothing is no number"
-        } else if found.paired.by_session.n.sessions < 2 {
-            "one session alone leaves the error unknown"
         } else {
-            "a session was not scored in two repeats on both sides, which leaves the error unknown"
+            "one session alone leaves the error unknown"
         };
         return Err((reason.to_owned(), None));
     };
@@ -415,25 +412,17 @@ fn verdict(
         }
     }
     match verdict {
-        Verdict::Inconclusive => Err(too_few(found, &bounds, margin)),
+        Verdict::Inconclusive => Err(too_few(&bounds, margin)),
         clear => Ok(clear),
     }
 }
 
-/// That there are too few sessions, or repeats, and how many would be enough.
-fn too_few(found: &AxisFinding, bounds: &Bounds, margin: f64) -> Unclear {
-    if found.suite.is_none() && bounds.sessions < FEWEST_SESSIONS {
-        let reason = "fewer than 6 sessions say nothing about others".to_owned();
-        return (reason, bounds.sessions_needed(margin));
+/// That there are too few sessions, and how many would be enough.
+fn too_few(bounds: &Bounds, margin: f64) -> Unclear {
+    let (sessions, needed) = (bounds.sessions, bounds.sessions_needed(margin));
+    if sessions < FEWEST_SESSIONS {
+        return ("fewer than 6 sessions say nothing about others".to_owned(), needed);
     }
-    let (what, count, needed) = match &found.suite {
-        Some(suite) => {
-            let seen = bounds.difference.abs();
-            let distance = if margin > 0.0 { margin } else { seen };
-            ("repeats", suite.repeats, suite.repeats_needed(distance))
-        }
-        None => ("sessions", bounds.sessions, bounds.sessions_needed(margin)),
-    };
     let width = (bounds.interval_upper - bounds.interval_lower) * 100.0;
     let wide = if margin > 0.0 && width > margin * 200.0 {
         format!("the interval is {width:.0} points wide, more than twice the margin: ")
@@ -441,10 +430,10 @@ fn too_few(found: &AxisFinding, bounds: &Bounds, margin: f64) -> Unclear {
         String::new()
     };
     let reason = match needed {
-        Some(needed) => format!("{wide}{count} {what} are too few: about {needed} are needed"),
-        None => format!("{wide}no number of {what} would decide it"),
+        Some(needed) => format!("{wide}{sessions} sessions are too few: about {needed} are needed"),
+        None => format!("{wide}no number of sessions would decide it"),
     };
-    (reason, needed.filter(|_| found.suite.is_none()))
+    (reason, needed)
 }
 
 /// How a gate ended.

@@ -16,7 +16,6 @@ use crate::record::words::ModelKind;
 use crate::stats::bounds::Bounds;
 use crate::stats::paired::{FEWEST_SESSIONS, PairedDifference};
 use crate::stats::power;
-use crate::stats::suite::SuiteDifference;
 use crate::units::{index, many};
 
 mod values;
@@ -67,6 +66,12 @@ pub enum Chance {
 }
 
 impl Chance {
+    /// About what a judgement that is to be about `asked` speaks on this axis: a difference that depends on chance is
+    /// never exact on the suite.
+    pub(crate) fn target(self, asked: Target, axis: Axis) -> Target {
+        if self.touches(axis) { Target::Population } else { asked }
+    }
+
     /// Whether this axis depends on chance.
     pub fn touches(self, axis: Axis) -> bool {
         match self {
@@ -202,13 +207,10 @@ pub struct AxisFinding {
     /// The bounds of the difference, with the sign such that higher is better; of a total the share of the
     /// baseline's that is saved. `None` where the error is not known.
     pub bounds: Option<Bounds>,
-    /// p value of the test (sign flips of clusters; about a suite, permutation of repeats), adjusted for all
-    /// comparisons of the family.
+    /// p value of the test (sign flips of clusters), adjusted for all comparisons of the family.
     pub adjusted_p: Option<f64>,
     /// Differences per session and per probe; a share, count or total has one value per session.
     pub paired: PairedDifference,
-    /// The difference on a suite by repeats, where chance has a part.
-    pub suite: Option<SuiteDifference>,
     /// Where pairs have no score: the bounds if each of them were as bad, and as good, as possible for the
     /// candidate.
     #[serde(skip)]
@@ -228,7 +230,6 @@ pub struct AxisFinding {
 pub fn judge(baseline: &Sample, candidate: &Sample, rule: &JudgingRule) -> Findings {
     let pairs = Pairs::of(baseline, candidate);
     let known = !(baseline.definition.is_empty() || candidate.definition.is_empty());
-    let rule = pairs.rule(rule);
     let axes = Axis::ALL.into_iter();
     Findings {
         baseline: baseline.strategy.clone(),
@@ -236,7 +237,7 @@ pub fn judge(baseline: &Sample, candidate: &Sample, rule: &JudgingRule) -> Findi
         outlines: [baseline.outline(), candidate.outline()],
         broken: [baseline, candidate].map(Sample::broken),
         same_definition: known.then(|| baseline.definition == candidate.definition),
-        axes: axes.filter_map(|axis| pairs.judge(axis, &rule)).collect(),
+        axes: axes.filter_map(|axis| pairs.judge(axis, rule)).collect(),
         changed: changes::changed(&pairs.sessions),
         broken_rules: changes::broken_rules(&pairs.sessions),
         deaths: changes::deaths(&pairs.sessions),
@@ -298,15 +299,6 @@ impl<'a> Pairs<'a> {
         self
     }
 
-    /// Without repeats on both sides noise cannot be estimated, and a judgement is about a population.
-    fn rule(&self, rule: &JudgingRule) -> JudgingRule {
-        let mut own = rule.clone();
-        if !(own.chance == Chance::Nowhere || self.sessions.iter().all(is_repeated)) {
-            own.target = Target::Population;
-        }
-        own
-    }
-
     /// Judges one axis; `None` where no pair has it.
     ///
     /// A bill in dollars says nothing of sessions without a price. Where all of them together leave a loss open that
@@ -334,7 +326,7 @@ impl<'a> Pairs<'a> {
         found.adjusted_p = found.p();
         found.state = State::NotComparable;
         if is_comparable {
-            found.state = found.state_under(rule.target);
+            found.state = found.state_under(rule.chance.target(rule.target, axis));
         }
         Some(found)
     }
@@ -393,11 +385,6 @@ fn both_have((_, old, new): &Pair<'_>, key: &str) -> bool {
     old.metrics.contains_key(key) && new.is_some_and(|new| new.metrics.contains_key(key))
 }
 
-fn is_repeated((_, old, new): &Pair<'_>) -> bool {
-    let mut sides = [Some(*old), *new].into_iter();
-    sides.all(|side| side.is_some_and(|own| own.metrics.values().all(|values| values.len() >= 2)))
-}
-
 /// The cluster of a pair: its main session, or the session itself.
 pub(super) fn cluster<'a>((id, old, new): &Pair<'a>) -> &'a str {
     old.cluster.as_deref().or_else(|| new.and_then(|new| new.cluster.as_deref())).unwrap_or(id)
@@ -406,10 +393,7 @@ pub(super) fn cluster<'a>((id, old, new): &Pair<'a>) -> &'a str {
 impl AxisFinding {
     /// p value of its test, as if it stood alone; two-sided.
     pub fn p(&self) -> Option<f64> {
-        match &self.suite {
-            Some(suite) => Some(suite.p),
-            None => self.paired.sign_flip.map(|test| test.p),
-        }
+        self.paired.sign_flip.map(|test| test.p)
     }
 
     /// The difference, turned so that higher is better; 0 where it is not known.

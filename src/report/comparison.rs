@@ -211,7 +211,7 @@ impl Comparisons {
                 margin(metric.kind, gated.margin),
                 gated.verdict,
                 paired(metric),
-                basis(metric, one.comparison.target),
+                basis(metric),
                 metric.evaluator,
                 one.comparison.seed,
             );
@@ -339,7 +339,7 @@ fn tables(one: &GatedComparison) -> Vec<Section> {
         row(metric.axis.name(), cells)
     });
     let basis = comparison.axes.iter().map(|metric| {
-        let cells = [paired(metric), basis(metric, comparison.target), metric.evaluator.to_owned()];
+        let cells = [paired(metric), basis(metric), metric.evaluator.to_owned()];
         row(metric.axis.name(), cells)
     });
     let changed = comparison.changed.iter().map(|probe| {

@@ -27,10 +27,6 @@ pub struct Bounds {
     pub error: Option<f64>,
     /// Degrees of freedom of that error; 0 where the difference is exact.
     pub freedom: usize,
-    /// About a suite whose results depend on chance: p of the permutation of repeats, without which
-    /// nothing is called better or worse. A session whose few repeats came out the same by luck has
-    /// no error to see.
-    pub permuted: Option<f64>,
 }
 
 impl Bounds {
@@ -56,7 +52,6 @@ impl Bounds {
             sessions,
             error: None,
             freedom: 0,
-            permuted: None,
         }
     }
 

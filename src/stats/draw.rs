@@ -24,16 +24,9 @@ impl Draws {
     }
 
     /// An index below `length`, by the high half of a product; its bias is below `length / 2⁶⁴`.
+    #[cfg(test)]
     pub(crate) fn index(&mut self, length: usize) -> usize {
         let wide = u128::from(self.0.next_u64()) * length as u128;
         usize::try_from(wide >> 64).unwrap_or(0)
-    }
-
-    /// Puts a list into a random order (Fisher and Yates).
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
-        for last in (1..items.len()).rev() {
-            let at = self.index(last + 1);
-            items.swap(last, at);
-        }
     }
 }

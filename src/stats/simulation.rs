@@ -12,7 +12,6 @@ use rayon::prelude::*;
 
 use super::bounds::Bounds;
 use super::draw::Draws;
-use super::suite::{self, Repeats};
 use super::{Estimate, bootstrap, quantile, signflip};
 
 /// Experiments of each kind. The standard error of a share of 5 % is 0.4 points with `PROCTOR_SCAN=all`, and
@@ -154,11 +153,8 @@ fn run(process: Process, sessions: usize) -> RejectionCounts {
         RejectionCounts {
             session_t: beyond(by_session.point_estimate, error, t),
             sign_flip: u32::from(flip <= 0.05),
-            regressed: Bounds::estimated(&by_session, sessions - 1).map_or(0, |bounds| {
-                u32::from(
-                    bounds.interval_at(0.05).1 < 0.0 && bounds.permuted.is_none_or(|p| p <= 0.05),
-                )
-            }),
+            regressed: Bounds::estimated(&by_session, sessions - 1)
+                .map_or(0, |bounds| u32::from(bounds.interval_at(0.05).1 < 0.0)),
             bootstrap: u32::from(
                 interval.is_some_and(|i| i.lower_bound > 0.0 || i.upper_bound < 0.0),
             ),
@@ -202,65 +198,6 @@ fn what_is_shown_by_default_is_wrong_as_rarely_as_it_says_and_what_is_refused_is
     for (method, worst) in ["bootstrap", "McNemar", "probe-level t"].iter().zip(worst) {
         assert!(worst > TOO_OFTEN, "{method}: {worst} at most");
     }
-}
-
-/// Shares of experiments in which nothing changed and a suite is called regressed: as Proctor says it, and
-/// with the degrees of freedom of all sessions pooled, which is refused.
-fn on_a_suite(sessions: usize, noisy: usize, repeats: usize, items: Option<usize>) -> (f64, f64) {
-    let normal = effects(|share| quantile::normal(share).unwrap());
-    let one = |seed: u64| {
-        let mut draws = Draws::new(seed, "suite of repeats");
-        let mut value = |at: usize| match items {
-            _ if at >= noisy => 0.5,
-            // A share of probes that are right by the toss of a coin.
-            Some(items) => {
-                let right = (0..items).filter(|_| draws.bits().is_multiple_of(2)).count();
-                right as f64 / items as f64
-            }
-            None => normal[draws.index(1_024)],
-        };
-        let mut side = |at: usize| (0..repeats).map(|_| value(at)).collect::<Vec<f64>>();
-        let seen: Vec<Repeats> =
-            (0..sessions).map(|at| Repeats { baseline: side(at), candidate: side(at) }).collect();
-        let found = suite::compare_with(&seen, 39, seed).unwrap();
-        let mut bounds = Bounds::estimated(&found.estimate, found.freedom).unwrap();
-        bounds.permuted = Some(found.p);
-        let pooled = quantile::t(0.95, 2 * sessions * (repeats - 1)).unwrap();
-        let error = found.estimate.standard_error.unwrap();
-        (
-            u32::from(
-                bounds.interval_at(0.05).1 < 0.0 && bounds.permuted.is_none_or(|p| p <= 0.05),
-            ),
-            u32::from(found.estimate.point_estimate + pooled * error < 0.0),
-        )
-    };
-    let (ours, refused) = (0..u64::from(*RUNS))
-        .into_par_iter()
-        .map(one)
-        .reduce(|| (0, 0), |left, right| (left.0 + right.0, left.1 + right.1));
-    (f64::from(ours) / f64::from(*RUNS), f64::from(refused) / f64::from(*RUNS))
-}
-
-#[test]
-fn a_suite_with_few_repeats_is_called_regressed_as_rarely_as_promised() {
-    let mut worst: f64 = 0.0;
-    for (sessions, noisy, repeats, items) in [
-        (20, 1, 2, None),
-        (8, 1, 2, None),
-        (20, 1, 3, None),
-        (8, 8, 2, None),
-        // Repeats of one probe agree by luck every other time.
-        (6, 1, 2, Some(1)),
-        (6, 6, 3, Some(5)),
-    ] {
-        let (ours, refused) = on_a_suite(sessions, noisy, repeats, items);
-        assert!(
-            ours <= MOST,
-            "{noisy} of {sessions} sessions with noise, {repeats} repeats: {ours}"
-        );
-        worst = worst.max(refused);
-    }
-    assert!(worst > TOO_OFTEN, "pooled degrees of freedom: {worst} at most");
 }
 
 #[test]

@@ -7,7 +7,6 @@ use crate::compare::axis::{Axis, Kind};
 use crate::compare::{ProbeSample, SessionSample};
 use crate::stats::bounds::Bounds;
 use crate::stats::paired::{self, PairedDifference, PairedSession};
-use crate::stats::suite::{self, Repeats, SuiteDifference};
 use crate::stats::{Estimate, mean, signflip};
 
 /// The values of an axis, cluster by cluster.
@@ -60,8 +59,7 @@ impl<'a> Values<'a> {
         });
         let all = self.means_of(|(old, new)| new - old).into_iter();
         let differences = all.map(|(name, value)| (name, self.axis.turned(value)));
-        let suite = self.suite(RangeEnd::Shown, rule);
-        let bounds = self.bounds_of_means(paired.by_session, suite.as_ref(), rule);
+        let bounds = self.bounds_of_means(paired.by_session, rule);
         let open = paired.unscored + paired.unsure > 0;
         let ends =
             open.then(|| Some((self.end(RangeEnd::Worst, rule)?, self.end(RangeEnd::Best, rule)?)));
@@ -69,26 +67,20 @@ impl<'a> Values<'a> {
             by_cluster: differences.collect(),
             bounds,
             ends: ends.flatten(),
-            suite,
             ..self.finding(levels, paired, rule)
         })
     }
 
-    fn bounds_of_means(
-        &self,
-        mut found: Estimate,
-        suite: Option<&SuiteDifference>,
-        rule: &JudgingRule,
-    ) -> Option<Bounds> {
+    fn bounds_of_means(&self, mut found: Estimate, rule: &JudgingRule) -> Option<Bounds> {
         found.point_estimate = self.axis.turned(found.point_estimate);
-        self.bounds(&found, suite, 1.0, rule)
+        self.bounds(&found, rule)
     }
 
     /// The bounds if every open score were as bad, or as good, as can be for the candidate.
     fn end(&self, end: RangeEnd, rule: &JudgingRule) -> Option<Bounds> {
         let clusters = by_cluster(&self.pairs, |one| Some(paired_probes(self.axis, end, one)));
         let found = paired::estimate(&clusters.into_values().collect::<Vec<_>>())?;
-        self.bounds_of_means(found, self.suite(end, rule).as_ref(), rule)
+        self.bounds_of_means(found, rule)
     }
 
     /// Totals over all sessions: the ratio of two sums over clusters, with its clustered error.
@@ -98,7 +90,6 @@ impl<'a> Values<'a> {
         let [old, new] = [sum_of(&sums, |(old, _)| *old), sum_of(&sums, |(_, new)| *new)];
         let saved: Vec<f64> = sums.iter().map(|(old, new)| old - new).collect();
         let names = self.names.iter().map(|name| (*name).to_owned());
-        let suite = self.suite(RangeEnd::Shown, rule);
         let turned: Vec<(f64, f64)> = sums.iter().map(|(old, new)| (*new, *old)).collect();
         let ratio = Estimate::of_ratio(&turned, paired.by_session.n.items);
         let bounds = match ratio {
@@ -109,15 +100,13 @@ impl<'a> Values<'a> {
             Some(mut estimate) => {
                 let saved = 1.0 - estimate.point_estimate;
                 estimate.point_estimate = if saved.abs() < NOTHING { 0.0 } else { saved };
-                let scale = sums.len() as f64 / old;
-                self.bounds(&estimate, suite.as_ref(), scale, rule)
+                self.bounds(&estimate, rule)
             }
         };
         // The test asks what the interval answers, and that is about sums over clusters.
         paired.sign_flip = signflip::test(&saved, rule.seed);
         Some(AxisFinding {
             bounds,
-            suite,
             by_cluster: names.zip(saved).collect(),
             ..self.finding([old, new], paired, rule)
         })
@@ -143,7 +132,6 @@ impl<'a> Values<'a> {
             bounds: None,
             adjusted_p: None,
             paired,
-            suite: None,
             ends: None,
             missing_sessions: self.missing,
             unfinished_sessions: match self.axis.kind() {
@@ -157,82 +145,13 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The bounds of an estimate that is turned so that higher is better; `scale` brings the error of repeats
-    /// to its unit.
-    fn bounds(
-        &self,
-        estimate: &Estimate,
-        suite: Option<&SuiteDifference>,
-        scale: f64,
-        rule: &JudgingRule,
-    ) -> Option<Bounds> {
+    /// The bounds of an estimate that is turned so that higher is better.
+    fn bounds(&self, estimate: &Estimate, rule: &JudgingRule) -> Option<Bounds> {
         let sessions = estimate.n.sessions;
-        match rule.target {
-            Target::Suite if !rule.chance.touches(self.axis) => {
-                Some(Bounds::exact(estimate.point_estimate, sessions))
-            }
-            Target::Suite => {
-                let (suite, mut estimate) = (suite?, *estimate);
-                let error = suite.estimate.standard_error;
-                estimate.standard_error = error.map(|error| error * scale);
-                let mut bounds = Bounds::estimated(&estimate, suite.freedom)?;
-                bounds.permuted = Some(suite.p);
-                Some(bounds)
-            }
+        match rule.chance.target(rule.target, self.axis) {
+            Target::Suite => Some(Bounds::exact(estimate.point_estimate, sessions)),
             Target::Population => Bounds::estimated(estimate, sessions.checked_sub(1)?),
         }
-    }
-
-    /// The difference on this suite by repeats, where chance has a part; `None` where a session was not scored
-    /// in two repeats on both sides.
-    fn suite(&self, end: RangeEnd, rule: &JudgingRule) -> Option<SuiteDifference> {
-        if rule.target != Target::Suite || !rule.chance.touches(self.axis) {
-            return None;
-        }
-        let clusters = by_cluster(&self.pairs, |(_, old, new)| {
-            let sides = [*old, (*new)?];
-            let [baseline, candidate] = [0, 1].map(|side| self.repeats(end, sides, side));
-            let unscored = baseline.is_empty() || candidate.is_empty();
-            (!unscored).then_some(Repeats { baseline, candidate })
-        })
-        .into_values();
-        let repeats: Vec<Repeats> = clusters.map(|own| self.one_of(&own)).collect();
-        suite::compare(&repeats, rule.seed)
-    }
-
-    /// A cluster's sessions as one, repeat by repeat, as far as all of them have it: the sum of a total, else
-    /// the mean.
-    fn one_of(&self, sessions: &[Repeats]) -> Repeats {
-        let divisor = match self.axis.kind() {
-            Kind::Total => 1.0,
-            Kind::Probes | Kind::Share | Kind::Count => sessions.len() as f64,
-        };
-        let [baseline, candidate] = [0, 1].map(|side| {
-            let of_side = sessions.iter().map(|own| [&own.baseline, &own.candidate][side]);
-            let values: Vec<&Vec<f64>> = of_side.collect();
-            let fewest = values.iter().map(|own| own.len()).min().unwrap_or(0);
-            (0..fewest).map(|at| sum_of(&values, |own| own[at]) / divisor).collect()
-        });
-        Repeats { baseline, candidate }
-    }
-
-    /// A session's value in each repeat on one side: of probes the mean by weight of those that both score.
-    fn repeats(&self, end: RangeEnd, sides: [&SessionSample; 2], side: usize) -> Vec<f64> {
-        if self.axis.kind() != Kind::Probes {
-            return sides[side].metrics.get(self.key).cloned().unwrap_or_default();
-        }
-        let [old, new] = sides;
-        let scored = probes_of(old, Some(new)).filter_map(|probes| {
-            let [baseline, candidate] = end.scores(self.axis, probes)?;
-            let own = if side == 0 { baseline } else { candidate };
-            Some((weight_of(probes), own))
-        });
-        let scored: Vec<(f64, Vec<f64>)> = scored.collect();
-        let fewest = scored.iter().map(|(_, own)| own.len()).min();
-        let weights = sum_of(&scored, |(weight, _)| *weight);
-        (0..fewest.unwrap_or(0))
-            .map(|at| sum_of(&scored, |(weight, own)| weight * own[at]) / weights)
-            .collect()
     }
 }
 

@@ -93,28 +93,21 @@ pub(super) fn paired(metric: &AxisFinding) -> String {
 }
 
 /// How the interval was made: `t(19), clustered by session · MDE 8.1`.
-pub(super) fn basis(metric: &AxisFinding, target: Target) -> String {
+pub(super) fn basis(metric: &AxisFinding) -> String {
     if is_exact(metric) {
         return "exact on this suite".to_owned();
     }
-    let mut parts = Vec::new();
-    let population = target == Target::Population;
-    if population {
-        let freedom = metric.paired.by_session.n.sessions.max(1) - 1;
-        parts.push(format!("t({freedom}), clustered by session"));
-    } else if let Some(suite) = &metric.suite {
-        let (freedom, repeats) = (suite.freedom, suite.repeats);
-        parts.push(format!("t({freedom}) of {repeats} repeats, on this suite"));
-    }
+    let freedom = metric.paired.by_session.n.sessions.max(1) - 1;
+    let interval = metric.bounds.map(|_| format!("t({freedom}), clustered by session"));
+    let mut parts: Vec<String> = interval.into_iter().collect();
     let shares = matches!(metric.kind, Kind::Probes | Kind::Share);
-    if let Some(drawn) = metric.paired.bootstrap.filter(|_| population && shares) {
+    if let Some(drawn) = metric.paired.bootstrap.filter(|_| shares) {
         let ends = [drawn.lower_bound, drawn.upper_bound];
         let [low, high] = ends.map(|end| signed(end * 100.0, 1));
         parts.push(format!("bootstrap [{low}, {high}]"));
     }
     if let Some(p) = metric.adjusted_p {
-        let test = metric.suite.map_or("sign flip", |_| "permutation");
-        parts.push(format!("{test} p {p:.3}"));
+        parts.push(format!("sign flip p {p:.3}"));
     }
     parts.extend(detectable(metric));
     parts.join(" · ")
@@ -122,11 +115,8 @@ pub(super) fn basis(metric: &AxisFinding, target: Target) -> String {
 
 /// `MDE 8.1 pts`: the smallest difference that would have been seen, in the unit of the change.
 fn detectable(metric: &AxisFinding) -> Option<String> {
-    let found = match (&metric.suite, metric.bounds) {
-        (Some(suite), _) if metric.kind != Kind::Total => suite.detectable()?,
-        (_, Some(bounds)) => power::detectable(bounds.error?, bounds.sessions)?,
-        (_, None) => return None,
-    };
+    let bounds = metric.bounds?;
+    let found = power::detectable(bounds.error?, bounds.sessions)?;
     let (factor, _, unit) = scale(metric.kind);
     Some(format!("MDE {:.1}{unit}", found * factor))
 }
