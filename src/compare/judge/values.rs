@@ -29,7 +29,7 @@ impl<'a> Values<'a> {
         let clusters = by_cluster(&pairs, |pair| {
             let (session, is_missing) = paired(axis, key, pair);
             missing += usize::from(is_missing);
-            Some(session)
+            session
         });
         clusters.values().flatten().find(|session| session.values.is_some())?;
         let (names, clusters) = clusters.into_iter().unzip();
@@ -78,7 +78,7 @@ impl<'a> Values<'a> {
 
     /// The bounds if every open score were as bad, or as good, as can be for the candidate.
     fn end(&self, end: RangeEnd, rule: &JudgingRule) -> Option<Bounds> {
-        let clusters = by_cluster(&self.pairs, |one| Some(paired_probes(self.axis, end, one)));
+        let clusters = by_cluster(&self.pairs, |one| paired_probes(self.axis, end, one));
         let found = paired::estimate(&clusters.into_values().collect::<Vec<_>>())?;
         self.bounds_of_means(found, rule)
     }
@@ -158,13 +158,11 @@ impl<'a> Values<'a> {
 /// What these pairs give, cluster by cluster.
 fn by_cluster<'a, T>(
     pairs: &[Pair<'a>],
-    mut of: impl FnMut(&Pair<'a>) -> Option<T>,
+    mut of: impl FnMut(&Pair<'a>) -> T,
 ) -> BTreeMap<&'a str, Vec<T>> {
     let mut clusters: BTreeMap<&str, Vec<T>> = BTreeMap::new();
     for pair in pairs {
-        if let Some(found) = of(pair) {
-            clusters.entry(cluster(pair)).or_default().push(found);
-        }
+        clusters.entry(cluster(pair)).or_default().push(of(pair));
     }
     clusters
 }
@@ -219,13 +217,12 @@ enum RangeEnd {
 }
 
 impl RangeEnd {
-    /// The scores of a probe under both, repeat by repeat; `None` where they are not compared.
-    fn scores(self, axis: Axis, probes: [Option<&ProbeSample>; 2]) -> Option<[Vec<f64>; 2]> {
+    /// The scores of a probe under both, each the mean over repeats; `None` where they are not compared.
+    fn scores(self, axis: Axis, probes: [Option<&ProbeSample>; 2]) -> Option<[f64; 2]> {
         let scored = probes.map(|probe| probe.filter(|probe| probe.has(axis)));
-        let counts = scored.iter().flatten().map(|one| one.scores(axis).len());
+        let sides = scored.iter().flatten().count();
         // Scored by neither: there is nothing to compare.
-        let repeats = counts.max()?;
-        if self == Self::Shown && scored.iter().any(Option::is_none) {
+        if sides == 0 || self == Self::Shown && sides < 2 {
             return None;
         }
         let low = match self {
@@ -234,9 +231,9 @@ impl RangeEnd {
             Self::Best => [true, false],
         };
         Some([0, 1].map(|side| match (scored[side], low[side]) {
-            (Some(probe), true) => probe.scores(axis).to_vec(),
-            (Some(probe), false) => probe.most(axis).to_vec(),
-            (None, low) => vec![f64::from(u8::from(!low)); repeats],
+            (Some(probe), true) => mean(probe.scores(axis)).unwrap_or_default(),
+            (Some(probe), false) => mean(probe.most(axis)).unwrap_or_default(),
+            (None, low) => f64::from(u8::from(!low)),
         }))
     }
 }
@@ -255,11 +252,6 @@ fn probes_of<'a>(
     of_old.chain(others.map(|(_, probe)| [None, Some(probe)]))
 }
 
-/// The weight of a probe in its session.
-fn weight_of(probes: [Option<&ProbeSample>; 2]) -> f64 {
-    probes.into_iter().flatten().map(|probe| probe.weight).max().map_or(0.0, f64::from)
-}
-
 /// A session under both: the means of its probes' scores by weight.
 fn paired_probes(axis: Axis, end: RangeEnd, (_, old, new): &Pair<'_>) -> PairedSession {
     let mut session = PairedSession::default();
@@ -269,12 +261,10 @@ fn paired_probes(axis: Axis, end: RangeEnd, (_, old, new): &Pair<'_>) -> PairedS
         let sides = known.clone().filter(|probe| probe.has(axis)).count();
         session.unscored += usize::from(sides == 1);
         session.unsure += usize::from(sides == 2 && known.any(|probe| probe.is_range(axis)));
-        let scores = end.scores(axis, probes);
-        let means = scores.map(|scores| scores.map(|own| mean(&own).unwrap_or_default()));
-        let Some([baseline, candidate]) = means else {
+        let Some([baseline, candidate]) = end.scores(axis, probes) else {
             continue;
         };
-        let weight = weight_of(probes);
+        let weight = probes.iter().flatten().map(|probe| probe.weight).max().map_or(0.0, f64::from);
         sums = (sums.0 + weight * baseline, sums.1 + weight * candidate);
         weights += weight;
         session.counts.add(baseline, candidate);
