@@ -91,9 +91,6 @@ pub struct SweepPoint {
     pub broken: Option<String>,
     /// Whether nothing beats it in both.
     pub on_front: bool,
-    /// Share of jackknife rounds, one session with its side chains left out in each, in which it is on the front; `None`
-    /// below two sessions.
-    pub front_share: Option<f64>,
     /// Its place in the choice; `None` if it was not chosen.
     pub standing: Option<Standing>,
 }
@@ -194,7 +191,6 @@ pub fn judge(
             quality: Estimate::of_sessions(&kept.collect::<Vec<_>>(), used.len()),
             broken: trial.broken.clone(),
             on_front: false,
-            front_share: None,
             standing: None,
         }
     });
@@ -203,10 +199,8 @@ pub fn judge(
         tried.iter().map(|trial| trial.objectives(&clusters, axes)).collect();
     let means: Vec<Point> = of_clusters.iter().map(|own| pareto::mean(own)).collect();
     let front = pareto::front(&means);
-    let shares = pareto::jackknife(&of_clusters);
     for (at, point) in points.iter_mut().enumerate() {
         point.on_front = front[at];
-        point.front_share = shares.as_ref().map(|shares| shares[at]);
     }
     let mut fitted = fitting(tried, &clusters);
     if fitted != clusters && fitted.len() < FEWEST_SESSIONS {

@@ -1,7 +1,7 @@
 //! Sweeps as reports: the verdict, the settings on the front, and those off it.
 
 use super::comparison::signed;
-use super::{Cell, Column, Report, ReportData, Role, Row, RowMark, Section, Value};
+use super::{Cell, Column, Report, ReportData, Role, Row, RowMark, Section};
 use crate::compare::sweep::{
     Confirmation, Neighbours, Sensitivity, Shape, Standing, Sweep, SweepPoint, Trade,
 };
@@ -34,11 +34,8 @@ pub(crate) fn report(sweep: Sweep) -> Report {
     let more = front.len() - shown.len();
     let same = (more > 0)
         .then(|| format!("… and {more} on the front that came out the same as one above"));
-    let mut notes: Vec<String> = vec![format!(
-        "± is half of the 95 % interval over {}; on the front: how often a setting stays on it with one \
-         left out",
-        sessions(&sweep)
-    )];
+    let mut notes: Vec<String> =
+        vec![format!("± is half of the 95 % interval over {}", sessions(&sweep))];
     if !sweep.left_out.is_empty() {
         notes.push(format!(
             "left out for all, because not every setting was measured on them: {}",
@@ -88,15 +85,12 @@ fn section(id: &'static str, sweep: &Sweep, points: &[&SweepPoint]) -> Section {
     Section::new(id, points.iter().map(|point| row(point))).more_columns([
         Column::new("cost", sweep.cost.name(), 0),
         Column::new("quality", sweep.quality.name(), 0),
-        Column::new("front", "on the front", 0),
     ])
 }
 
 fn row(point: &SweepPoint) -> Row {
     let standing = point.standing.map(|standing| standing.words().into());
     let broken = point.broken.clone().map(RowMark::BrokenSetting);
-    let ranked = point.front_share.filter(|_| point.broken.is_none());
-    let share = ranked.map_or(Value::NotApplicable, Value::Share);
     let [saved, kept] = [point.cost, point.quality]
         .map(|found| Cell { interval: found.and_then(interval), ..Cell::savings(found) });
     Row {
@@ -104,7 +98,7 @@ fn row(point: &SweepPoint) -> Row {
         role: Role::Strategy,
         marks: standing.into_iter().chain(broken).collect(),
         ranked: point.broken.is_none(),
-        cells: vec![saved, kept, Cell::exact(share)],
+        cells: vec![saved, kept],
     }
 }
 

@@ -134,7 +134,6 @@ mod tests {
             is_default: false,
             broken: broken.then(|| "1 sessions died".to_owned()),
             on_front: false,
-            front_share: None,
             standing: (cost > 0.6).then_some(Standing::NotConfirmed),
         }
     }
