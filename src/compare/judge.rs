@@ -244,7 +244,10 @@ pub fn judge(baseline: &Sample, candidate: &Sample, rule: &JudgingRule) -> Findi
         coverage: changes::coverage(&pairs.sessions),
         repriced: None,
         unpriced_sessions: 0,
-        target: rule.target,
+        target: match rule.chance {
+            Chance::Nowhere | Chance::Answers => rule.target,
+            Chance::Everywhere => Target::Population,
+        },
         chance: rule.chance,
         seed: rule.seed,
     }

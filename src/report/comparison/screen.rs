@@ -210,7 +210,8 @@ fn reasons(one: &GatedComparison, gated: &GateResult) -> Vec<String> {
 /// Says which sessions the differences are about, and if nothing in them depends on chance.
 fn trust(compared: &Comparisons) -> String {
     let comparisons = compared.comparisons.iter().map(|one| &one.comparison);
-    let about = if comparisons.clone().all(|one| one.target == Target::Suite) {
+    let of_suite = comparisons.clone().all(|one| one.target == Target::Suite);
+    let about = if of_suite {
         "Differences are about these sessions, and say nothing about others (`--target population`)."
     } else {
         "Differences are about sessions like these; in brackets the 95 % interval."
@@ -219,6 +220,8 @@ fn trust(compared: &Comparisons) -> String {
     let axes = comparisons.flat_map(|one| &one.axes);
     if axes.clone().filter_map(|found| found.bounds).all(|bounds| bounds.is_exact()) {
         text += " Nothing in them depends on chance.";
+    } else if of_suite {
+        text += " Those with an interval are about sessions like these.";
     }
     let apart = axes.filter(|found| found.state == State::NotComparable);
     let reasons: BTreeSet<&str> = apart.filter_map(|found| found.note.as_deref()).collect();
