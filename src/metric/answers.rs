@@ -17,8 +17,6 @@ pub struct Accuracy {
     pub paired_full: Score,
     /// All items that were scored here, under full history and under an empty context.
     pub spanned: AnchoredScores,
-    /// Decoys answered with a concrete value.
-    pub invented: Score,
     /// In which ways answers are wrong.
     pub failings: Failings,
     /// Items, decoys included, that were not graded; in no share.
@@ -116,7 +114,6 @@ impl Accuracy {
                 qualified,
             });
         }
-        accuracy.invented = accuracy.failings.hallucinated;
         accuracy
     }
 }

@@ -25,8 +25,6 @@ pub struct Bounds {
     pub sessions: usize,
     /// Standard error of the difference; `None` where it is exact.
     pub error: Option<f64>,
-    /// Degrees of freedom of that error; 0 where the difference is exact.
-    pub freedom: usize,
 }
 
 impl Bounds {
@@ -51,20 +49,19 @@ impl Bounds {
             deviation: None,
             sessions,
             error: None,
-            freedom: 0,
         }
     }
 
-    /// A difference with an error, of `freedom` degrees of freedom; `None` without either.
-    pub fn estimated(estimate: &Estimate, freedom: usize) -> Option<Self> {
+    /// A difference with an error over sessions; `None` without one.
+    pub fn estimated(estimate: &Estimate) -> Option<Self> {
         let error = estimate.standard_error?;
+        let sessions = estimate.n.sessions;
+        let freedom = sessions.checked_sub(1)?;
         let one = quantile::t(0.95, freedom)? * error;
         let two = quantile::t(0.975, freedom)? * error;
-        let sessions = estimate.n.sessions;
         Some(Self {
             deviation: Some(error * (sessions as f64).sqrt()),
             error: Some(error),
-            freedom,
             ..Self::around(estimate.point_estimate, (one, two), sessions)
         })
     }
@@ -78,7 +75,8 @@ impl Bounds {
     pub fn interval_at(&self, alpha: f64) -> (f64, f64) {
         let reach = match self.error {
             Some(error) if error > 0.0 => {
-                quantile::t(1.0 - alpha / 2.0, self.freedom).map_or(f64::INFINITY, |t| t * error)
+                let t = quantile::t(1.0 - alpha / 2.0, self.sessions.saturating_sub(1));
+                t.map_or(f64::INFINITY, |t| t * error)
             }
             Some(_) | None => 0.0,
         };
@@ -103,7 +101,7 @@ mod tests {
     fn an_interval_narrows_with_its_level_and_an_exact_difference_has_none() {
         let values = [0.1, 0.2, 0.3, 0.4];
         let estimate = Estimate::of_sessions(&values, 4).unwrap();
-        let bounds = Bounds::estimated(&estimate, 3).unwrap();
+        let bounds = Bounds::estimated(&estimate).unwrap();
         let (low, high) = bounds.interval_at(0.05);
         assert!((low - bounds.interval_lower).abs() < 1e-12);
         assert!((high - bounds.interval_upper).abs() < 1e-12);

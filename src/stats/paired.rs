@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bootstrap::{self, FEWEST_FOR_BOOTSTRAP};
 use super::signflip::{self, SignFlip};
-use super::{ConfidenceInterval, Estimate, mean, power};
+use super::{ConfidenceInterval, Estimate, mean};
 
 /// With fewer sessions there is no verdict about a population.
 pub const FEWEST_SESSIONS: usize = 6;
@@ -49,8 +49,6 @@ pub struct PairedDifference {
     pub sign_flip: Option<SignFlip>,
     /// Percentile interval of the cluster bootstrap; from 30 clusters only.
     pub bootstrap: Option<ConfidenceInterval>,
-    /// The smallest difference that this many clusters would have shown in 8 of 10 experiments.
-    pub detectable: Option<f64>,
     /// Pairs without a score.
     pub unscored: usize,
     /// Pairs with a score that is a range.
@@ -100,13 +98,11 @@ impl PairedDifference {
             unsure += session.unsure;
         }
         let by_session = Estimate::of_sessions(&differences, counts.total())?;
-        let error = by_session.standard_error;
         let offered = Some(&differences).filter(|all| all.len() >= FEWEST_FOR_BOOTSTRAP);
         Some(Self {
             counts,
             sign_flip: signflip::test(&differences, seed),
             bootstrap: offered.and_then(|all| bootstrap::percentile(all, seed)),
-            detectable: error.and_then(|error| power::detectable(error, differences.len())),
             unscored,
             unsure,
             by_session,

@@ -153,7 +153,7 @@ fn run(process: Process, sessions: usize) -> RejectionCounts {
         RejectionCounts {
             session_t: beyond(by_session.point_estimate, error, t),
             sign_flip: u32::from(flip <= 0.05),
-            regressed: Bounds::estimated(&by_session, sessions - 1)
+            regressed: Bounds::estimated(&by_session)
                 .map_or(0, |bounds| u32::from(bounds.interval_at(0.05).1 < 0.0)),
             bootstrap: u32::from(
                 interval.is_some_and(|i| i.lower_bound > 0.0 || i.upper_bound < 0.0),

@@ -258,7 +258,7 @@ fn verdicts_come_in_their_order_and_an_improvement_needs_the_margin() {
         let values: Vec<f64> =
             (0..sessions).map(|at| difference + if at % 2 == 0 { error } else { -error }).collect();
         let estimate = crate::stats::Estimate::of_sessions(&values, sessions).unwrap();
-        Bounds::estimated(&estimate, sessions - 1).unwrap()
+        Bounds::estimated(&estimate).unwrap()
     };
     let of = |bounds: &Bounds| Verdict::of(bounds, Target::Population, 0.05, 1, None);
     assert_eq!(of(&around(0.10, 0.02, 20)), Improved);

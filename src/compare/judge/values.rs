@@ -147,10 +147,9 @@ impl<'a> Values<'a> {
 
     /// The bounds of an estimate that is turned so that higher is better.
     fn bounds(&self, estimate: &Estimate, rule: &JudgingRule) -> Option<Bounds> {
-        let sessions = estimate.n.sessions;
         match rule.chance.target(rule.target, self.axis) {
-            Target::Suite => Some(Bounds::exact(estimate.point_estimate, sessions)),
-            Target::Population => Bounds::estimated(estimate, sessions.checked_sub(1)?),
+            Target::Suite => Some(Bounds::exact(estimate.point_estimate, estimate.n.sessions)),
+            Target::Population => Bounds::estimated(estimate),
         }
     }
 }
