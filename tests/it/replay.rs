@@ -50,16 +50,13 @@ impl Stage for Recordings {
             .take_while(|entry| !matches!(entry.origin, Origin::Verbatim(at) if at >= recorded.at))
             .count();
         let origin = Origin::derived_from(&context.entries()[..before]);
-        let with = pieces
-            .iter()
-            .filter_map(|piece| match piece {
-                Recorded::Written(message) => {
-                    Some(Entry::new(origin.clone(), message.clone(), &cx.counts))
-                }
-                Recorded::Kept(_) | Recorded::Edited { .. } => None,
-            })
-            .collect();
-        let edits = vec![Edit::replacing(0..before, with)];
+        let written = pieces.iter().filter_map(|piece| match piece {
+            Recorded::Written(message) => {
+                Some(Entry::new(origin.clone(), message.clone(), &cx.counts))
+            }
+            Recorded::Kept(_) | Recorded::Edited { .. } => None,
+        });
+        let edits = vec![Edit::replacing(0..before, written)];
         Step::Done(Ok(Patch { edits, reason: "recorded".to_owned(), saved: Vec::new() }))
     }
 }
