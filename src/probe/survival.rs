@@ -317,7 +317,8 @@ impl SurvivalSlots {
         let quote = narrow.into_iter().chain(wide).map(|part| text[part].trim()).find(|quote| {
             let found = self.search(quote, WrittenBy::Compaction);
             found.iter().any(|other| {
-                other.slot == finding.slot && other.found.min(Match::Kept) == finding.found.min(Match::Kept)
+                other.slot == finding.slot
+                    && other.found.min(Match::Kept) == finding.found.min(Match::Kept)
             })
         });
         quote.map(Arc::from)
@@ -456,9 +457,7 @@ impl SurvivalSlots {
             _ if !is_bound(text, place, &target.key) => Match::Unsure,
             WrittenBy::Compaction => self.said(text, place, target, is_one_of),
             // A recorded text is the truth itself; of several values it may still hold one that is no longer current.
-            WrittenBy::Session if is_one_of && self.is_former(text, place, target) => {
-                Match::Unsure
-            }
+            WrittenBy::Session if is_one_of && self.is_former(text, place, target) => Match::Unsure,
             WrittenBy::Session => Match::Kept,
         }
     }
