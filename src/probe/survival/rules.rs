@@ -108,6 +108,8 @@ struct RulePart {
     content: Vec<String>,
     /// Words whose half makes a sentence speak of it: those of the key, else the content.
     key: Vec<String>,
+    /// Whether it has a key of its own.
+    keyed: bool,
     /// The first word of each anchor.
     begins: Vec<String>,
 }
@@ -195,12 +197,13 @@ impl RulePart {
         let content = sentence.content(&sentence.anchors);
         let mut key = Sentence::read(key).content(&sentence.anchors);
         // A key in words that the rule has not says nothing of it.
-        if alike(&key, &sentence.words) == 0 {
+        let keyed = alike(&key, &sentence.words) > 0;
+        if !keyed {
             key.clone_from(&content);
         }
         let anchors = sentence.anchors.iter();
         let begins = anchors.filter_map(|anchor| words_of(&anchor.written).into_iter().next());
-        Self { begins: begins.collect(), sentence, content, key }
+        Self { begins: begins.collect(), sentence, content, key, keyed }
     }
 
     /// Whether a sentence of these words has half of the key; `None` where it has nothing of the key, or less than half
@@ -240,14 +243,15 @@ impl RulePart {
         }
         let missing = self.missing(sentence);
         // Another value counts where nearly all of the key is said: half of it may speak of something beside.
-        let whole = 4 * alike(&self.key, &sentence.words) >= 3 * self.key.len();
+        let nearly_all = 4 * alike(&self.key, &sentence.words) >= 3 * self.key.len();
+        let whole = if self.keyed { nearly_all } else { topical };
         let replaced = whole && self.is_replaced(&missing, sentence);
         // One word is not enough to speak of a rule without what it names.
         let speaks = whole && (missing.is_empty() || !self.is_short());
         let revoked = speaks && sentence.revokes(own);
         let another = self.is_another(sentence);
         let amended = replaced && self.is_amended(&missing, sentence);
-        if whole && !another && (revoked || amended) {
+        if nearly_all && !another && (revoked || amended) {
             return Match::Overruled;
         }
         if replaced || revoked {
