@@ -76,7 +76,12 @@ pub(crate) enum MetricMark {
     Reference,
     /// It applies to full history and to the empty context as well.
     Controls,
-    /// It is a share that may be negative.
+    /// The best value is marked. Counts have no best: doing nothing makes few calls. Nor has the
+    /// compacted region: its items differ from strategy to strategy.
+    Best,
+    /// The best value is marked, unless only a model's writing decides what is kept.
+    BestKept,
+    /// It is a share that may be negative, and below 0 no value is the best.
     Savings,
     /// Without a value it is not listed as missing.
     Optional,

@@ -75,6 +75,7 @@ codes! {
     OneSession = "W17",
     SizesUnknown = "W18",
     SizesMixed = "W19",
+    Twins = "W20",
     Stuck = "W21",
     Differs = "W22",
     Repriced = "W23",

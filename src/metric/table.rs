@@ -58,7 +58,7 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// share of the tasks that the agent solved under the strategy
     /// mean over tasks of the mean score of its repeats, each from 0 to 1
-    "tasks_solved" = "tasks solved", Share, Higher, "the tests of each task, where agents ran", Some((0, 4)), [Optional]
+    "tasks_solved" = "tasks solved", Share, Higher, "the tests of each task, where agents ran", Some((0, 4)), [Best, Optional]
         => Mean(|cell| counted(cell.score, 1));
 
     /// sessions in which the strategy changed the context at all; a recording counts once, with its sub-agents
@@ -78,12 +78,12 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// share of the bill of full history that is saved, over the sessions that both completed; below 0 the strategy costs more than it saves
     /// 1 − ΣB/ΣB⁰; B = the bill in dollars or, where a price is unknown, C in input tokens of each session's model; C = uncached + w·written + r·read + o·output tokens of every call of the agent and of the strategy; w, r and o are prices relative to input, those of the session's model or, where no price file has it, the scheme's
-    "bill_saved" = "bill saved", Share, Higher, CACHE, Some((3, 0)), [Savings]
+    "bill_saved" = "bill saved", Share, Higher, CACHE, Some((3, 0)), [Best, Savings]
         => Saved(|cell| cell.spending(&BillBasis::Shown));
 
     /// the bill saved by a client that puts one cache breakpoint in front of the lowest entry that the strategy means to change next; a strategy that names no such entry costs as usual
     /// 1 − ΣB/ΣB⁰ as for the bill saved
-    "bill_saved_edge" = "bill saved, edge", Share, Higher, CACHE, Some((4, 0)), [Savings, Optional]
+    "bill_saved_edge" = "bill saved, edge", Share, Higher, CACHE, Some((4, 0)), [Best, Savings, Optional]
         => Saved(|cell| cell.spending(&BillBasis::Own(Placement::Edge)));
 
     /// the bill saved in a typical session, long or short; a session that died counts with the calls that it reached
@@ -118,7 +118,7 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// share of the tokens of full history that is not processed, over the sessions that both completed
     /// 1 − ΣS/ΣS⁰; S = prompts of the agent's calls + input and output of every call the strategy made
-    "tokens" = "tokens saved", Share, Higher, COUNTER, Some((4, 1)), [Savings]
+    "tokens" = "tokens saved", Share, Higher, COUNTER, Some((4, 1)), [Best, Savings]
         => Saved(|cell| tokens::spending(cell, cell.savings?.strategy));
 
     /// tokens saved in a typical session, long or short; a session that died counts with the calls that it reached
@@ -138,7 +138,7 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// the largest prompt that was sent
     /// max over calls and sessions
-    "peak_prompt" = "peak prompt", Tokens, Lower, COUNTER, Some((15, 8)), [Reference]
+    "peak_prompt" = "peak prompt", Tokens, Lower, COUNTER, Some((15, 8)), [Reference, Best]
         => Largest(|cell| cell.peak_prompt);
 
     /// all prompts together: the area under the curve of tokens by call
@@ -167,7 +167,7 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// planted facts that are in the prompt and mean what they meant, by weight; a range where string matching cannot tell of more than 2 points; says nothing about answers
     /// mean score of the planted items, each times its weight (rule, plan, last request and handle 3; file, decision and error 2; else 1), corrected for chance by the decoys: (s − f)/(1 − f); items after a death score 0
-    "facts" = "facts kept", Share, Higher, SURVIVAL, Some((5, 1)), [Controls]
+    "facts" = "facts kept", Share, Higher, SURVIVAL, Some((5, 1)), [Controls, BestKept]
         => Pool(|cells, _| survival::kept(cells));
 
     /// planted facts in whose place the prompt says something else: another value, an older one, a weaker rule, one that is taken back; they count as lost
@@ -192,17 +192,17 @@ pub static METRICS: &[Metric] = metrics! {
 
     /// probes a model answers right from the prompt
     /// mean score of the planted items; those after a death score 0, unscored ones are left out and counted, and the least and the most it can be with them is shown as a range
-    "answers" = "answers right", Share, Higher, READER, Some((10, 1)), [Controls]
+    "answers" = "answers right", Share, Higher, READER, Some((10, 1)), [Controls, BestKept]
         => Mean(|cell| cell.accuracy(AnswerScope::Context)?.score.counted());
 
     /// answers right relative to full history, same items and reader
     /// F = Σ acc / Σ acc_full over sessions, of qualified items scored under both; refused where acc_full < 60 % or acc_full − acc_empty < 20 points
-    "fidelity" = "fidelity", Share, Higher, READER, Some((11, 2)), [Controls]
+    "fidelity" = "fidelity", Share, Higher, READER, Some((11, 2)), [Controls, BestKept]
         => Pool(fidelity::pooled);
 
     /// of what the agent's recorded tool calls needed from the past, the share still in the prompt
     /// atoms present / atoms wanted under full history, calls after a death included
-    "actions" = "actions supported", Share, Higher, TOOL_CALLS, Some((7, 5)), [Reference]
+    "actions" = "actions supported", Share, Higher, TOOL_CALLS, Some((7, 5)), [Reference, BestKept]
         => Mean(|cell| rate(cell.support.present, cell.support.wanted));
 
     /// the same for atoms of which some occurrence has been compacted, over calls reached

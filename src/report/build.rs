@@ -166,12 +166,14 @@ pub(super) fn report(manifest: &Manifest, cells: &[CellRecord]) -> Report {
     recorded.retain(|key, _| !added.contains(&*key.strategy));
     let material = Material::of(&shown, &recorded);
     let controls = Controls::of(&material.summaries);
+    let (comparison, twins) = sections::comparison::section(&material);
     let trust = evidence::trust(&material);
     let mut notices = banners(&material, &coverage, &controls);
     notices.push(Note.banner(NoteCode::Trust, &*trust));
+    notices.extend(twins);
     notices.extend(sections::sizes::banners(&material));
     notices.extend(sections::generations::banner(&material));
-    let mut tables = vec![sections::comparison::section(&material)];
+    let mut tables = vec![comparison];
     tables.extend(sections::details(&material));
     for strategy in &manifest.strategies {
         let worth = strategy.worth.as_ref().and_then(Worth::in_words);

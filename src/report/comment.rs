@@ -73,7 +73,8 @@ fn few_columns(report: &Report) -> Section {
         few.cells = cells.map(|cell| cell.unwrap_or(Cell::NOT_MEASURED)).collect();
         few
     });
-    let note = "Savings and losses in percent of full history; ± is half of the 95 % interval over sessions; n is sessions/items.";
+    let note = "Savings and losses in percent of full history; bold: best, or not shown to differ; ± is half \
+                of the 95 % interval over sessions; n is sessions/items.";
     let others = display::many(more, "more strategy", "more strategies");
     let more = (more > 0).then(|| format!("and {others}: `-o report.full.md`"));
     let heads = columns.iter().map(|one| Column::new(one.column, one.words(report), 0));

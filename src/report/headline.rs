@@ -25,10 +25,6 @@ pub(super) enum OnScreen {
     Never,
 }
 
-/// The legend of the comparison's signs.
-pub(super) const LEGEND: &str = "± is half of the 95 % t interval over sessions, in points, a range one that ends \
-at 0 or 100; n is sessions/items, as in the heading unless a cell has its own.";
-
 /// From this width on a screen shows more columns, and else a line about the strategy that its verdict names.
 pub(super) const WIDE: usize = 100;
 

@@ -2,11 +2,15 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::report::headline::LEGEND;
 use crate::report::{
     Audience, Banner, BannerLevel, Column, RenderError, Report, Section, Value, display, template,
     view,
 };
+
+/// The legend of the comparison's signs.
+const LEGEND: &str = "Bold: best, or within its ±, among the strategies that fired and are not broken. \
+± is half of the 95 % t interval over sessions, in points, a range one that ends at 0 or 100; n is \
+sessions/items, as in the heading unless a cell has its own.";
 
 /// Writes the report as GitHub Markdown: every section.
 ///

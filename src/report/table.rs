@@ -88,6 +88,9 @@ pub struct Cell {
     /// Of a share that is at least its value, the most that it may be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
+    /// Whether it is the best of its column among the rows that are ranked.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub best: bool,
     /// The range of possible values.
     #[serde(skip)]
     pub(crate) range: Range,
@@ -227,7 +230,7 @@ impl Cell {
 
     /// A value that is exact, or no number.
     pub(crate) const fn exact(value: Value) -> Self {
-        Self { value, n: None, interval: None, most: None, range: Range::Share }
+        Self { value, n: None, interval: None, most: None, best: false, range: Range::Share }
     }
 
     pub(crate) fn tokens(tokens: Tokens) -> Self {

@@ -1,6 +1,5 @@
 //! Terminal: the comparison and what a person asks next, within a given width.
 
-use crate::report::headline::LEGEND;
 use crate::report::layout::{self, ColumnSpec, GAP, wrap};
 use crate::report::{
     Audience, BannerLevel, Cell, Column, Report, Role, Row, Section, Table, Value, display, escape,
@@ -21,6 +20,11 @@ const LONGEST_PIECE: usize = 32;
 
 /// The same of the names of rows.
 const LONGEST_PIECE_OF_NAME: usize = 20;
+
+/// The legend of the comparison's signs.
+const LEGEND: &str = "* best, or within its ±, among the strategies that fired and are not broken; ± is half \
+of the 95 % t interval over sessions, in points, a range one that ends at 0 or 100; n is sessions/items, as \
+in the heading unless a row has its own.";
 
 /// Lays a report out for a terminal. Width and colour are given: it reads no environment.
 ///
@@ -96,6 +100,7 @@ pub(super) enum Style {
     Plain,
     Heading,
     Dim,
+    Best,
     Alarm,
     Caution,
 }
@@ -118,6 +123,7 @@ impl Style {
             Self::Plain => "0",
             Self::Heading => "1",
             Self::Dim => "2",
+            Self::Best => "32",
             Self::Alarm => "1;31",
             Self::Caution => "33",
         }
@@ -276,13 +282,17 @@ fn name_lines(row: &Row) -> Styled {
 
 /// The value, then its interval, and its n where the heading has another.
 fn cell_lines(cell: &Cell, head: Option<SampleSize>) -> Styled {
-    let text = match &cell.value {
+    let mut text = match &cell.value {
         Value::Text(text) => escape::short(text, LONGEST_TEXT),
         _ => display::cell(cell),
     };
+    let style = if cell.best { Style::Best } else { Style::Plain };
+    if cell.best {
+        text.push('*');
+    }
     let n = cell.n.filter(|n| Some(*n) != head).map(display::n);
     let beside = display::interval(cell).into_iter().chain(n).map(|text| (Style::Dim, text));
-    std::iter::once((Style::Plain, text)).chain(beside).collect()
+    std::iter::once((style, text)).chain(beside).collect()
 }
 
 /// How wide a column may get, of rows with the headings first.

@@ -64,6 +64,7 @@ pub(super) fn cell(cell: &Cell, shared_n: Option<SampleSize>, is_hidden: bool) -
         "number": number.map(|number| number.to_string()),
         "is_text": matches!(cell.value, Value::Text(_)),
         "text": display::cell(cell),
+        "best": cell.best,
         "interval": display::interval(cell),
         "n": cell.n.filter(|n| Some(*n) != shared_n).map(display::n),
     })

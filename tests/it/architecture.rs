@@ -260,3 +260,28 @@ fn what_is_against_the_architecture_is_found() {
     assert_eq!(complaints(&File::new("report/html", "let a;\n")).len(), 1);
     assert_eq!(complaints(&File::new("report/html", &"//! A\n".repeat(601))).len(), 1);
 }
+
+/// Reports compare no strategy by what a model would have written, and know its stages by name.
+#[test]
+fn every_stage_that_asks_a_model_is_known_to_reports() {
+    let all = all();
+    let asks = |file: &File| file.code.iter().any(|(_, line)| line.contains("Step::ask"));
+    let stages = all.iter().filter_map(|file| file.module.strip_prefix("strategy/stage/"));
+    let asking: BTreeSet<&str> = stages
+        .filter_map(|path| path.split('/').next())
+        .filter(|stage| {
+            let own = format!("strategy/stage/{stage}");
+            all.iter().any(|file| file.is_in(&own) && asks(file))
+        })
+        // What one asks for was recorded: no model writes it. The other asks with one of its methods only.
+        .filter(|stage| !["recorded", "select"].contains(stage))
+        .collect();
+    assert!(asking.len() > 2, "{asking:?}");
+    let written =
+        all.iter().find(|file| file.module == "report/sections/comparison/written").unwrap();
+    for stage in asking {
+        let name = format!("\"{stage}\"");
+        let is_known = written.code.iter().any(|(_, line)| line.contains(&name));
+        assert!(is_known, "`{stage}` asks a model");
+    }
+}

@@ -598,12 +598,16 @@ fn a_report_holds_the_figures() {
     let kept = figure(&report, "observation-masking[clear_results.keep_last=5]", "facts");
     close(share(kept), 0.75);
     assert!((kept.interval.unwrap().half_width() - 12.706 * 0.25).abs() < 1e-3);
+    assert!(kept.best && !masking.best);
     assert_eq!(figure(&report, "none", "answers").value, Value::NotMeasured);
     assert_eq!(figure(&report, "full", "fired").value, Value::NotApplicable);
     assert_eq!(figure(&report, "none", "fired").value, Value::Fraction(0, 2));
     let marks = |name: &str| rows.iter().find(|row| row.name == name).unwrap().marks_in_words();
     assert_eq!(marks("none"), ["never fired", "broken (died in 1 of 2, first at 4)"]);
     assert_eq!(marks("learn-claude-code-s06"), ["broken (2 refused)"]);
+    for row in rows.iter().filter(|row| !row.ranked) {
+        assert!(row.cells.iter().all(|cell| !cell.best), "{}", row.name);
+    }
 }
 
 #[test]
@@ -640,6 +644,42 @@ fn a_run_whose_controls_are_off_is_invalid() {
         |full| full.probes[3].survival.score = 1.0,
         "under `full`, 1 of 2 decoy items survive in session `refactor-1.aaaaaa`, and none should",
     );
+}
+
+#[test]
+fn what_only_a_model_could_tell_apart_gets_no_best_mark() {
+    let summarize = |template: &str| {
+        format!(
+            "description = \"{template}\"\n[[stage]]\nkind = \"summarize\"\ntemplate = \"{template}\"\n"
+        )
+    };
+    let run = |kind| {
+        let mut manifest = manifest(&["a", "b"], &[]);
+        manifest.summariser.kind = kind;
+        manifest.strategies = vec![
+            strategy("plain", &summarize("plain")),
+            strategy("continuity", &summarize("continuity")),
+        ];
+        let mut cells = Vec::new();
+        for session in ["a", "b"] {
+            cells.extend(controls(session));
+            cells.push(masked(session, "plain", 0.0));
+            cells.push(masked(session, "continuity", 1.0));
+        }
+        Report::of(&manifest, &cells)
+    };
+    let report = run(ModelKind::Deterministic);
+    assert!(!figure(&report, "continuity", "facts").best);
+    let said = |report: &Report| {
+        report
+            .banners
+            .iter()
+            .any(|banner| banner.text.starts_with("no best-mark between `plain`, `continuity`"))
+    };
+    assert!(said(&report));
+    let report = run(ModelKind::Live);
+    assert!(figure(&report, "continuity", "facts").best);
+    assert!(!said(&report));
 }
 
 #[test]
@@ -843,7 +883,7 @@ fn terminals_of_any_width_hold_the_report() {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
-    assert!(Terminal::new(80, true).render(&report).contains("\u{1b}[1m"));
+    assert!(Terminal::new(80, true).render(&report).contains("\u{1b}[32m"));
     insta::assert_snapshot!("terminal_80", Terminal::plain(80).render(&report));
     insta::assert_snapshot!("terminal_140", Terminal::plain(140).render(&report));
 }

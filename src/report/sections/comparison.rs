@@ -4,14 +4,28 @@ use std::collections::BTreeSet;
 
 use super::prelude::*;
 use crate::metric::cost::BillBasis;
-use crate::metric::{self, Metric, MetricMark, PooledValue};
-use crate::record::words::{ModelKind, Placement};
+use crate::metric::{self, Direction, Metric, MetricMark, PooledValue};
+use crate::record::words::ModelKind;
+use crate::record::words::Placement;
 use crate::report::Measure;
+pub(crate) use written::writers;
+use written::{banner, of_offline, twins};
 
-pub(crate) fn section(material: &Material<'_>) -> Section {
+mod written;
+
+/// The comparison, and a banner on strategies that differ only in a model's writing.
+pub(crate) fn section(material: &Material<'_>) -> (Section, Option<Banner>) {
     let mut shown = rows(material);
     for row in shown.iter_mut().filter(|row| row.role == Role::Reference) {
         row.marks.extend(super::answers::ceiling_mark(material));
+    }
+    let groups = twins(material);
+    let written = writers(material);
+    for (at, metric) in metrics(material).enumerate() {
+        let kept = metric.is(MetricMark::BestKept);
+        if kept || metric.is(MetricMark::Best) {
+            mark_best(&mut shown, at, metric, &groups, written.as_ref().filter(|_| kept));
+        }
     }
     let recorded = material.strategies.iter().any(super::is_measured);
     let columns = metrics(material).enumerate().map(|(at, metric)| {
@@ -39,14 +53,17 @@ pub(crate) fn section(material: &Material<'_>) -> Section {
         ));
         notes.extend(super::cost::partly_known(material));
     }
+    notes.extend(of_offline(&shown, written.as_ref()));
     notes.extend(unmeasured(material, &columns));
-    Section::new("comparison", shown).more_columns(columns).with_notes(notes)
+    let section = Section::new("comparison", shown).more_columns(columns);
+    (section.with_notes(notes), banner(&groups))
 }
 
 const BROKEN: &str = "A broken strategy takes part in no ranking: its savings are those of the sessions that it \
 completed, its bill is that of full history at the same ratio, and what was asked after a death is lost.";
 
-/// The rows. Without probes there is no floor: a control without a cell is not shown.
+/// The rows, without marks of what is best. Without probes there is no floor: a control without a cell is not
+/// shown.
 pub(crate) fn rows(material: &Material<'_>) -> Vec<Row> {
     let all = material.strategies.iter();
     let most = all.clone().map(|one| one.sessions).max().unwrap_or(0);
@@ -192,5 +209,68 @@ pub(crate) fn pooled_cell(metric: &Metric, value: PooledValue) -> Cell {
         PooledValue::Dollars(dollars) => Cell::exact(Value::Dollars(dollars)),
         PooledValue::Seconds(seconds) => Cell::exact(Value::Seconds(seconds)),
         PooledValue::Part(part, whole) => Cell::of(part, whole),
+    }
+}
+
+/// Marks the best values of one column: the best, and those that lie within its interval. Nothing
+/// is marked where fewer than two rows are ranked, where the best rests on one session, where all
+/// are alike, where the best saves nothing, or where it differs from a twin in a model's writing
+/// alone.
+///
+/// Nor is anything marked where a strategy that summarises leads one that does not, or follows it, and
+/// no language model wrote: `writers`.
+fn mark_best(
+    rows: &mut [Row],
+    at: usize,
+    metric: &Metric,
+    twins: &[Vec<&str>],
+    writers: Option<&BTreeSet<&str>>,
+) {
+    let sign = match metric.direction {
+        Direction::Higher => 1.0,
+        Direction::Lower => -1.0,
+        Direction::Neutral => return,
+    };
+    let ranked = rows.iter().enumerate().filter(|(_, row)| row.ranked);
+    let values = ranked.filter_map(|(index, row)| {
+        let value = row.cells[at].value.number()?;
+        Some((index, sign * value))
+    });
+    let values: Vec<(usize, f64)> = values.collect();
+    let best = values.iter().map(|(_, v)| *v).fold(f64::NEG_INFINITY, f64::max);
+    if metric.is(MetricMark::Savings) && best < 0.0 {
+        return;
+    }
+    let leading = values.iter().filter(|(_, value)| *value >= best);
+    let leading: Vec<&Cell> = leading.map(|(row, _)| &rows[*row].cells[at]).collect();
+    // One session does not show by how much it differs by chance.
+    if leading.iter().any(|cell| cell.n.is_some_and(|n| n.sessions < 2)) {
+        return;
+    }
+    let width = leading
+        .iter()
+        // Of two sessions an interval is wider than anything that is measured.
+        .filter(|cell| cell.n.is_some_and(|n| n.sessions > 2))
+        .filter_map(|cell| Some(cell.interval.as_ref()?.half_width()))
+        .fold(1e-12, f64::max);
+    let all = values.iter().copied();
+    let (winners, others): (Vec<(usize, f64)>, Vec<_>) =
+        all.partition(|(_, value)| *value >= best - width);
+    if others.is_empty() {
+        return;
+    }
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    if winners.iter().any(|(winner, _)| {
+        let mut groups = twins.iter().filter(|group| group.contains(&names[*winner]));
+        groups.any(|group| others.iter().any(|(other, _)| group.contains(&names[*other])))
+            || writers.is_some_and(|written| {
+                let own = written.contains(names[*winner]);
+                values.iter().any(|(other, _)| written.contains(names[*other]) != own)
+            })
+    }) {
+        return;
+    }
+    for (winner, _) in winners {
+        rows[winner].cells[at].best = true;
     }
 }
