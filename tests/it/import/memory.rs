@@ -59,5 +59,5 @@ fn a_session_of_many_tiny_messages_is_shown_in_little_memory() {
     let shown = String::from_utf8(output.stdout).unwrap();
     assert!(shown.contains(&format!("[{}] user", MESSAGES - 2)));
     let sizes = [size_of::<Message>(), size_of::<ContentBlock>(), size_of::<Entry>()];
-    assert_eq!(sizes, [40, 24, 48]);
+    assert_eq!(sizes, [40, 24, 56]);
 }
