@@ -69,13 +69,13 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
     if is_whole_file(&file.head()) {
         return whole_file(file, source);
     }
-    // A fork holds its parent's first record right behind its own.
-    let (mut is_behind, mut parents) = (false, BTreeSet::new());
+    // A fork holds its parent's first record behind its own, in front of all that was said.
+    let (mut is_beginning, mut parents) = (false, BTreeSet::new());
     let rollouts = file.sessions(source, |raw| {
         let own =
             of_type(raw, "session_meta").and_then(|mut meta| meta.inner("payload").take_text("id"));
-        let is_parents = std::mem::replace(&mut is_behind, own.is_some());
-        parents.extend(own.clone().filter(|_| is_parents));
+        parents.extend(own.clone().filter(|_| is_beginning));
+        is_beginning = own.is_some() || is_beginning && !tells(raw);
         own.filter(|own| !parents.contains(own))
     })?;
     let mut sessions = Vec::new();
@@ -92,6 +92,11 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         }
     }
     Ok(sessions)
+}
+
+/// Whether a record tells of the conversation.
+fn tells(raw: &RawValue) -> bool {
+    ["response_item", "event_msg"].iter().any(|kind| of_type(raw, kind).is_some())
 }
 
 /// Whether a file is a rollout of the versions before there were lines: one object.
