@@ -128,7 +128,7 @@ laws! {
     "ends_for_the_model" Should [] "the last message is not the assistant's" => prompts::ends;
     "order_stays" Should [] "messages keep their order, and none is there twice" => prompts::order;
     "edits_keep" Should [] "an edited message keeps the user's words, and its results are of their own calls and say which failed" => edits::keep;
-    "cuts_are_true" Should [] "a cut result is not cut again, and points to nothing that is gone; a note that counts messages counts right" => edits::cuts;
+    "cuts_are_true" Should [] "a cut result is not cut again, and points to nothing that is gone" => edits::cuts;
     "undone_on_resume" Should [] "messages that were compacted do not come back" => prompts::undone;
     "prefix_stays" Should [Rates] "the prefix changes in few calls, as each change breaks the prompt cache" => prompts::prefix;
     "never_larger" Should [] "without a model the context does not get larger" => prompts::never_larger;

@@ -68,8 +68,6 @@ pub(super) struct Asked {
 pub(super) struct WrittenMessage {
     pub(super) call: usize,
     pub(super) message: Arc<Message>,
-    /// Messages of the session that it stands for, and entries that its patch took out.
-    pub(super) replaced: [usize; 2],
 }
 
 /// The observations of a replay.
@@ -289,12 +287,9 @@ impl Observer for Watch {
     }
 
     fn patched(&mut self, applied: &Applied) {
-        let removed = applied.change.removed.len();
-        let written = applied.written().map(|entry| WrittenMessage {
-            call: applied.call,
-            message: entry.message.clone(),
-            replaced: [entry.origin.replaced().iter().map(ExactSizeIterator::len).sum(), removed],
-        });
+        let written = applied
+            .written()
+            .map(|entry| WrittenMessage { call: applied.call, message: entry.message.clone() });
         self.with(|played| played.written.extend(written));
     }
 

@@ -653,7 +653,6 @@ fn a_check_finds_what_is_said_otherwise_than_it_was() {
         ("success", "edits_keep", " failed, and the prompt does not say so"),
         ("half", "edits_keep", " is cut within a character"),
         ("arguments", "newest_results_stay", "the arguments of `call-"),
-        ("count", "cuts_are_true", "a note counts "),
     ]) {
         let Some(spec) = in_python(&format!("tests/programs/misstates.py {fault}"), 20) else {
             return;

@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "bugs"))
 
-from policy import Policy, blocks, run, text_of, user  # noqa: E402
+from policy import Policy, blocks, run, text_of  # noqa: E402
 
 
 def cut_in_units(text):
@@ -16,13 +16,8 @@ def cut_in_units(text):
 class Broken(Policy):
     fault = sys.argv[1]
 
-    def joined(self, summary, kept, tail):
-        if self.fault == "count":
-            summary = user(f"This stands for {len(tail)} messages.\n{text_of(summary)}")
-        return super().joined(summary, kept, tail)
-
     def before_call(self, messages, budget, ask):
-        if self.fault == "count" or budget.overflow or not self.is_due(messages, budget):
+        if budget.overflow or not self.is_due(messages, budget):
             return super().before_call(messages, budget, ask)
         newest = len(messages) - 2
         return [self.edited(one, at >= newest) for at, one in enumerate(messages)]

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::words;
-use super::prompts::text_of;
 use super::{Judged, StrategyFacts};
-use crate::check::play::{Played, Plays, SentPrompt, WrittenMessage};
-use crate::probe::LazyPattern;
+use crate::check::play::{Plays, SentPrompt};
 use crate::session::{ContentBlock, Message, Session, ToolResult};
 
 /// Characters from the beginning of a result by which it is known, and which a cut of it keeps.
@@ -15,20 +13,12 @@ pub(super) const BEGIN: usize = 500;
 /// A text that is cut once more loses a large part of what is left.
 const LOSES: usize = 2;
 
-/// Words by which a text says that all went well.
-const SUCCESS: [&str; 5] = ["ok", "passed", "succeeded", "success", "successfully"];
+/// Words by which a text says that all went well. An output may be "successfully" put aside.
+const SUCCESS: [&str; 4] = ["ok", "passed", "succeeded", "success"];
 
 /// Words by which it says that something did not.
-const FAILURE: [&str; 5] = ["error", "failed", "failure", "fails", "not"];
-
-/// A count of messages. One of those that stay, or a limit, begins with its first group.
-static COUNT: LazyPattern = LazyPattern::new(
-    r"(?ix) (?: \b (last|newest|latest|recent|next|first|keep|kept|most|least|every|than) \s+ )?
-    \b ([0-9]{1,6}) \s+ (?: (?:earlier|older|old|previous|prior|more) \s+ )? messages \b",
-);
-
-/// A right count may differ so much: a summary before it counts as a message, or does not.
-const MARGIN: usize = 1;
+const FAILURE: [&str; 8] =
+    ["error", "errors", "fail", "failed", "fails", "failure", "failures", "not"];
 
 /// The texts of a result.
 pub(super) fn result_text(result: &ToolResult) -> String {
@@ -87,7 +77,7 @@ pub(super) fn keep(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
             let (message, original, was) = originals.0.get(&*result.tool_use_id)?;
             let id = &result.tool_use_id;
             let now = result_text(result);
-            if original.is_error && (!result.is_error || says_success(&now)) {
+            if original.is_error && (!result.is_error || says_success(&now, was)) {
                 return Some(format!("`{id}` failed, and the prompt does not say so"));
             }
             if let Some(found) = (now != *was).then(|| spoiled(&now, was, message)).flatten() {
@@ -102,11 +92,11 @@ pub(super) fn keep(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     Judged::by(had_chance, found)
 }
 
-/// Whether the text of a failed result says that all went well.
-fn says_success(text: &str) -> bool {
-    let words = words(text);
-    SUCCESS.iter().any(|word| words.contains(*word))
-        && !FAILURE.iter().any(|word| words.contains(*word))
+/// Whether the text of a failed result says that all went well, in words that the tool did not use.
+fn says_success(now: &str, was: &str) -> bool {
+    let [said, old] = [now, was].map(words);
+    SUCCESS.iter().any(|word| said.contains(*word) && !old.contains(*word))
+        && !FAILURE.iter().any(|word| said.contains(*word))
 }
 
 /// Finds the text of a result cut within a character, or exchanged for that of a parallel call.
@@ -133,55 +123,12 @@ pub(super) fn cuts(plays: &Plays<'_>, _: &StrategyFacts) -> Judged {
     let mut had_chance = false;
     let found = played.changes().find_map(|(before, now, _)| {
         let edited = now.edited(&originals);
-        let notes = counting_notes(played, before, now);
-        had_chance |= !edited.is_empty() || !notes.is_empty();
+        had_chance |= !edited.is_empty();
         let twice = cut_twice(&before.edited(&originals), &edited);
-        let result = twice.or_else(|| dangling(now, &edited, &originals));
-        let found = match result {
-            Some(found) => format!("result {found}"),
-            None => miscounted(&notes, before, now, &plays.scene.session)?,
-        };
-        Some(format!("call {}: {found}", now.call))
+        let found = twice.or_else(|| dangling(now, &edited, &originals))?;
+        Some(format!("call {}: result {found}", now.call))
     });
     Judged::by(had_chance, found)
-}
-
-/// The messages that were written since a prompt and count messages, each with the first of its counts.
-fn counting_notes<'p>(
-    played: &'p Played,
-    before: &SentPrompt,
-    now: &SentPrompt,
-) -> Vec<(&'p WrittenMessage, usize)> {
-    let written = played.written.iter().filter(|written| written.call == now.call);
-    let notes = written.filter_map(|written| {
-        let text = text_of(&written.message);
-        let mut counts = COUNT.matches(&text).filter(|found| found.get(1).is_none());
-        let count = counts.next()?.get(2)?.as_str().parse().ok()?;
-        let (old, new) = (before.text(), now.text());
-        (new.contains(&text) && !old.contains(&text)).then_some((written, count))
-    });
-    notes.collect()
-}
-
-/// Finds a note that counts other messages than those that are gone, be it now or since the beginning.
-fn miscounted(
-    notes: &[(&WrittenMessage, usize)],
-    before: &SentPrompt,
-    now: &SentPrompt,
-    session: &Session,
-) -> Option<String> {
-    let present = now.present(session);
-    let tail = (0..now.before).rev().take_while(|at| present.contains(at)).last();
-    // Some count those that were put behind the summary as they were, and some count notes and summaries.
-    let kept = present.range(..tail.unwrap_or(now.before)).count();
-    let gone = now.before - present.len();
-    let gone_now = before.present(session).difference(&present).count();
-    let (_, count) = notes.iter().find(|(written, count)| {
-        let [own, removed] = written.replaced;
-        let mut counts = [own, removed, gone, gone_now].into_iter().filter(|real| *real > 0);
-        !counts.any(|real| (real - MARGIN..=real + kept + MARGIN).contains(count))
-    })?;
-    Some(format!("a note counts {count} messages, and of the session's {gone} are gone"))
 }
 
 /// Finds a result of which a long part was left, and about as much is left now.
@@ -215,13 +162,15 @@ mod tests {
 
     #[test]
     fn a_failed_result_may_be_cleared_and_not_called_a_success() {
-        for (text, expected) in [
-            ("OK", true),
-            ("The command succeeded.", true),
-            ("[old tool result cleared]", false),
-            ("Error: the check is not ok", false),
+        for (text, was, expected) in [
+            ("OK", "Error: no such file", true),
+            ("The command succeeded.", "exit code 1", true),
+            ("[old tool result cleared]", "exit code 1", false),
+            ("[output successfully saved to a file]", "exit code 1", false),
+            ("Error: the check is not ok", "exit code 1", false),
+            ("3 passed [cut]", "3 passed, and one panicked", false),
         ] {
-            assert_eq!(says_success(text), expected, "{text}");
+            assert_eq!(says_success(text, was), expected, "{text}");
         }
     }
 
@@ -233,21 +182,6 @@ mod tests {
             ("row ? [cut]", "row c and more", false),
         ] {
             assert_eq!(has_half_a_character(now.chars(), was.chars()), expected, "{now}");
-        }
-    }
-
-    #[test]
-    fn only_a_count_of_what_may_be_gone_counts_messages() {
-        for (text, expected) in [
-            ("[12 earlier messages left out]", Some("12")),
-            ("It stands for 9 messages.", Some("9")),
-            ("The last 6 messages follow.", None),
-            ("At most 20 messages", None),
-            ("2 old tool results", None),
-        ] {
-            let mut counts = COUNT.matches(text).filter(|found| found.get(1).is_none());
-            let count = counts.next().and_then(|found| found.get(2));
-            assert_eq!(count.map(|count| count.as_str()), expected, "{text}");
         }
     }
 }
