@@ -15,7 +15,7 @@ const MOST_POINTS: usize = 10_000;
 /// The knobs that are typed; without one, those that the strategy offers.
 pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> Result<Vec<Tune>> {
     if !typed.is_empty() {
-        return typed.iter().map(|typed| Ok(named_once(read(typed)?, strategy))).collect();
+        return typed.iter().map(|typed| knob_of(typed, strategy)).collect();
     }
     let tunes = strategy.tunes()?;
     if tunes.is_empty() {
@@ -28,6 +28,19 @@ pub(super) fn axes(typed: &[String], strategy: &StrategySpec) -> Result<Vec<Tune
         return stop_with(Exit::Usage, problem, hint);
     }
     Ok(tunes)
+}
+
+/// A knob of this strategy with its values. A key of the window is none: all settings are tried in one window.
+fn knob_of(typed: &str, strategy: &StrategySpec) -> Result<Tune> {
+    let axis = named_once(read(typed)?, strategy);
+    let head = axis.knob.split_once('.').map(|(head, _)| head);
+    if head == Some("window") && strategy.stage_names().iter().all(|name| name != "window") {
+        let problem = format!("`-P {typed}`: a window is no knob of a strategy");
+        let hint =
+            format!("`--window 80k`, or `--set {}=VALUE`, sweeps in another window", axis.knob);
+        return stop_with(Exit::Usage, problem, hint);
+    }
+    Ok(axis)
 }
 
 /// One name for each knob, however it is typed: without the strategy's, and with its stage's.
@@ -205,7 +218,6 @@ mod tests {
             (&masking, "keep_last", "clear_results.keep_last"),
             (&masking, "observation-masking.keep_last", "clear_results.keep_last"),
             (&masking, "observation-masking.clear_results.keep_last", "clear_results.keep_last"),
-            (&masking, "window.tokens", "window.tokens"),
             (&own, "clear_results.when.tokens", "clear_results.when.tokens"),
         ] {
             let found = axes(&[format!("{typed}=1,2")], strategy).unwrap();
