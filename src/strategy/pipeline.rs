@@ -359,15 +359,18 @@ fn run<'a>(
             (None, Hook::AfterCall) => (stage.after_call(&state.context, cx), PatchSource::Rules),
             (None, _) => (stage.plan(&state.context, cx), PatchSource::Rules),
         };
-        let source = match step {
-            Step::Done(_) => source,
-            Step::Ask(_) => PatchSource::Model,
-        };
-        return step.then(move |planned| {
-            settle(&mut state, planned, source, notes, cx);
-            fired.resize_with(state.applied.len(), || notes.when.clone());
-            run(slots, moment, state, fired, cx)
-        });
+        // A stage that asks no model is settled in this loop: many of them take no stack.
+        match step {
+            Step::Done(planned) => settle(&mut state, planned, source, notes, cx),
+            asking @ Step::Ask(_) => {
+                return asking.then(move |planned| {
+                    settle(&mut state, planned, PatchSource::Model, notes, cx);
+                    fired.resize_with(state.applied.len(), || notes.when.clone());
+                    run(slots, moment, state, fired, cx)
+                });
+            }
+        }
+        fired.resize_with(state.applied.len(), || notes.when.clone());
     }
     // A restored entry after a summary may bring the context over its trigger again. A stage after
     // a call waits for no size.
