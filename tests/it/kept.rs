@@ -144,6 +144,7 @@ fn what_is_exact_is_held_to_its_value_and_what_is_strong_to_its_force() {
         ("Reply in German.", "Reply in German or English.", "unsure"),
         ("Always reply in German.", "User preference: replies are always in German.", "kept"),
         ("Always sign releases.", "Signing releases is only a preference.", "changed"),
+        ("Always sign releases.", "The preference is to sign releases.", "changed"),
         ("Start the nightly job at 18:30.", "Nightly job starts at 6:30 pm.", "kept"),
         ("Start the nightly job at 18:30.", "Start the nightly job at 6:30 am.", "changed"),
         ("Pin React to 18.2.0.", "Pin React to >=18.2.0.", "unsure"),

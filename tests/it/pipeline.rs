@@ -130,6 +130,14 @@ fn a_stage_waits_for_no_stage_that_comes_later() {
     }
 }
 
+#[test]
+fn stages_without_a_model_need_no_stack() {
+    let stages: Vec<String> =
+        (0..2_000).map(|at| format!("[[stage]]\nkind = 'normalize'\nname = 's{at}'\n")).collect();
+    let record = through(reads(1), &stages.concat(), 200_000, Scripted::new());
+    assert!(fired(&record).is_empty());
+}
+
 /// A pipeline, and what the breaker of its last stage said after each call.
 #[derive(Debug)]
 struct Noted(Pipeline, Arc<Mutex<Vec<(u32, bool)>>>);
