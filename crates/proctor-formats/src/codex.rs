@@ -78,10 +78,11 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
         is_beginning = own.is_some() || is_beginning && !tells(raw);
         own.filter(|own| !parents.contains(own))
     })?;
-    let mut sessions = Vec::new();
+    let (mut sessions, mut bases) = (Vec::new(), Rollouts::new());
     for records in rollouts {
         let mut rollout = Rollout::default();
-        rollout.records(records, &file.path, &mut Rollouts::default(), source)?;
+        bases.begin_session();
+        rollout.records(records, &file.path, &mut bases, source)?;
         sessions.extend(rollout.finish(file)?);
     }
     for session in &mut sessions {

@@ -3,6 +3,7 @@
 //!
 //! The shape is known by the first bytes. What such a file says in UTF-8 is read like any file, with the same limits.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -26,9 +27,9 @@ pub(super) fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     } else if start.starts_with(GZIP) {
         Box::new(Unpacked(MultiGzDecoder::new(file)))
     } else if start.starts_with(UTF_16_LE) {
-        decoded(file, u16::from_le_bytes)?
+        Box::new(Utf16(file, u16::from_le_bytes, VecDeque::new()))
     } else if start.starts_with(UTF_16_BE) {
-        decoded(file, u16::from_be_bytes)?
+        Box::new(Utf16(file, u16::from_be_bytes, VecDeque::new()))
     } else {
         Box::new(file)
     })
@@ -81,12 +82,28 @@ impl<R: Read> Read for Unpacked<R> {
     }
 }
 
-/// The text of a file in UTF-16 with this order of bytes.
-fn decoded(file: impl Read, unit: fn([u8; 2]) -> u16) -> io::Result<Box<dyn Read>> {
-    let mut bytes = Vec::new();
-    file.take(crate::MAX_FILE).read_to_end(&mut bytes)?;
-    let units: Vec<u16> = bytes.as_chunks().0.iter().copied().map(unit).collect();
-    Ok(Box::new(io::Cursor::new(String::from_utf16_lossy(&units))))
+/// A file in UTF-16, with the order of its bytes, and the text that was decoded and not read yet.
+struct Utf16<R>(R, fn([u8; 2]) -> u16, VecDeque<u8>);
+
+impl<R: Read> Read for Utf16<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        /// So much is decoded at a time.
+        const PIECE: u64 = 1 << 16;
+        let Self(file, unit, decoded) = self;
+        if decoded.is_empty() {
+            let mut bytes = Vec::new();
+            file.take(PIECE).read_to_end(&mut bytes)?;
+            // The second half of a character may be in the next piece.
+            if let [.., one, two] = bytes[..]
+                && matches!(unit([one, two]), 0xd800..0xdc00)
+            {
+                file.take(2).read_to_end(&mut bytes)?;
+            }
+            let units: Vec<u16> = bytes.as_chunks().0.iter().copied().map(*unit).collect();
+            decoded.extend(String::from_utf16_lossy(&units).bytes());
+        }
+        decoded.read(into)
+    }
 }
 
 /// The frames of a file of Zstandard, one behind the other.
@@ -159,6 +176,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
         for order in [u16::to_le_bytes, u16::to_be_bytes] {
+            // A character of two units stands over the end of a piece, or does not.
             for begin in ["\u{feff}", "\u{feff}a"] {
                 let text = begin.to_owned() + &"🌊".repeat(40_000);
                 let bytes: Vec<u8> = text.encode_utf16().flat_map(order).collect();

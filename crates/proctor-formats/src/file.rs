@@ -230,13 +230,17 @@ impl SourceText {
         let mut values = Vec::new();
         let (mut number, mut counted) = (1, 0);
         let mut left_out = LeftOut::default();
-        let mut at = 0;
+        // The end of the line of `at`, or of the text: it is looked for once a line.
+        let (mut at, mut end) = (0, if is_lines { 0 } else { self.text.len() });
         loop {
             let ahead = self.text[at..].trim_ascii_start();
-            let line = ahead.split('\n').next().filter(|_| is_lines).map(str::trim_ascii_end);
-            let rest = without_zeros(line.unwrap_or(ahead), source).trim_ascii_start();
-            let start = rest.as_ptr().addr() - self.text.as_ptr().addr();
-            let end = start + rest.len();
+            let begin = self.text.len() - ahead.len();
+            if begin >= end {
+                let line = ahead.find('\n').map_or(ahead, |length| &ahead[..length]);
+                end = begin + line.trim_ascii_end().len();
+            }
+            let rest = without_zeros(&self.text[begin..end], source).trim_ascii_start();
+            let start = end - rest.len();
             number += self.text[counted..start].matches('\n').count() as u64;
             counted = start;
             let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<&RawValue>();
@@ -474,6 +478,12 @@ mod tests {
         lines(&[b'['; 200], recording, Err("the file ends within"));
         lines(b"[10:30] started\n{}\n7", recording, Ok(&["2:{}", "3:7"]));
         lines(b"{}\n\0\0[]\n", recording, Ok(&["1:{}", "2:[]"]));
+        lines(
+            b"{} []\t7 \r\n\0\0{}{}\n7 ",
+            recording,
+            Ok(&["1:{}", "1:[]", "1:7", "2:{}", "2:{}", "3:7"]),
+        );
+        lines(b"{}]{}\n{} \n{}", recording, Ok(&["1:{}", "2:{}", "3:{}"]));
         lines(b"{}\n\0\0[]\n", strict, Ok(&["1:{}", "2:\0\0[]"]));
         let deep = [[b'['; 128], [b']'; 128]].concat();
         lines(&deep, recording, Err("nested deeper than 127"));

@@ -36,6 +36,9 @@ const MODELS: &str = "id timestamp type=gemini content !uuid";
 const CHECKPOINT: &str =
     "history/0/parts:l history/0/role=user,model | !history 0/parts:l 0/role=user,model";
 
+/// The shapes of a checkpoint in a file that is of this format: its first content may be odd, or longer than what is seen.
+const CONTENTS: &str = "history:l | 0/parts,0/role";
+
 pub(super) const IMPORTER: Importer = Importer::new("gemini-cli", Detect::By(detect), import);
 
 fn detect(head: &Head) -> bool {
@@ -43,7 +46,7 @@ fn detect(head: &Head) -> bool {
 }
 
 fn import(file: &SourceText, source: &mut Source) -> Imported {
-    if file.head().is(CHECKPOINT) {
+    if file.head().is(CONTENTS) {
         return checkpoint::import(file, source);
     }
     let chats = by_session(file.listed(source)?, |raw| {

@@ -52,9 +52,9 @@ fn import(file: &SourceText, source: &mut Source) -> Imported {
 fn import_folder(folder: &Folder, files: &mut SessionFiles, source: &mut Source) -> Imported {
     let context = files.read(&folder.child(CONTEXT))?;
     // The file begins with the system prompt, and what is odd behind it is of no account here.
-    let first = context.text.trim_ascii_start().lines().next();
+    let mut values = serde_json::Deserializer::from_str(&context.text).into_iter::<Object<'_>>();
+    let first = values.next().and_then(std::result::Result::ok);
     let system = first
-        .and_then(|line| serde_json::from_str::<Object<'_>>(line).ok())
         .filter(|record| record.text("role").as_deref() == Some("_system_prompt"))
         .and_then(|mut record| record.take_text("content"));
     let mut log = files.read(&folder.child(LOG))?;

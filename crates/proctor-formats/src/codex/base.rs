@@ -13,21 +13,36 @@ pub(super) struct HistoryBase {
 /// How deep rollouts lie in their folder: year, month and day.
 const DEPTH: usize = 3;
 
-/// The rollouts that were read for one session.
-#[derive(Default)]
-pub(super) struct Rollouts(BTreeSet<PathBuf>);
+/// The rollouts that were read for the sessions of a file.
+pub(super) struct Rollouts {
+    /// Those of the session under way, which goes on from each once.
+    read: BTreeSet<PathBuf>,
+    /// How many bytes may still be read: each session of a file that was joined may name the same rollout.
+    left: u64,
+}
 
 impl Rollouts {
+    /// None is read yet.
+    pub(super) fn new() -> Self {
+        Self { read: BTreeSet::new(), left: MAX_FILE }
+    }
+
+    /// Another session begins.
+    pub(super) fn begin_session(&mut self) {
+        self.read.clear();
+    }
+
     /// The text that a base names, if all of it is in a rollout beside this one that was not read yet.
     pub(super) fn text(&mut self, from: &Path, base: &HistoryBase) -> Option<SourceText> {
-        self.0.insert(from.to_owned());
+        self.read.insert(from.to_owned());
         let mut folders = from.ancestors().skip(1).take(DEPTH + 1);
         let folder = folders.find(|folder| !folder.file_name().is_some_and(is_date))?;
         let path = rollout(&Folder::open(folder).ok()?, &format!("-{}", base.thread_id), DEPTH)?;
-        if !self.0.insert(path.clone()) {
+        if !self.read.insert(path.clone()) {
             return None;
         }
-        let mut file = SourceFile::open(&path, MAX_FILE).ok()?;
+        let mut file = SourceFile::open(&path, self.left).ok()?;
+        self.left = self.left.saturating_sub(file.length);
         if file.bytes.len() < base.end_byte_offset {
             return None;
         }

@@ -303,6 +303,11 @@ fn gemini_saves_chats_as_the_contents_of_the_api() {
     let object = format!(r#"{{"history":{contents},"authType":"oauth"}}"#);
     let expected = format!("{expected}skipped: key `authType`: 1\n");
     check_file("checkpoint.json", &object, "gemini-cli", &expected);
+    let odd = r#"[{"role":"user"},{"role":"user","parts":[{"text":"Hi."}]},{"role":"model","parts":[{"text":"Yo."}]}]"#;
+    let of_odd =
+        "0 user[typed_user] \"Hi.\"\n1 model[] \"Yo.\"\nskipped: user record without content: 1\n";
+    check("gemini-cli", odd, of_odd);
+    check("gemini-cli", &format!(r#"{{"history":{odd}}}"#), of_odd);
 }
 
 #[test]
