@@ -634,15 +634,10 @@ fn a_check_plays_what_shows_a_fault() {
         ("accepts_refusals", "whole_answers", "the answer declined"),
         ("lists_tools", "deterministic", "two replays differ"),
     ]) {
-        let Some(spec) = in_python(&format!("tests/programs/{program}.py"), 20) else {
+        let Some(scene) = scene_found(&format!("{program}.py"), law, shown) else {
             return;
         };
-        let outcome = check::check(&spec, &settings_for(&[law])).unwrap();
-        let finding = outcome.laws[0].finding();
-        let finding = finding.unwrap_or_else(|| panic!("{program}: {law} was kept"));
-        assert!(finding.got.contains(shown), "{program}: {}", finding.got);
-        let is_refused = finding.scene == "refused-32k";
-        assert_eq!(is_refused, program == "drops_on_refusal", "{}", finding.scene);
+        assert_eq!(scene == "refused-32k", program == "drops_on_refusal", "{scene}");
     }
 }
 
@@ -654,14 +649,20 @@ fn a_check_finds_what_is_said_otherwise_than_it_was() {
         ("half", "edits_keep", " is cut within a character"),
         ("arguments", "newest_results_stay", "the arguments of `call-"),
     ]) {
-        let Some(spec) = in_python(&format!("tests/programs/misstates.py {fault}"), 20) else {
+        if scene_found(&format!("misstates.py {fault}"), law, shown).is_none() {
             return;
-        };
-        let outcome = check::check(&spec, &settings_for(&[law])).unwrap();
-        let finding = outcome.laws[0].finding();
-        let finding = finding.unwrap_or_else(|| panic!("{fault}: {law} was kept"));
-        assert!(finding.got.contains(shown), "{fault}: {}", finding.got);
+        }
     }
+}
+
+/// The scene in which a program is found to break a law, in these words; `None` without Python.
+fn scene_found(program: &str, law: &str, shown: &str) -> Option<String> {
+    let spec = in_python(&format!("tests/programs/{program}"), 20)?;
+    let outcome = check::check(&spec, &settings_for(&[law])).unwrap();
+    let finding = outcome.laws[0].finding();
+    let found = finding.unwrap_or_else(|| panic!("{program}: {law} was kept"));
+    assert!(found.got.contains(shown), "{program}: {}", found.got);
+    Some(found.scene.clone())
 }
 
 fn settings_for(laws: &[&str]) -> check::Settings {
