@@ -1,4 +1,4 @@
-//! What a run itself will spend on live models, before it is run.
+//! The spending of a run itself on live models, before it is run.
 //!
 //! The length of a live model's answer is not known before: it lies between nothing and the longest
 //! answer that is allowed. A summary of another length changes later prompts, too: the file `carry` says by

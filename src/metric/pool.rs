@@ -189,7 +189,7 @@ fn both_completed<'a>(cells: &[&'a CellSummary]) -> Vec<&'a CellSummary> {
     cells.iter().copied().filter(|cell| cell.both_completed).collect()
 }
 
-/// What the completed sessions of one cluster spent, and full history on them; repeats are averaged.
+/// The spending of the completed sessions of one cluster, and of full history on them; repeats are averaged.
 pub(crate) fn cluster_total(
     cells: &[&CellSummary],
     of: impl Fn(&CellSummary) -> Option<(f64, f64)>,

@@ -73,7 +73,7 @@ const OCCURRENCES: usize = 256;
 /// How a text holds something planted; of two matches in one text, the greater counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Match {
-    /// What is said is not enough to know: the value is there, and its key is not.
+    /// The text does not say enough: the value is there, and its key is not.
     Unsure,
     /// Another value is said, a weaker rule, or the opposite.
     Changed,

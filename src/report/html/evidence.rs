@@ -17,7 +17,7 @@ pub(super) const MOST: usize = 20_000;
 pub(super) struct Evidence<'a> {
     /// What was lost first, decoys last.
     pub(super) items: Vec<AskedItem<'a>>,
-    /// Those that lost most first; what broken strategies lost does not count.
+    /// The sessions that lost most come first; losses of broken strategies do not count.
     pub(super) sessions: Vec<&'a str>,
 }
 

@@ -251,7 +251,7 @@ pub(crate) fn unpriced(material: &Material<'_>) -> Option<String> {
     ))
 }
 
-/// What single calls cost, and from when on a strategy saves anything, under the scheme of the comparison.
+/// The cost of single calls, and the call from which on a strategy saves anything, under the scheme of the comparison.
 pub(super) fn by_call(material: &Material<'_>) -> Section {
     let rows = material.marked_rows(|strategy| {
         let shown = strategy.costs.first()?;

@@ -118,7 +118,7 @@ fn verdict_lines(sweep: &Sweep, terminal: Terminal) -> Vec<String> {
     lines
 }
 
-/// So many sentences of the verdict, in lines.
+/// The first sentences of the verdict, in lines.
 fn first_sentences(sweep: &Sweep, most: usize, terminal: Terminal) -> Vec<String> {
     let first = verdict(sweep).into_iter().take(most);
     terminal.paragraph("", &capital(&display::joined(first, " ")), INDENT.len())
